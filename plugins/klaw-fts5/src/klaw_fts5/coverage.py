@@ -1,10 +1,10 @@
-"""How much of what a question asks for a chunk holds: a number that compares between questions, as BM25 does not.
+"""The coverage of a question by a chunk: a relevance that is comparable between questions, unlike BM25.
 
-Half of it is the share of the question's informative words that the chunk holds, each weighed by its inverse document
-frequency; the other half is BM25, over what a chunk could reach that is full of all of them. To this comes the share
-of the question's neighbouring words that the chunk holds side by side; less where it holds few of its words. A word
-that no chunk holds weighs the most: a question about what the index never mentions finds little of itself in any chunk.
-What was only guessed (another word that begins like the one that was asked) counts half.
+Half of it is the share of the question's informative words that the chunk contains, weighted by their inverse document
+frequency. The other half is the BM25 score, divided by the score of a chunk that is full of these words. The share of
+the question's word pairs that the chunk contains side by side is added, and counts less if the chunk contains few of
+the words. A word that no chunk contains has the largest weight, so a question about something that is not in the index
+has a low coverage in every chunk. A guessed word, which only starts like the word in the question, counts half.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from typing import Protocol
 
 from klaw_core.words.query import Term
 
-# BM25's k1 + 1: what a term adds to a chunk that holds nothing else, in units of its inverse document frequency.
+# BM25's k1 + 1: the score of a chunk that contains only one term, in units of the term's inverse document frequency.
 _FULL = 2.2
-# What all of a question's neighbours count, in a chunk that holds them as they were asked.
+# The coverage that is added if the chunk contains all word pairs of the question.
 _SIDE_BY_SIDE = 0.3
 
 
 class Plan(Protocol):
-    """What a question asks for."""
+    """The terms of a question."""
 
     @property
     def informative(self) -> Mapping[Term, float]:
-        """Return the terms that tell what is asked about, in order, and how sure each is: 0 if no chunk holds it."""
+        """Return the informative terms in order, each with its certainty: 0 if no chunk contains it."""
 
     @property
     def pairs(self) -> tuple[Term, ...]:
-        """Return the phrases of two neighbouring words."""
+        """Return the phrases of two adjacent words."""
 
 
 class Holders(Protocol):
-    """What is asked about the chunks."""
+    """Answers which chunks contain which terms."""
 
     @property
     def rows(self) -> int:
-        """Return how many chunks there are."""
+        """Return the number of chunks."""
 
     def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterable[tuple[int, Collection[int]]]:
-        """Return for each term how many chunks hold it, and which of these do. ``keys`` ascend."""
+        """Return for each term the number of chunks that contain it, and those among the ascending ``keys``."""
 
 
 def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[int, float]:
-    """Return for each key of ``scores``, which are BM25's, how much of the question its chunk holds: from 0 to 1."""
+    """Return the coverage from 0 to 1 for each key of ``scores``, which are BM25 scores."""
     keys = sorted(scores)
     if not keys or not plan.informative:
         return {}
@@ -58,7 +58,7 @@ def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[
     _join_grams(list(plan.informative), weights, chunks)
     asked = list(weights)
     for place, certainty in enumerate(certainties):
-        if 0 < certainty < 1:  # what was asked for is in no chunk
+        if 0 < certainty < 1:  # a guessed word: the word in the question is in no chunk
             asked[place] = _weight(0, holders.rows)
             weights[place] *= certainty
     total = sum(asked)
@@ -67,9 +67,9 @@ def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[
     pairs = _shares(keys, weights, chunks, sum(weights))
     full = _FULL * total
     covered: dict[int, float] = {}
-    for key, share in words.items():  # without calls of min: they are a tenth of what a search spends on coverage
+    for key, share in words.items():  # without `min`, whose calls take a tenth of this function's time
         reached = scores[key] / full
-        # Where no chunk holds a telling word, BM25 is that of words which tell nothing.
+        # The minimum, because without any informative word the BM25 score comes from uninformative words.
         best = share if share < reached else reached  # noqa: FURB136
         value = 0.5 * (share + best) + _SIDE_BY_SIDE * pairs[key] * sqrt(share)
         covered[key] = value if value < 1.0 else 1.0  # noqa: FURB136
@@ -77,7 +77,7 @@ def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[
 
 
 def _weigh(found: Sequence[tuple[int, Collection[int]]], rows: int) -> tuple[list[float], list[Collection[int]]]:
-    """Return each term's inverse document frequency, above 0, and which of the keys hold it."""
+    """Return each term's inverse document frequency, which is above 0, and the keys that contain the term."""
     return [_weight(count, rows) for count, _ in found], [held for _, held in found]
 
 
@@ -88,7 +88,7 @@ def _weight(count: int, rows: int) -> float:
 def _shares(
     keys: Sequence[int], weights: Sequence[float], chunks: Sequence[Collection[int]], total: float
 ) -> dict[int, float]:
-    """Return which part of ``total`` each chunk holds."""
+    """Return the sum of the weights of each chunk's terms, as a share of ``total``."""
     shares = dict.fromkeys(keys, 0.0)
     for weight, held in zip(weights, chunks, strict=True):
         share = weight / total
@@ -98,10 +98,10 @@ def _shares(
 
 
 def _join_grams(terms: Sequence[Term], weights: list[float], chunks: list[Collection[int]]) -> None:
-    """Take two characters that no word joins for found where those before and those after are.
+    """Count a pair of characters across a word boundary as found if both of its neighbours are found.
 
-    In scripts without spaces a term is any two neighbours, and where one word ends and the next begins they stand
-    together by chance: they say no more than the words do.
+    In scripts without spaces a term is any two adjacent characters. A pair across a word boundary is accidental and
+    must not weigh more than the words.
     """
     joins = [
         first.literal and second.literal and first.words[1:] == second.words[:-1] != ()

@@ -1,9 +1,10 @@
-"""Removing the words of deleted rows from FTS5's pages, at the price of the segments that hold them.
+"""Remove the words of deleted rows from FTS5's pages by merging the segments that contain them.
 
-FTS5 keeps its words in segments, on levels: what was added last is on the lowest, and eight segments of a level become
-one of the next. A deleted row is marked in its segment (a tombstone), and its words go when that is merged.
-``optimize`` merges all segments into one; ``merge`` with the setting ``deletemerge`` only the levels in which enough
-rows are marked. So a row that was added lately goes with some dozens of others, and any other with the whole table.
+FTS5 stores words in segments on levels. New segments are on the lowest level, and eight segments of a level are merged
+into one of the next level. A deleted row is only marked in its segment (a tombstone); its words are removed when the
+segment is merged. ``optimize`` merges all segments into one. ``merge`` with the setting ``deletemerge`` merges only the
+levels with enough marked rows. So erasing a recently added row rewrites a few dozen rows, and erasing an older row
+rewrites the whole table.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from attrs import frozen
 
 from klaw_fts5.sql import Statements
 
-# What the record of the segments begins with (FTS5_STRUCTURE_V2): a number that changes with the settings, and the sign
-# that it counts tombstones (https://sqlite.org/src/file/ext/fts5/fts5_index.c).
+# The record of the segments starts with a number that changes with the settings, and with the marker FTS5_STRUCTURE_V2,
+# which means that tombstones are counted (https://sqlite.org/src/file/ext/fts5/fts5_index.c).
 _COOKIE_BYTES = 4
 _V2 = b"\xff\x00\x00\x01"
-# FTS5 chooses a level of which one per cent is marked: it computes in whole numbers.
+# FTS5 merges a level if at least one percent of its rows is marked; it computes with integers.
 _PER_CENT = 100
 
 
 @frozen
 class Level:
-    """A level of FTS5's segments: how many, their rows, how many of these are marked, and their pages."""
+    """A level of FTS5: the numbers of its segments, their rows, marked rows, and pages."""
 
     segments: int
     rows: int
@@ -36,8 +37,8 @@ class Level:
 
 
 def erase_words(connection: apsw.Connection, sql: Statements) -> None:
-    """Let the words of deleted rows leave the pages, inside the caller's transaction."""
-    connection.execute(sql.flush)  # what this transaction has added is in no segment yet
+    """Erase the words of deleted rows from the pages, inside the caller's transaction."""
+    connection.execute(sql.flush)  # write the rows that this transaction has added to a segment
     levels = _levels(connection, sql)
     if _is_clean(levels):
         return
@@ -53,7 +54,7 @@ def _is_clean(levels: Sequence[Level] | None) -> bool:
 
 
 def _is_cheap(levels: Sequence[Level]) -> bool:
-    """Return whether FTS5 would choose every level with marked rows, and these are less than half of the table."""
+    """Return whether FTS5 would merge every level with marked rows, and these are less than half of the table."""
     merged = [level for level in levels if level.marked or level.is_merging]
     if any(level.marked * _PER_CENT < level.rows for level in merged if level.marked):
         return False
@@ -61,7 +62,7 @@ def _is_cheap(levels: Sequence[Level]) -> bool:
 
 
 def _levels(connection: apsw.Connection, sql: Statements) -> list[Level] | None:
-    """Return the levels, lowest first; None if their record is not as this module knows it."""
+    """Return the levels, lowest first, or None if the format of their record is unknown."""
     record = connection.execute(sql.structure).get
     start = _COOKIE_BYTES + len(_V2)
     if not isinstance(record, bytes) or record[_COOKIE_BYTES:start] != _V2:
@@ -70,7 +71,7 @@ def _levels(connection: apsw.Connection, sql: Statements) -> list[Level] | None:
     try:
         level_count, segment_count, _writes = islice(numbers, 3)
         levels = [_level(numbers) for _ in range(level_count)]
-    except ValueError:  # too few numbers
+    except ValueError:  # the record is too short
         return None
     is_whole = next(numbers, None) is None and sum(level.segments for level in levels) == segment_count
     return levels if is_whole else None
@@ -83,13 +84,13 @@ def _level(numbers: Iterator[int]) -> Level:
     for _ in range(segments):
         _segment, first, last, _oldest, _newest, pages_of_marks, marks, entries = islice(numbers, 8)
         rows += entries
-        marked += max(marks, pages_of_marks)  # a page of marks has one at least
+        marked += max(marks, pages_of_marks)  # a page of marks has at least one mark
         pages += last - first + 1
     return Level(segments, rows, marked, pages, merging > 0)
 
 
 def _varints(data: bytes) -> Iterator[int]:
-    """Yield variable-length integers: seven bits a byte, the highest first; all but the last byte have the eighth."""
+    """Yield variable-length integers: seven bits per byte, the highest first; the eighth bit means that more follow."""
     value = 0
     for byte in data:
         value = value << 7 | byte & 0x7F

@@ -21,13 +21,13 @@ from klaw_fts5.plan import Counts, asks
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
 
-# Of hundreds of terms, those that are in more rows than this are equally frequent.
+# Rows. If there are hundreds of terms, all that are in more rows count as equally frequent.
 _RARE = 1_000
-# Of so many rows those of a term are read once and for all; of more they are counted no further than is asked.
+# Rows. In a collection of at most this size, all rows of a term are read once and cached.
 _FEW_ROWS = 5_000
-# A shorter word may be in any chunk.
+# Characters. Shorter words are too common to cache their rows.
 _TELLING = 4
-# Among fewer rows half of them is soon reached, and says nothing about a word.
+# Rows. In a smaller collection a word in half of the rows is not necessarily common.
 _FEW = 20
 
 
@@ -185,7 +185,7 @@ class ExactSearch:
         if self._is_small and self._may_tell(term):
             return min(len(self._hits(term).keys), limit)
         found, bound = self.known.counted(term)
-        if found == bound < limit:  # there may be more
+        if found == bound < limit:  # the earlier count ended at a lower limit
             bound = max(limit, self.rows) if self.rows <= _FEW_ROWS else limit
             found = int(self.connection.execute(self.sql.matches, (render((term,)), bound)).get)
             self.known.keep_count(term, found, bound)

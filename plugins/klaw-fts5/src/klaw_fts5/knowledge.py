@@ -1,4 +1,4 @@
-"""What is kept in memory between questions of which chunks hold a term: the words of questions come again."""
+"""The cache of term counts and term scores between questions, which often have the same words."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from attrs import define, field, frozen
 from klaw_core.words.query import Term
 from klaw_fts5.packed.state import PackedState
 
-# Some megabytes each: more is forgotten all at once, and counted again.
+# The maximum number of entries, a few megabytes each. A full cache is cleared.
 _MOST_COUNTS, _MOST_KEYS, _MOST_MEANT = 20_000, 500_000, 2_000
-#: Of a collection with more terms than this they are not kept.
+#: The terms of a collection with more terms than this are not cached.
 MOST_TERMS = 100_000
 
 
 def term_text(term: bytes) -> str:
-    """Return a term as text: a long one may end within a character."""
+    """Return a term as text; a truncated term may end within a character."""
     return term.decode("utf-8", "replace")
 
 
 @frozen(eq=False)
 class TermHits:
-    """Every chunk that holds a term, by key, ascending, and what the term adds to its score. Both of length n."""
+    """The keys of all chunks that contain a term, ascending, and the term's score in each; both of length n."""
 
     keys: array[int]
     scores: array[float]
@@ -31,10 +31,10 @@ class TermHits:
 
 @define(eq=False)
 class WordKnowledge:
-    """How many chunks hold each term that was asked about, and which ones, in one state of a collection.
+    """The cached counts and scores of terms in one state of a collection.
 
-    ``terms`` are all of its terms, None while they are not known; ``looked_up`` is how many words were looked for among
-    them until then.
+    ``terms`` are all terms of the collection, or None if they were not read; ``looked_up`` counts the words that were
+    looked up without them.
     """
 
     terms: frozenset[str] | None = field(default=None, init=False)
@@ -46,38 +46,38 @@ class WordKnowledge:
     _kept_keys: int = field(default=0, init=False)
 
     def counted(self, term: Term) -> tuple[int, int]:
-        """Return how many chunks were found to hold a term, and up to how many they were counted: 0 if never."""
+        """Return the counted number of chunks that contain a term, and the limit of that count (0 if not counted)."""
         return self._counts.get(term, (0, 0))
 
     def keep_count(self, term: Term, found: int, bound: int) -> None:
-        """Keep what was counted."""
+        """Cache a count and its limit."""
         if len(self._counts) >= _MOST_COUNTS:
             self._counts = {}
         self._counts[term] = found, bound
 
     def keep_terms(self, terms: Sequence[bytes]) -> None:
-        """Keep all terms, unless they are too many."""
+        """Cache all terms, unless there are too many."""
         if len(terms) > MOST_TERMS:
             self.has_many_terms = True
         else:
             self.terms = frozenset(map(term_text, terms))
 
     def meant(self, word: str) -> str | None:
-        """Return the word that was meant by one that no chunk holds, empty if none is near, None if not known."""
+        """Return the suggestion for an unknown word, or ``""`` if there is none, or None if it is not cached."""
         return self._meant.get(word)
 
     def keep_meant(self, word: str, meant: str) -> None:
-        """Keep which word was meant."""
+        """Cache the suggestion for a word."""
         if len(self._meant) >= _MOST_MEANT:
             self._meant = {}
         self._meant[word] = meant
 
     def hits(self, term: Term) -> TermHits | None:
-        """Return the chunks that hold a term, None if they are not known."""
+        """Return the chunks that contain a term, or None if they are not cached."""
         return self._hits.get(term)
 
     def keep_hits(self, term: Term, hits: TermHits) -> None:
-        """Keep all chunks that hold a term."""
+        """Cache all chunks that contain a term."""
         if self._kept_keys + len(hits.keys) > _MOST_KEYS:
             self._hits, self._kept_keys = {}, 0
         self._hits[term] = hits
@@ -86,15 +86,15 @@ class WordKnowledge:
 
 @define(eq=False)
 class KnowledgeCache:
-    """The knowledge of each collection in its last state.
+    """The cache of each collection in its last state.
 
-    A state's stamp is random and renewed by every change: what is kept under it holds in any snapshot and in any file.
+    Every change gives a state a new random stamp. Cached data is valid for every snapshot and file with the same stamp.
     """
 
     _kept: dict[str, tuple[bytes, WordKnowledge]] = field(factory=dict, init=False)
 
     def of(self, collection: str, state: PackedState | None) -> WordKnowledge:
-        """Return what is known in a state; nothing, which is not kept, without a state."""
+        """Return the cache for a state; without a state, an empty one that is not kept."""
         if state is None:
             return WordKnowledge()
         stamp, knowledge = self._kept.get(collection, (b"", None))

@@ -10,9 +10,9 @@ from attrs import field, frozen
 
 from klaw_core.words.query import MAX_TERMS, Term, read_terms
 
-# What makes an English sentence a question, and who asks whom. Among short messages, which seldom ask, and among
-# documents, which speak of nobody, these words are rare and would count as much as what was asked about. `us` and
-# `mine` are not here: they are a country and a pit as well. Russian and Chinese lists were tried and changed nothing.
+# English question words and personal pronouns. They are rare in short messages and in documents, and would otherwise
+# count as much as informative words. `us` and `mine` are not listed, because they have other meanings (US, a pit).
+# Russian and Chinese lists were tried and changed nothing.
 _ASKING = frozenset(
     (
         "what",
@@ -43,7 +43,7 @@ _ASKING = frozenset(
     )
 )
 
-# The same in Russian and Chinese, as terms; left out only where it is judged how much of a question a chunk holds.
+# The same words in Russian and Chinese, as terms. They are ignored only in the coverage of a question by a chunk.
 _RUSSIAN = """
 что кто как какои какая какое какие какого каких каким какому какими какова каковы когда где почему зачем скольк чеи чья
 чье чьи котор кого кому чего чему чем куда откуда ли

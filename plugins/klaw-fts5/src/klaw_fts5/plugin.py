@@ -1,4 +1,4 @@
-"""What Klaw loads: the retriever ``fts5``."""
+"""The hook for the retriever ``fts5``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def build(options: Fts5Options, _place: ComponentContext) -> Fts5Index:
-    """Build the index; it keeps nothing outside the store's database."""
+    """Build the index, which stores everything in the store's database."""
     from klaw_fts5.index import Fts5Index
 
     return Fts5Index(

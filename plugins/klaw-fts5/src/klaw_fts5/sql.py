@@ -1,9 +1,9 @@
-"""Every statement, for each collection, and the names of its tables.
+"""All SQL statements, and the names of the tables, for each collection.
 
-The tables of ``memory`` and ``docs`` are called so. Those of any other collection begin with ``c``, how many characters
-its name has, and the name: ``c5_facts_fts``. The number says where the name ends. So no table of a collection has the
-name of another collection's, nor of one that FTS5 makes (``c5_facts_fts_data``), whatever the other is called
-(``facts_fts``). No other table begins with a c and a digit.
+The tables of ``memory`` and ``docs`` start with these names. Other names consist of ``c``, the length of the
+collection's name, and the name: ``c5_facts_fts``. Because of the length, the tables of two collections never have the
+same name, and never that of an FTS5 shadow table (``c5_facts_fts_data``), even for a collection ``facts_fts``. No other
+table starts with c and a digit.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from attrs import frozen
 
 from klaw_core import check_collection_name
 
-#: SQLite's tokenizer and its arguments. Marks count as parts of words, or Hindi falls apart at its vowels.
+#: SQLite's tokenizer and its arguments. Marks are parts of words; otherwise Hindi words would be split at vowels.
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Mn Mc")
 
-# Contentless: the text is in the store's own table already. Words of the first column take two bytes less each time
-# they occur, so the text is first. `detail=none` and `columnsize=0` would be smaller and
-# make bm25() many times slower.
+# Contentless, because the store's own table has the text. An occurrence of a word in the first column takes two bytes
+# less, so the text is first. `detail=none` and `columnsize=0` would be smaller, but make bm25() many times slower.
 _CREATE = """
 CREATE VIRTUAL TABLE {table} USING fts5(
     {columns}, content='', contentless_delete=1,
     tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Mn Mc'"
 )
 """
-# `ORDER BY rank` measured slower than the function by a third or more. The unary plus keeps SQLite from running
-# the full-text query once for each key, which took 100 times as long with 1,000 keys.
+# `ORDER BY rank` was slower than the function by a third or more. The unary plus prevents SQLite from running the
+# full-text query once for each key, which took 100 times as long with 1,000 keys.
 _SEARCH = """
 SELECT rowid, bm25({table}, ?1, ?2, ?3) AS score FROM {table}
 WHERE {table} MATCH ?4{within} ORDER BY score, rowid LIMIT ?5
@@ -37,8 +36,9 @@ _KEY_DIGEST = (
 )
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?6))"
 
-# Merge every level of which one per cent is deleted, and none for another reason: the automatic merge of eight segments
-# leaves none with sixteen. Then what FTS5 has by default (https://sqlite.org/fts5.html#the_deletemerge_configuration_option).
+# Merge every level of which one percent is deleted, and no other level: FTS5's automatic merge starts at eight
+# segments, so no level has sixteen. Then restore FTS5's default
+# (https://sqlite.org/fts5.html#the_deletemerge_configuration_option).
 _MERGE_MARKED = """
 INSERT INTO {table}({table}, rank) VALUES ('usermerge', 16);
 INSERT INTO {table}({table}, rank) VALUES ('deletemerge', 1);
@@ -47,8 +47,8 @@ INSERT INTO {table}({table}, rank) VALUES ('deletemerge', 10);
 INSERT INTO {table}({table}, rank) VALUES ('usermerge', 4)
 """
 
-# Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` are written once; what is removed is
-# listed in `dead`. A block's number is random, so that what was read of it holds for any file and any snapshot.
+# Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` never change; `dead` lists removed
+# rows. A block's number is random, so that cached data of a block is valid for every file and snapshot.
 _CREATE_PACKED = """
 CREATE TABLE {name}_blocks (
     id INTEGER PRIMARY KEY,
@@ -79,7 +79,7 @@ CREATE TABLE {name}_dead (
     positions BLOB NOT NULL
 );
 """
-#: Which collections have a packed form: how many rows it holds and lacks, and a stamp that every change renews.
+#: The collections with a packed form: the numbers of its rows and lacking rows, and a stamp that every change renews.
 CREATE_STATE = """
 CREATE TABLE packed_words (
     collection TEXT PRIMARY KEY,
@@ -93,13 +93,13 @@ WRITE_STATE = "INSERT OR REPLACE INTO packed_words VALUES (?, ?, ?, randomblob(1
 DELETE_STATE = "DELETE FROM packed_words WHERE collection = ?"
 DELETE_STATES = "DELETE FROM packed_words"
 
-#: The collections whose tables are made with the file; ``messages_fts`` belongs to the store.
+#: The collections whose tables are created with the file; ``messages_fts`` belongs to the store.
 STANDARD = ("memory", "docs")
 
 
 @frozen(eq=False, repr=False)
 class PackedStatements:
-    """The statements of one collection's packed postings. ``name`` is what the names of its tables begin with."""
+    """The statements of one collection's packed postings. ``name`` is the prefix of the names of its tables."""
 
     name: str
     create: str
@@ -120,9 +120,9 @@ class PackedStatements:
 
 @frozen(eq=False, repr=False)
 class Statements:
-    """The statements of one collection's table. Values are bound; only the table's name is written in.
+    """The statements of one collection's tables. Values are bound; only the tables' names are formatted.
 
-    ``make`` makes every table of the collection, packed ones too, as the migrations leave those of ``memory``.
+    ``make`` creates all tables of the collection, equal to those of ``memory`` after all migrations.
     """
 
     table: str
@@ -160,7 +160,7 @@ class Statements:
 
 @lru_cache(maxsize=256)
 def statements(collection: str) -> Statements:
-    """Return the statements of a collection. Raise QueryError for a name that no collection can have."""
+    """Return the statements of a collection. Raise QueryError for an invalid collection name."""
     if is_standard(collection):
         return _statements(f"{collection}_fts", f"{collection}_words")
     prefix = f"c{len(collection)}_{check_collection_name(collection)}"
@@ -168,13 +168,13 @@ def statements(collection: str) -> Statements:
 
 
 def is_standard(collection: str) -> bool:
-    """Return whether the tables of a collection are made by migrations; others come with what is first added."""
+    """Return whether migrations create the collection's tables; others are created on the first write."""
     return collection in STANDARD
 
 
 def _statements(table: str, name: str) -> Statements:
-    """Return the statements for ``table`` and the packed tables of ``name``, both this module's own names."""
-    # Merging segments later: a seventh less time for adding, and none more for a question.
+    """Return the statements for ``table`` and the packed tables of ``name``; both names come from this module."""
+    # Merging segments later saves a seventh of the time of adding, and does not slow down searches.
     merge_later = f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)"
     packed = _packed(name)
     columns = "text, heading, context"
@@ -199,7 +199,7 @@ def _statements(table: str, name: str) -> Statements:
         key_digest=_KEY_DIGEST.format(table=table),
         present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",
-        # With the plus SQLite reads the term's rows once, instead of asking FTS5 for each key.
+        # The unary plus makes SQLite read the term's rows once, instead of querying FTS5 for each key.
         held_by=f"SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND +rowid IN (SELECT value FROM carray(?2))",
         hits=f"SELECT rowid, -bm25({table}, ?1, ?2, ?3) FROM {table} WHERE {table} MATCH ?4 ORDER BY rowid",
         search=_SEARCH.format(table=table, within=""),
@@ -209,7 +209,7 @@ def _statements(table: str, name: str) -> Statements:
             f"CREATE VIRTUAL TABLE temp.{name}_instances USING fts5vocab(main, {table}, instance)"
         ),
         drop_vocabulary=f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances",
-        # Every nth of the terms, and the most frequent ones; as bytes, because a long one may end within a character.
+        # Every nth term, and the most frequent terms; as bytes, because a long term may end within a character.
         sample_terms=(
             f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "
             "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
@@ -217,7 +217,7 @@ def _statements(table: str, name: str) -> Statements:
             "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
         ),
         terms=f"SELECT CAST(term AS BLOB) FROM {name}_vocabulary LIMIT ?",
-        # Of instances, because FTS5 would read all rows of a term to say how many they are.
+        # From the instances, because the other table would read all rows of a term to count them.
         next_term=f"SELECT CAST(term AS BLOB) FROM {name}_instances WHERE term >= ? LIMIT 1",
         holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",
         packed=packed,

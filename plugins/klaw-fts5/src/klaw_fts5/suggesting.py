@@ -1,10 +1,10 @@
-"""Did you mean: words of a question that no chunk holds, each with the word of the index that is one slip away.
+"""Did you mean: suggest a word of the index for each word of a question that no chunk contains.
 
-Loaded only where a search found nothing good. Every text that one slip makes of a word (a letter too many, too few or
-another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up in order: one
-look-up, to which the index answers with the next term that it holds, tells of all stems before that one that they are
-not there. So the work depends on the length of the word, and not on how many words the index holds. Where many words
-are looked up in one state of the index, all of its terms are read, unless they are very many.
+This module is loaded only if a search has found nothing good. Every text at edit distance one (a letter added, removed
+or replaced, or two adjacent letters swapped) is reduced to its stem, and the stems are looked up in order. Each look-up
+returns the next term of the index, so all stems before that term are skipped. The work depends on the length of the
+word and not on the size of the index. If many words are looked up in one state of the index, all of its terms are read,
+unless there are too many.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import MOST_TERMS
 from klaw_fts5.tokenizer import Tokenizer
 
-#: Returns the texts of chunks, by key.
+#: A function that returns the texts of chunks, given their keys.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]
 
 _WORD = re.compile(r"[^\W\d_]+")
-# A slip in a shorter word makes another word, and a longer one is no word.
+# Characters of words to correct. A typo in a shorter word often makes another word, and longer texts are not words.
 _SHORTEST, _LONGEST = 5, 24
-# So many words of a question are looked at, and so many stems and chunks for a word that may be meant.
+# The maximum number of unknown words of a question, and of stems and chunks per suggestion.
 _MOST_WORDS, _MOST_STEMS, _MOST_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
-# To look up one word takes as long as to read the terms of so many chunks.
+# Chunks. Looking up one word takes as long as reading the terms of this many chunks.
 _ROWS_A_WORD = 800
-# Counted no further: which of several words is meant, a thousand chunks say as well as a million.
+# Chunks. The limit of the counts that rank several candidates.
 _ENOUGH = 1_000
 
 
 @frozen(eq=False)
 class Suggester:
-    """Suggests what was meant, from the words of one collection. ``read`` gives the texts of chunks.
+    """Suggests corrections from the words of one collection. ``read`` returns the texts of chunks.
 
-    ``has`` says whether any chunk holds a term: the search has just asked that of the words of the question, and who
-    answered it may still know. ``rows`` is how many chunks there are, 0 if what is known of them is not kept.
+    ``has`` returns whether any chunk contains a term; the search has just looked up the words of the question, so the
+    answers may be cached. ``rows`` is the number of chunks, or 0 if nothing is cached for the collection.
     """
 
     connection: apsw.Connection
@@ -55,10 +55,10 @@ class Suggester:
     rows: int = 0
 
     def suggest(self, text: str) -> str | None:
-        """Return the question with the words corrected that no chunk holds; None if there is none, or one cannot be.
+        """Return the question with its unknown words corrected; None if there are none, or if one cannot be corrected.
 
-        What holds a word that is unknown and near to none is in another language, or about something else: what its
-        other words are near to is chance.
+        An unknown word without a similar word shows that the question is in another language or about something else.
+        Corrections of its other words would be accidental.
         """
         unknown = [match for match in _WORD.finditer(text) if self._is_unknown(match[0])]
         if not unknown or len(unknown) > _MOST_WORDS:
@@ -78,13 +78,13 @@ class Suggester:
         return Tokenizer(self.connection)
 
     def _is_unknown(self, word: str) -> bool:
-        """Return whether a word may be a slip: no chunk holds it, and to the index it is a word."""
+        """Return whether a word may have a typo: no chunk contains it, and the tokenizer makes one term of it."""
         if not _SHORTEST <= len(word) <= _LONGEST or self.has(_term(word)):
             return False
         return any(self._stems([word]))
 
     def _meant(self, word: str) -> str | None:
-        """Return the word one slip away that most chunks hold."""
+        """Return the word at edit distance one that is in most chunks, or None."""
         known = self.searcher.known
         meant = known.meant(word)
         if meant is None:
@@ -107,7 +107,7 @@ class Suggester:
         return None
 
     def _written(self, slips: Sequence[str]) -> str | None:
-        """Return which of these spellings of one stem stands in a chunk that holds it: not all of them are words."""
+        """Return the one of these spellings of a stem that is written in a chunk; not all of them are words."""
         keys = list(self.searcher.best((_term(slips[0]),), _MOST_CHUNKS, None))
         texts = self.read(keys)
         plain = [text.lower() for text in texts if text.isascii()]
@@ -115,9 +115,9 @@ class Suggester:
         return next((slip for slip in slips if slip in others or any(_stands_in(slip, text) for text in plain)), None)
 
     def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
-        """Return those of the stems that are terms of the index.
+        """Return the stems that are terms of the index.
 
-        Each word is looked up, until that has taken as long as to read all terms; then they are read, once.
+        Each word is looked up until this has taken as long as reading all terms; then all terms are read once.
         """
         known = self.searcher.known
         if known.terms is None:
@@ -135,10 +135,10 @@ class Suggester:
         return known.terms.intersection(stems)
 
     def _present(self, stems: Iterable[str]) -> set[str]:
-        """Return those of the stems that are terms of the index."""
+        """Return the stems that are terms of the index, with one look-up per stem."""
         present: set[str] = set()
         following = b""
-        for stem in sorted(filter(None, stems)):  # which UTF-8 orders in the same way
+        for stem in sorted(filter(None, stems)):  # the same order as that of UTF-8 bytes
             if stem.encode() < following:
                 continue
             row = self.connection.execute(self.searcher.sql.next_term, (stem,)).fetchone()
@@ -150,9 +150,9 @@ class Suggester:
         return present
 
     def _stems(self, words: Sequence[str]) -> list[str]:
-        """Return what the index has for each word, letters only; nothing for what is not one word to it."""
+        """Return the term of each word (letters only), or ``""`` if the tokenizer does not make one term of it."""
         joined = " ".join(words)
-        if joined.isascii():  # left as it is, and each is one word
+        if joined.isascii():  # needs no word treatment, and each word is one term
             return self._tokenize.terms(joined.encode())
         terms = self._tokenize.each([index_text(word).strip().encode() for word in words])
         return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
@@ -163,13 +163,13 @@ def _term(word: str) -> Term:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """Return whether a word stands in a text of ASCII, between what are no letters."""
-    # Most texts are told from each other without a look at every word of them.
+    """Return whether an ASCII text contains a word, not as a part of a longer word."""
+    # The substring test excludes most texts quickly.
     return word in text and re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text) is not None
 
 
 def _slips(word: str) -> Iterator[str]:
-    """Yield everything that is one slip away from a word, swapped neighbours first."""
+    """Yield all texts at edit distance one from a word, those with swapped letters first."""
     letters = next((script for script in (_LATIN, _CYRILLIC) if any(letter in script for letter in word)), "")
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     yield from (head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1)

@@ -11,14 +11,15 @@ import apsw
 from klaw_core.words.treatment import is_unspaced
 from klaw_fts5.sql import TOKENIZER
 
-# Where FTS5 cuts a term, even within a character (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
+# Bytes. FTS5 truncates longer terms, even within a character
+# (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
 _LONGEST_TERM = 32_768
-_LONGEST_CHARACTER = 4
+_LONGEST_CHARACTER = 4  # bytes in UTF-8
 
-# What holds an English sentence together, as the tokenizer cuts it (`thi` of `this`), but for prepositions that tell
-# one question from another. A word next to one of these is hardly more than the word alone: without such pairs nDCG@10
-# is within .001 of what it is with them (docs/explanation/retrieval-quality.md). What is also the stem of a word that
-# says something is not here: `us` is what is left of `use`. Changing this takes a migration that empties the tables.
+# English function words, stemmed by the tokenizer (`thi` for `this`), without prepositions that distinguish questions.
+# A pair with such a word says hardly more than the other word alone: without these pairs nDCG@10 changes by less than
+# .001 (docs/explanation/retrieval-quality.md). Stems of informative words are not listed, such as `us`, the stem of
+# `use`. A change requires a migration that empties the tables.
 _FUNCTION_TERMS = """
 the of and in a is that as by it be ar thi wa an which have ha can will do if we you i all but would so some when other
 there their thei what who whom whose how where why he she hi him her my your our me more than then them been were had

@@ -1,4 +1,4 @@
-"""Blocks of rows with their postings: read from, and written to, the collection's tables."""
+"""Read blocks of rows, and their postings, from the collection's tables."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from klaw_fts5.packed.postings import (
 from klaw_fts5.sql import PackedStatements
 
 _NO_POSITIONS = np.empty(0, np.uint16)
-# Their tokens and their positions; none where no row was removed.
+# The types of the dead rows' tokens and positions; None if no row is dead.
 _TYPES_OF_DEAD = ((NoneType, NoneType), (int, bytes))
-#: A power of two, as the number of any block's buckets is.
+#: The maximum number of buckets of a block; this number is always a power of two.
 MAX_BUCKETS = 1 << 14
-#: Stands for the term of a bucket in its check sum.
+#: Used instead of a term in the checksum of a bucket.
 NO_TERM = -1
 
-#: Of a term, by the place of each block in which it has a blob of its own: its row in the table, and its count.
+#: The blobs of one term: its row in the table and its count, by the index of each block with such a blob.
 Own: TypeAlias = Mapping[int, tuple[int, int]]
 
 
 @frozen(eq=False)
 class Block:
-    """What the table says of a block. ``dead`` are the positions of rows that were removed, ascending.
+    """The row of a block. ``dead`` are the positions of removed rows, ascending.
 
-    Its rows in the table of postings follow each other: from ``own_at`` on those of terms with a blob of their own, by
-    term, from ``buckets_at`` on its ``buckets``, a power of two.
+    The block's rows in the table of postings are consecutive. From ``own_at`` on they are blobs of single terms, sorted
+    by term; from ``buckets_at`` on they are its ``buckets``, whose number is a power of two.
     """
 
     id: int
@@ -64,26 +64,26 @@ class Block:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Return what never changes, and what its check sum covers besides its rows."""
+        """Return the values that never change; the checksum covers them and the rows."""
         sizes = (self.first, self.last, self.rows, self.tokens, self.postings)
         return (self.id, *sizes, self.own_at, self.buckets_at, self.buckets)
 
     @property
     def alive(self) -> int:
-        """Return how many rows are still there."""
+        """Return the number of live rows."""
         return self.rows - len(self.dead)
 
     @property
     def last_id(self) -> int:
-        """Return the last of its rows in the table of postings."""
+        """Return the id of the block's last row in the table of postings."""
         return self.buckets_at + self.buckets - 1
 
     def bucket_of(self, term: int) -> int:
-        """Return the row in which a term is that has no blob of its own."""
+        """Return the id of the bucket of a term that has no blob of its own."""
         return self.buckets_at + (term * self.buckets >> TERM_BITS)
 
     def living(self) -> NDArray[np.bool_]:
-        """Return which rows are still there, shape (rows,)."""
+        """Return which rows are live, shape (rows,)."""
         living = np.ones(self.rows, dtype=np.bool_)
         living[self.dead] = False
         return living
@@ -91,9 +91,9 @@ class Block:
 
 @frozen(eq=False)
 class Rows:
-    """A block's rows: ``keys`` ascending and ``lengths`` in tokens, shape (rows,); ``mixes`` of its codes.
+    """A block's rows: ascending ``keys`` and ``lengths`` in tokens, shape (rows,), and the ``mixes`` of its codes.
 
-    ``numbers`` are those of the block with which they were read.
+    ``numbers`` are the numbers of the block for which they were read.
     """
 
     keys: Keys
@@ -103,17 +103,17 @@ class Rows:
 
     @property
     def cost(self) -> int:
-        """Return about how many bytes this takes."""
+        """Return the approximate size in bytes."""
         return 1024 + self.keys.nbytes + self.lengths.nbytes + self.mixes.nbytes
 
 
 def read_blocks(connection: apsw.Connection, sql: PackedStatements) -> tuple[Block, ...]:
-    """Return all blocks, largest first. Raise DamagedError."""
+    """Return all blocks, the largest first. Raise DamagedError."""
     blocks = []
     for row in connection.execute(sql.blocks):
         id_, first, last, rows, tokens, postings, own_at, buckets_at, buckets, dead_tokens, positions = row
         plain = (id_, first, last, rows, tokens, postings, own_at, buckets_at, buckets)
-        # SQLite keeps a value of any type in any column.
+        # SQLite does not enforce column types.
         if set(map(type, plain)) != {int} or (type(dead_tokens), type(positions)) not in _TYPES_OF_DEAD:
             raise DamagedError(f"block {id_} is not as it was written")
         size, odd = divmod(len(positions or b""), 2)
@@ -133,7 +133,7 @@ def read_rows(connection: apsw.Connection, sql: PackedStatements, block: Block) 
         raise DamagedError(f"the rows of block {block.id} are not as they were written")
     check_sum, mixes, keys, lengths = row
     _require_sound(block.numbers, check_sum, mixes + keys + lengths)
-    # Keys without a gap are not written out.
+    # Keys without a gap are not stored.
     if not keys and block.last - block.first + 1 != block.rows:
         raise DamagedError(f"block {block.id} has not the keys that it says")
     listed = np.frombuffer(keys, "<i8") if keys else np.arange(block.first, block.last + 1)
@@ -144,7 +144,7 @@ def read_rows(connection: apsw.Connection, sql: PackedStatements, block: Block) 
 
 
 def require_agreement(block: Block, rows: Rows) -> None:
-    """Check that a block is the one with which its rows were read, and its dead. Raise DamagedError."""
+    """Check that a block and its dead rows match its rows. Raise DamagedError."""
     if rows.numbers != block.numbers:
         raise DamagedError(f"block {block.id} is not as it was written")
     if len(rows.keys) != block.rows or len(rows.lengths) != block.rows:
@@ -157,9 +157,9 @@ def require_agreement(block: Block, rows: Rows) -> None:
 
 @frozen(eq=False)
 class PostingLists:
-    """Where some terms stand in each of some blocks, dead rows included: of each term, one block after the other.
+    """The postings of terms in blocks, with dead rows: for each term, those of one block after the other.
 
-    ``sizes`` says in how many rows; ``positions`` and ``codes`` have as many in all.
+    ``sizes`` are the numbers of postings per term and block; ``positions`` and ``codes`` have one entry per posting.
     """
 
     sizes: tuple[int, ...]
@@ -170,7 +170,7 @@ class PostingLists:
 def read_own(
     connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], terms: Collection[int]
 ) -> dict[int, Own]:
-    """Return for each of these terms in which blocks it has a blob of its own. Raise DamagedError."""
+    """Return for each of these terms the blocks in which it has a blob of its own. Raise DamagedError."""
     found: dict[int, dict[int, tuple[int, int]]] = {term: {} for term in terms}
     starts = sorted((block.own_at, place) for place, block in enumerate(blocks))
     for term, row, count in connection.execute(sql.own, (apsw.carray(array("q", terms)),)):
@@ -184,7 +184,7 @@ def read_own(
 def read_postings(
     connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], own: Mapping[int, Own]
 ) -> PostingLists:
-    """Return where terms stand in each block, given what :func:`read_own` returned of them. Raise DamagedError."""
+    """Return the postings of terms in each block, given the result of :func:`read_own`. Raise DamagedError."""
     ids = [
         held[place][0] if place in held else block.bucket_of(term)
         for term, held in own.items()
@@ -225,7 +225,7 @@ def _read_sound(connection: apsw.Connection, sql: PackedStatements, wanted: arra
 
 
 def _unpack(blob: bytes, count: int, block: Block) -> tuple[Positions, Codes]:
-    """Return positions and codes of a term's own blob, without bridges. Raise DamagedError."""
+    """Return the positions and codes of a term's own blob, without bridges. Raise DamagedError."""
     positions, codes = unpack_own(blob, block.rows)
     if len(codes) > count:
         real = codes > 0
@@ -266,14 +266,14 @@ def _read_own(block: Block, row: tuple[int, int, int, int, bytes]) -> tuple[NDAr
 
 
 def sum_up(numbers: Sequence[int], data: bytes) -> int:
-    """Return the check sum of a row: of its numbers, :data:`NO_TERM` for none, and of its blobs, joined."""
+    """Return the checksum of a row: of its numbers (:data:`NO_TERM` for a missing term) and its joined blobs."""
     return crc32(data, crc32(array("q", numbers)))
 
 
 def _require_sound(numbers: Sequence[int], check_sum: int, data: bytes) -> None:
     try:
         sound = sum_up(numbers, data) == check_sum
-    except TypeError:  # SQLite keeps a value of any type in any column
+    except TypeError:  # SQLite does not enforce column types
         sound = False
     if not sound:
         raise DamagedError("a row is not as it was written")

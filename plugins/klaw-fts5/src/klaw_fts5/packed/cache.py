@@ -1,4 +1,4 @@
-"""What is kept in memory between questions: rows of blocks, views of states, and words as they score in one view."""
+"""The cache between questions: rows of blocks, views of states, and the scores of words in a view."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import View, make_view
 from klaw_fts5.sql import PackedStatements
 
-# 10 bytes a row, 12 a posting: with a million chunks 10 MB, and all of this for words. A view has 16 bytes a row.
+# Cached rows take 10 bytes each (10 MB for a million chunks), postings 12 bytes each. A view has 16 bytes per row.
 _ROWS_BYTES = 24 << 20
 _WORDS_BYTES = 32 << 20
-# Words of questions, about 200 bytes each; more are forgotten all at once.
+# Words of questions, about 200 bytes each. A full cache is cleared.
 _MOST_SPELLED = 20_000
 
-#: A word's number, whether it makes pairs with its neighbours, and its term; none where it is not one term.
+#: A word's number, whether it forms pairs with adjacent words, and its term: (None, False, "") if it is not one term.
 Spelled: TypeAlias = tuple[int | None, bool, str]
 
 
 @frozen(eq=False)
 class TermScores:
-    """A term's living rows, of a view, and what it adds to the score of each; both of shape (living,)."""
+    """A term's live rows in a view, and the term's score in each; both of shape (live,)."""
 
     rows: NDArray[np.int32]
     values: NDArray[np.float64]
 
     def find(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return for each of these rows its place among the term's, and whether it is there."""
+        """Return for each of these rows its index in ``self.rows``, and whether it is there."""
         if not len(self.rows):
             return np.zeros(len(rows), np.intp), np.zeros(len(rows), np.bool_)
         places = self.rows.searchsorted(rows)
@@ -45,7 +45,7 @@ class TermScores:
 
 @frozen(eq=False)
 class TermBounds:
-    """How many living rows of a view hold a term, at least and at most; ``scored`` once its postings were read."""
+    """The least and the largest possible number of a term's live rows; ``scored`` is set when its postings are read."""
 
     least: int
     most: int
@@ -54,7 +54,7 @@ class TermBounds:
 
     @property
     def cost(self) -> int:
-        """Return about how many bytes this takes."""
+        """Return the approximate size in bytes."""
         return 1024 if self.scored is None else 1024 + self.scored.rows.nbytes + self.scored.values.nbytes
 
 
@@ -68,7 +68,7 @@ _Value = TypeVar("_Value", bound=_HasCost)
 
 
 class _CostLru(Generic[_Key, _Value]):
-    """Lets go of what was used least recently when the rest costs more than ``most``; never of the last one."""
+    """A cache that drops the least recently used values if the total cost exceeds ``most``, but keeps at least one."""
 
     def __init__(self, most: int) -> None:
         self._most, self._total = most, 0
@@ -102,10 +102,10 @@ class _CostLru(Generic[_Key, _Value]):
 
 
 class Cache:
-    """Keeps what was read, for every thread and every connection.
+    """The cache for all threads and connections.
 
-    A block's number is random and its rows never change, and a stamp is random and renewed by every change: what is
-    kept under either holds in any snapshot, whatever another process writes, and in any file.
+    A block has a random number and its rows never change; every change gives a state a new random stamp. Therefore data
+    that is cached by number or stamp is valid in every snapshot and file, even after writes of other processes.
     """
 
     def __init__(self) -> None:
@@ -113,11 +113,11 @@ class Cache:
         self._views: dict[str, tuple[bytes, View]] = {}
         self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
         self._spelled: dict[str, Spelled] = {}
-        #: Look up what the tokenizer makes of a word; None if it was not asked.
+        #: Returns the cached result of the tokenizer for a word, or None.
         self.spelled = self._spelled.get
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> View:
-        """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
+        """Return the view of a state's blocks. Raise DamagedError if they do not match the state."""
         stamp, view = self._views.get(sql.name, (None, None))
         if view is None or stamp != state.stamp:
             blocks = read_blocks(connection, sql)
@@ -140,22 +140,22 @@ class Cache:
         return rows
 
     def drop(self, blocks: Iterable[int]) -> None:
-        """Let go of blocks that were made one with others. Who asks an older snapshot reads them again."""
+        """Drop blocks that were merged. A reader of an older snapshot reads them again."""
         self._rows.drop(blocks)
 
     def keep_spelled(self, word: str, spelled: Spelled) -> None:
-        """Keep what the tokenizer says of a word. It says the same in any state and file."""
+        """Cache the tokenizer's result for a word, which does not depend on the state or the file."""
         if len(self._spelled) >= _MOST_SPELLED:
             self._spelled.clear()
         self._spelled[word] = spelled
 
     def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, TermBounds]:
-        """Return what is known of these terms in ``scope``: a state's stamp, and all else that scores depend on."""
+        """Return the cached terms in ``scope``, which consists of a state's stamp and everything scores depend on."""
         asked = list(terms)
         found = self._words.get_all([(scope, term) for term in asked])
         return {term: held for term, held in zip(asked, found, strict=True) if held is not None}
 
     def keep_words(self, scope: Hashable, words: Mapping[int, TermBounds]) -> None:
-        """Keep what was read of terms."""
+        """Cache terms in ``scope``."""
         for term, held in words.items():
             self._words.put((scope, term), held)

@@ -1,4 +1,4 @@
-"""Whether the packed form is what was written, and says what FTS5 says."""
+"""Check the packed form for damage, and compare it with FTS5."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import Statements
 
 _FIX = "search works without it; klaw reindex rebuilds it"
-# So many terms' chunks are compared with FTS5's: every so many of its vocabulary.
+# The number of terms, spread evenly over the vocabulary, whose chunks are compared with FTS5's.
 _SAMPLE = 50
 
 
 def check_packed(connection: apsw.Connection, collection: str, sql: Statements, keys: Keys) -> Sequence[str]:
-    """Return what is wrong with a collection's packed form, each in one line, given FTS5's keys. Raise apsw.Error."""
+    """Return the problems of a collection's packed form, one line each, given FTS5's keys. Raise apsw.Error."""
     state = read_state(connection, collection)
     try:
         if state is not None:
@@ -33,7 +33,7 @@ def check_packed(connection: apsw.Connection, collection: str, sql: Statements, 
 
 
 def _differences(connection: apsw.Connection, sql: Statements, state: PackedState, keys: Keys) -> Iterator[str]:
-    """Yield what does not agree. Raise DamagedError where a row cannot be read."""
+    """Yield the differences. Raise DamagedError if a row cannot be read."""
     blocks = read_blocks(connection, sql.packed)
     rows = [read_rows(connection, sql.packed, block) for block in blocks]
     held = np.concatenate(
@@ -54,7 +54,7 @@ def _differences(connection: apsw.Connection, sql: Statements, state: PackedStat
 def _terms_that_differ(
     connection: apsw.Connection, sql: Statements, blocks: Sequence[Block], keys: Sequence[Keys]
 ) -> Iterator[str]:
-    """Compare a sample of terms with FTS5: the chunks that hold them."""
+    """Compare the chunks of a sample of terms with FTS5's."""
     connection.execute(sql.vocabulary)
     try:
         terms = [term for (term,) in connection.execute(sql.sample_terms, (_SAMPLE,))]
@@ -70,7 +70,7 @@ def _terms_that_differ(
 def _holders(
     connection: apsw.Connection, sql: Statements, blocks: Sequence[Block], keys: Sequence[Keys], term: int
 ) -> list[int]:
-    """Return the keys of the living rows that hold a term."""
+    """Return the keys of the live rows that contain a term."""
     own = read_own(connection, sql.packed, blocks, [term])
     found: list[int] = []
     lists = read_postings(connection, sql.packed, blocks, own)

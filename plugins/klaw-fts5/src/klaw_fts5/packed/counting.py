@@ -21,7 +21,7 @@ _NARROW, _WIDE = 1 << 16, 1 << 32
 
 @frozen(eq=False)
 class ChunkBatch:
-    """A batch of chunks: its postings, by position; ``lengths`` in tokens, of all columns together, shape (n,)."""
+    """The postings of a batch of chunks, and ``lengths``, the number of tokens of each chunk, shape (n,)."""
 
     postings: Postings
     mixes: Mixes
@@ -42,7 +42,7 @@ class TermCounter:
                 self._spellings = Spellings()
             spellings = self._spellings
             places, sizes = spellings.read(tokenizer, [text for row in rows for text in row])
-            # Copies: an array that is looked at cannot grow.
+            # Copies, because an array with a view cannot grow.
             numbers, pairing = np.array(spellings.numbers), np.array(spellings.pairing, dtype=np.bool_)
         used, ranks = _ranks(places, numbers)
         cells = np.repeat(np.arange(len(sizes)), sizes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-try:  # ``hashlib`` has the same function, and loads OpenSSL, which takes longer than a search for words
+try:  # ``hashlib`` has the same function, but loads OpenSSL, which takes longer than a keyword search
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b

@@ -1,12 +1,13 @@
-"""Postings and how they are written: which terms stand in which rows of a block, and how often.
+"""The encoding of postings: the rows of a block that contain each term, and the term's frequency in each row.
 
-A block holds at most 65,536 rows, so that a position is two bytes. How often a term stands in a row's heading, text
-and context is one *mix*, a number of 32 bits; a posting names its mix by a *code*, a place in the block's own list of
-at most 256 of them. Code 0 is no occurrence at all. So scores are computed from the very counts that FTS5 has, with
-whatever weights the configuration has today.
+A block has at most 65,536 rows, so a position takes two bytes. The frequencies of a term in a row's text, heading and
+context are combined in one *mix*, a number of 32 bits. A posting has a *code*, which is the index of its mix in the
+block's list of at most 256 mixes. Code 0 means no occurrence. Scores are therefore computed from the same counts as
+FTS5's, with the currently configured weights.
 
-A term with :data:`OWN` postings or more has a blob of its own: gaps between positions in one byte each (a larger gap is
-bridged by postings of code 0), then codes. The rarer ones share a *bucket*, by the first bits of their numbers.
+A term with at least :data:`OWN` postings has a blob of its own: the gaps between positions with one byte each (larger
+gaps are bridged by postings with code 0), then the codes. Rarer terms share a *bucket*, selected by the first bits of
+their numbers.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from numpy.typing import NDArray
 
 from klaw_fts5.packed.errors import DamagedError
 
-#: Positions of at most 16 bits.
+#: Rows per block, so that positions have at most 16 bits.
 MAX_ROWS = 65_536
-#: From so many postings on a term has a blob of its own: fewer would often need bridges in a full block.
+#: Postings from which a term has a blob of its own. With fewer, a full block would often need bridges.
 OWN = 512
-#: Terms are numbered by hashes of so many bits: never negative in SQLite.
+#: Bits of a term's number, which is a hash that is never negative in SQLite.
 TERM_BITS = 63
 
-#: Text, heading, context.
+#: The columns text, heading and context.
 COLUMNS = 3
-#: A code is a byte.
+#: The number of codes; a code is one byte.
 MAX_CODES = 256
 
 _GAP = 255
 _SHORT = np.dtype("<u2")
-# Text, heading, context: where each count stands in a mix, and the largest that fits.
+# For text, heading and context: the position of each count in a mix in bits, and the largest count.
 _SHIFTS = np.array([0, 12, 22])
 _LARGEST = np.array([4095, 1023, 1023])
-# Where a block has more mixes than codes, counts are cut at these: 16 * 4 * 4 codes.
+# The largest counts if a block has more mixes than codes; they give 16 * 4 * 4 codes.
 _COARSE = np.array([15, 3, 3])
-# A table of so many is no larger than what it is used for.
+# Mixes below this limit are counted with a table.
 _LOW_MIX = 1 << 16
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -51,7 +52,7 @@ Mixes: TypeAlias = NDArray[np.uint32]
 
 @frozen(eq=False)
 class Postings:
-    """Some terms of a block: ``terms`` ascending, and for each so many postings, in order of position.
+    """The postings of some terms of a block: ascending ``terms``, each with ``counts`` postings sorted by position.
 
     Shapes: ``terms`` and ``counts`` (t,), ``positions`` and ``codes`` (sum of ``counts``,).
     """
@@ -68,32 +69,32 @@ class Postings:
 
 
 def changes(values: NDArray[np.integer]) -> Integers:
-    """Return the places at which something else stands than before."""
+    """Return the indices at which a value differs from the previous one."""
     changed = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=changed[1:])
     return np.flatnonzero(changed)
 
 
 def mix_runs(counts: Integers, columns: Integers, firsts: Integers) -> Mixes:
-    """Return one mix for each term in each row, given how often it stands in each column, one row after the other.
+    """Return one mix for each term in each row, given the term's count in each column.
 
-    ``columns`` are 0 for the text, 1 for the heading, 2 for the context; ``firsts`` says where each row's begin. More
-    than 4,095 in the text, or 1,023 elsewhere, count as so many.
+    ``columns`` are 0 for the text, 1 for the heading and 2 for the context; ``firsts`` are the indices at which a row
+    starts. Counts are limited to 4,095 in the text and to 1,023 in the other columns.
     """
     mixed = np.minimum(counts, _LARGEST[columns]) << _SHIFTS[columns]
     return (np.add.reduceat(mixed, firsts) if len(firsts) else mixed).astype(np.uint32)
 
 
 def unmix(mixes: Mixes) -> Mixes:
-    """Return how often a term stands in the text, the heading and the context, shape (3, n)."""
+    """Return the counts in the text, the heading and the context, shape (3, n)."""
     counts: Mixes = ((mixes[None, :] >> _SHIFTS[:, None]) & _LARGEST[:, None]).astype(np.uint32)
     return counts
 
 
 def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
-    """Return one list of mixes for several, and for each of them what its codes have become.
+    """Combine several lists of mixes; return the combined list, and the new codes for each of the lists.
 
-    A mix that finds no place, which takes more than 255 in one block, is counted coarsely: at most 15 in the text.
+    If there are more than 255 mixes, counts are limited more strictly, for example to 15 in the text.
     """
     every = np.unique(np.concatenate([np.zeros(1, np.uint32), *tables]))
     if len(every) > MAX_CODES:
@@ -106,12 +107,12 @@ def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
 
 
 def encode_mixes(mixed: Mixes) -> tuple[Mixes, Codes]:
-    """Return the distinct ones of many mixes as a block lists them, and the code of each."""
+    """Return the distinct mixes as a block's list, and the code of each mix."""
     if len(mixed) and int(mixed.max()) >= _LOW_MIX:
         distinct = np.unique(mixed)
         mixes, (codes,) = number_mixes([distinct])
         return mixes, codes[np.searchsorted(distinct, mixed)]
-    # Low ones, of words that the context lacks, are looked up instead of searched for.
+    # Low mixes, of words that are not in the context, are looked up in a table instead of searched.
     held = np.bincount(mixed, minlength=1)
     distinct = np.flatnonzero(held).astype(np.uint32)
     mixes, (codes,) = number_mixes([distinct])
@@ -121,7 +122,7 @@ def encode_mixes(mixed: Mixes) -> tuple[Mixes, Codes]:
 
 
 def pack_own(postings: Postings) -> Iterator[bytes]:
-    """Yield the blob of each term."""
+    """Yield the own blob of each term."""
     ends = np.cumsum(postings.counts)
     starts = ends - postings.counts
     gaps = np.diff(postings.positions.astype(np.int64), prepend=0)
@@ -138,7 +139,7 @@ def pack_own(postings: Postings) -> Iterator[bytes]:
 
 
 def unpack_own(data: bytes, rows: int) -> tuple[Positions, Codes]:
-    """Return positions and codes of a term's blob, bridges included. Raise DamagedError."""
+    """Return the positions and codes of a term's own blob, with bridges. Raise DamagedError."""
     size, odd = divmod(len(data), 2)
     positions = np.cumsum(np.frombuffer(data, np.uint8, count=size), dtype=np.intp)
     if odd or not size or positions[-1] >= rows:
@@ -147,9 +148,9 @@ def unpack_own(data: bytes, rows: int) -> tuple[Positions, Codes]:
 
 
 def unpack_all_own(counts: Sequence[int], blobs: Sequence[bytes], rows: Sequence[int]) -> list[tuple[bytes, bytes]]:
-    """Return positions and codes, in bytes as a bucket has them, of terms' own blobs, without bridges.
+    """Return the positions and codes of several own blobs, without bridges, in the bytes of a bucket's format.
 
-    Given are how many postings each has and how many rows its block has. Raise DamagedError.
+    ``counts`` are the numbers of postings of the blobs, and ``rows`` those of rows of their blocks. Raise DamagedError.
     """
     if any(len(blob) % 2 or not blob for blob in blobs):
         raise DamagedError("a list of postings does not fit its block")
@@ -173,9 +174,9 @@ def unpack_all_own(counts: Sequence[int], blobs: Sequence[bytes], rows: Sequence
 
 
 def pack_buckets(postings: Postings, edges: Sequence[int]) -> Iterator[bytes]:
-    """Yield the blob of the terms between each two edges: their number, terms, counts, positions, codes; little-endian.
+    """Yield the bucket of the terms between each two edges: number of terms, terms, counts, positions and codes.
 
-    ``edges`` are places in ``postings.terms``, ascending.
+    Numbers are little-endian. ``edges`` are ascending indices in ``postings.terms``.
     """
     cuts = np.append(0, np.cumsum(postings.counts))[list(edges)].tolist()
     terms, counts = postings.terms.astype("<i8").tobytes(), postings.counts.astype("<u2").tobytes()
@@ -193,7 +194,7 @@ def pack_buckets(postings: Postings, edges: Sequence[int]) -> Iterator[bytes]:
 
 
 def unpack_buckets(buckets: Sequence[bytes], rows: int) -> Postings:
-    """Return what :func:`pack_buckets` wrote, of one bucket or several in order. Raise DamagedError."""
+    """Return the postings of one or several buckets in order. Raise DamagedError."""
     terms, counts, positions, codes = [], [], [], []
     for data in buckets:
         size = int.from_bytes(data[:4], "little")
@@ -216,9 +217,10 @@ def unpack_buckets(buckets: Sequence[bytes], rows: int) -> Postings:
 
 
 def pick(data: bytes, wanted: bytes, rows: int) -> tuple[bytes, bytes]:
-    """Return positions and codes, as a bucket's blob has them, of a term, given in 8 bytes; nothing if it is not there.
+    """Return the bytes of the positions and codes of one term of a bucket; empty if the bucket does not have the term.
 
-    ``rows`` is how many its block has. Raise DamagedError. A search picks some dozens: no array is made for each.
+    ``wanted`` is the term's number in 8 bytes; ``rows`` is the number of rows of the block. Raise DamagedError. No
+    arrays are created, because a search picks dozens of terms.
     """
     size = int.from_bytes(data[:4], "little")
     counts = 4 + 8 * size
@@ -245,9 +247,9 @@ def pick(data: bytes, wanted: bytes, rows: int) -> tuple[bytes, bytes]:
 
 @frozen(eq=False)
 class Piece:
-    """Postings on their way into another block: with the positions and codes that they will have there.
+    """Postings to copy to another block, with their new positions and codes.
 
-    ``kept`` says which of them go there at all, None for all.
+    ``kept`` selects the postings to copy; None means all.
     """
 
     postings: Postings
@@ -257,9 +259,9 @@ class Piece:
 
 
 def collect(pieces: Sequence[Piece]) -> Postings:
-    """Return the postings of a new block, or of a part of it."""
+    """Merge pieces into the postings of a new block, or of a part of it."""
     terms = np.concatenate([piece.postings.terms for piece in pieces])
-    terms.sort(kind="stable")  # they are in order already, block by block, and so are the postings
+    terms.sort(kind="stable")  # the terms of each piece are sorted already, and so are the postings
     terms = terms[changes(terms)]
     packed = np.concatenate([_packed(piece, terms) for piece in pieces])
     packed.sort(kind="stable")
@@ -272,7 +274,7 @@ def collect(pieces: Sequence[Piece]) -> Postings:
 
 
 def _packed(piece: Piece, terms: Integers) -> Integers:
-    """Return one number a posting, that sorts as it should: its term's place, its position, its code."""
+    """Return one number per posting that sorts by term, position and code."""
     packed: Integers = np.repeat(np.searchsorted(terms, piece.postings.terms) << 24, piece.postings.counts)
     packed |= piece.positions.astype(np.int64) << 8
     packed |= piece.codes

@@ -1,4 +1,4 @@
-"""Answers from packed postings: the very scores of FTS5, at the price of the postings of the words that tell."""
+"""Search with packed postings: the same scores as FTS5's, but only the postings of informative words are read."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from klaw_fts5.plan import asks
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
-# Open-ended words and some phrases are FTS5's to find. Beyond so many rows it had better answer altogether.
+# Rows. FTS5 finds prefixes and some phrases. If it finds more rows than this, it answers the whole query.
 _MOST_OTHERS = 20_000
-# FTS5 finds a phrase in two milliseconds at most where its rarest word is in so few rows.
+# Rows. FTS5 finds a phrase in at most 2 ms if its rarest word is in at most this many rows.
 _FEW_HOLDERS = 10_000
-# One row of so many is looked at to guess how high the best scores are.
+# One of 64 rows is in the sample from which a threshold for the best scores is estimated.
 _SAMPLE = 64
 
 
 @frozen(eq=False)
 class _TermGroups:
-    """Terms by who finds them: ``words`` and ``compounds`` postings, ``others`` FTS5."""
+    """Terms by how they are found: ``words`` and ``compounds`` with packed postings, ``others`` with FTS5."""
 
     words: tuple[int, ...]
     compounds: tuple[Term, ...]
@@ -45,7 +45,7 @@ class _TermGroups:
 
 @frozen(eq=False)
 class _TopRows:
-    """The best rows of a view, ascending, with their keys and scores; shape (n,) each."""
+    """The best rows of a view, ascending, with their keys and scores; all of shape (n,)."""
 
     rows: NDArray[np.intp]
     keys: NDArray[np.int64]
@@ -54,9 +54,9 @@ class _TopRows:
 
 @frozen(eq=False)
 class PackedSearch:
-    """Asks the packed form, and FTS5 for what it does not know: quoted phrases and the beginnings of words.
+    """Searches with the packed form, and with FTS5 for quoted phrases and prefixes.
 
-    ``known`` is what was learned of the collection in this state.
+    ``known`` is the cache for this state of the collection.
     """
 
     connection: apsw.Connection
@@ -77,7 +77,7 @@ class PackedSearch:
         return Tokenizer(self.connection)
 
     def expect(self, terms: Sequence[Term]) -> None:
-        """Read at once what is going to be asked about these terms, and the postings of those that may tell."""
+        """Read the counts of these terms, and the postings of those that may be informative, in a few queries."""
         plain = [term.words for term in terms if not (term.prefix or term.literal)]
         rows = [words for words in plain if len(words) > 1]
         rows += [first + second for first, second in pairwise([words for words in plain if len(words) == 1])]
@@ -90,7 +90,7 @@ class PackedSearch:
         self._read(pairs | telling)
 
     def holders(self, terms: Sequence[Term], /) -> list[int]:
-        """Return about how many chunks hold each term; of all plain words in one look-up, of rare ones exactly."""
+        """Return the approximate number of chunks that contain each term; the number is exact for rare terms."""
         asked = [None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in terms]
         known = [number for number in asked if number is not None]
         self._look_up(known)
@@ -101,10 +101,10 @@ class PackedSearch:
         ]
 
     def has(self, term: Term, /) -> bool:
-        """Return whether any chunk holds a term; of a phrase of frequent words that is not kept, it is assumed."""
+        """Return whether any chunk contains a term; assumed for a phrase of frequent words without postings."""
         if term.prefix:
             found = self._count(term, 1) > 0
-            if not found:  # what is asked about next, one by one
+            if not found:  # read the shorter words that are asked for next
                 shorter = islice(Term(term.words).readings(widen=True), 2, None)
                 words = (reading.words[0] for reading in shorter)
                 self._read_all(self._number(word) for word in words if not self._is_nowhere(word))
@@ -119,7 +119,7 @@ class PackedSearch:
         return self._is_frequent(term) or len(self._found(term)) > 0
 
     def is_everyday(self, term: Term, /) -> bool:
-        """Return whether half of the chunks hold a term; of a phrase of everyday words that is taken for granted."""
+        """Return whether at least half of the chunks contain a term; assumed for a phrase of such words."""
         enough = everyday_from(self.view.rows)
         if enough > self.view.rows:
             return False
@@ -137,12 +137,12 @@ class PackedSearch:
 
     @property
     def rows(self) -> int:
-        """Return how many chunks there are."""
+        """Return the number of chunks."""
         return self.view.rows
 
     def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Sequence[int]]]:
-        """Yield for each term how many chunks hold it, and which of these, which ascend, do."""
-        if self._best_rows.keys() >= set(keys):  # asked about what was found just now
+        """Yield for each term the number of chunks that contain it, and those among the ascending ``keys``."""
+        if self._best_rows.keys() >= set(keys):  # the keys are results of the last call of `best`
             wanted = np.array(keys, dtype=np.int64)
             rows = np.array([self._best_rows[key] for key in keys], dtype=np.int32)
         else:
@@ -159,13 +159,13 @@ class PackedSearch:
                 yield len(scored.rows), wanted[scored.find(rows)[1]].tolist()
 
     def makes_pairs(self, word: str, /) -> bool:
-        """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
+        """Return whether a word is one term that forms pairs with adjacent words."""
         return self._spelled(word)[1]
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
     ) -> dict[int, float]:
-        """Return the scores of the best chunks for any of the terms, as FTS5 computes them."""
+        """Return the scores of the best chunks for any of the terms, equal to FTS5's."""
         asked = self._sort_out(terms)
         known = bool(asked.words or asked.compounds) and self.view.rows > 0
         found = [self._found(term) for term in asked.others] if known else []
@@ -182,11 +182,11 @@ class PackedSearch:
         return dict(zip(keys, best.scores.tolist(), strict=True))
 
     def _sort_out(self, terms: Sequence[Term]) -> _TermGroups:
-        distinct = {(term.words, term.prefix): term for term in terms}.values()  # as FTS5 is asked
+        distinct = {(term.words, term.prefix): term for term in terms}.values()  # as in an FTS5 query
         numbers = {
             term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in distinct
         }
-        # Two of them may be one to the tokenizer: then FTS5 counts it twice.
+        # Two words may have the same number, if the tokenizer makes one term of both. FTS5 then counts it twice.
         words = {term.words[0]: number for term, number in numbers.items() if number is not None}
         rest = [term for term, number in numbers.items() if number is None]
         compounds = tuple(filter(self._is_kept, rest))
@@ -194,29 +194,29 @@ class PackedSearch:
         return _TermGroups(tuple(words.values()), compounds, tuple(others))
 
     def _is_left_out(self, term: Term, words: Mapping[str, int]) -> bool:
-        """Return whether FTS5 would take long for a phrase of which a telling word is asked for by itself."""
+        """Return whether a phrase is skipped: FTS5 would be slow, and an informative word of it is a term itself."""
         enough = everyday_from(self.view.rows)
         return self._is_frequent(term) and any(
             word in words and not self._holds(words[word], enough) for word in term.words
         )
 
     def _is_frequent(self, term: Term) -> bool:
-        """Return whether all words of a phrase, but of no literal one, are so frequent that FTS5 would take long."""
+        """Return whether all words of an unquoted phrase are so frequent that FTS5 would be slow."""
         if term.prefix or term.literal or len(term.words) == 1:
             return False
         numbers = [self._number(word) for word in term.words]
         return all(number is not None and self._holds(number, _FEW_HOLDERS) for number in numbers)
 
     def _is_kept(self, term: Term) -> bool:
-        """Return whether a term is words side by side that postings know. What was quoted is FTS5's, to the letter.
+        """Return whether a phrase can be found with the postings of pairs. FTS5 finds quoted phrases exactly.
 
-        So are three words or more where FTS5 does not take long: postings know each two of them only.
+        FTS5 also finds phrases of three or more words if it is fast, because the postings only have pairs.
         """
         pairs = () if term.prefix or term.literal or len(term.words) == 1 else self._pairs(term.words) or ()
         return len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
 
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
-        """Return the numbers of each two of these words side by side; None if one of them is not kept."""
+        """Return the numbers of all pairs of adjacent words, or None if a word forms no pairs."""
         if words not in self._numbers_of_pairs:
             known = [number for number, pairing, _ in map(self._spelled, words) if pairing and number is not None]
             pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(words) else None
@@ -224,10 +224,11 @@ class PackedSearch:
         return self._numbers_of_pairs[words]
 
     def _compound(self, term: Term) -> TermScores:
-        """Return where words stand side by side, and what that adds, as FTS5 scores a phrase.
+        """Return the rows of a phrase and their scores, computed as FTS5 does.
 
-        Three and more are found where each two of them are. Rows that lack a word of it are of another pair's; those of
-        everyday words are read only where it has no others.
+        A phrase of three or more words counts as found if all of its pairs are found. Rows that lack a word of the
+        phrase belong to other pairs with the same number. The rows of common words are read only if there are no
+        others.
         """
         if term not in self._compounds:
             pairs = [self._scored(number) for number in self._pairs(term.words) or ()]
@@ -249,11 +250,11 @@ class PackedSearch:
     def _add_up(
         self, asked: _TermGroups, found: Sequence[Mapping[int, float]], within: Keys | None
     ) -> NDArray[np.float64]:
-        """Return every row's score: that of the words and compounds, and what FTS5 found."""
+        """Return the score of every row: the sum for words, compounds and FTS5's results."""
         self._read(asked.words)
         scores = np.zeros(len(self.view.keys))
         for scored in (*map(self._scored, asked.words), *map(self._compound, asked.compounds)):
-            np.add.at(scores, scored.rows.astype(np.intp), scored.values)  # four bytes would take half as long again
+            np.add.at(scores, scored.rows.astype(np.intp), scored.values)  # int32 takes 1.5 times as long
         for some in filter(None, found):
             self._add(scores, some)
         if within is not None:
@@ -271,22 +272,22 @@ class PackedSearch:
         return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)
 
     def _found(self, term: Term) -> dict[int, float]:
-        """Return what FTS5 finds for a term, up to too many."""
+        """Return FTS5's results for a term, up to the limit."""
         if term not in self._phrases:
             self._phrases[term] = self._exact.best((term,), _MOST_OTHERS, None)
         return self._phrases[term]
 
     def _is_nowhere(self, word: str) -> bool:
-        """Return whether it is known already, without its postings, that no chunk holds a word."""
+        """Return whether the cached terms show that no chunk contains a word."""
         terms = self.known.terms
         return terms is not None and bool(term := self._spelled(word)[2]) and term not in terms
 
     def _number(self, word: str) -> int | None:
-        """Return the number under which a word is held; None if the tokenizer does not make one word of it."""
+        """Return the number of a word, or None if the tokenizer does not make one term of it."""
         return self._spelled(word)[0]
 
     def _spelled(self, word: str) -> Spelled:
-        """Return a word's number, whether it makes pairs with its neighbours, and its term."""
+        """Return a word's number, whether it forms pairs with adjacent words, and its term."""
         spelled = self.cache.spelled(word)
         if spelled is None:
             terms = self._tokenize(word.encode())
@@ -297,7 +298,7 @@ class PackedSearch:
         return spelled
 
     def _holds(self, number: int, enough: int) -> bool:
-        """Return whether so many living rows hold a term. Of frequent terms only the counts are read for it."""
+        """Return whether at least ``enough`` live rows contain a term. For frequent terms only the counts are read."""
         if number not in self._held:
             self._look_up((number,))
         held = self._held[number]
@@ -307,11 +308,11 @@ class PackedSearch:
 
     @cached_property
     def _scope(self) -> Hashable:
-        """What scores depend on, as it is looked up fastest."""
+        """The key of cached scores: everything that they depend on, as a tuple for speed."""
         return (self.state.stamp, self.weights.heading, self.weights.text, self.weights.context)
 
     def _look_up(self, numbers: Collection[int]) -> None:
-        """Learn how many rows hold each of these terms, as far as it can be said without their postings."""
+        """Read the bounds of the number of rows of these terms, without reading their postings."""
         unknown = [number for number in numbers if number not in self._held]
         if not unknown:
             return
@@ -327,13 +328,13 @@ class PackedSearch:
         return TermBounds(max(listed - self.view.dead, 0), listed + rare, own)
 
     def _read_all(self, numbers: Iterable[int | None]) -> None:
-        """Read at once the postings of those of these terms that are not known yet."""
+        """Read the missing postings of these terms in one query."""
         known = [number for number in numbers if number is not None]
         self._look_up(known)
         self._read(known)
 
     def _read(self, numbers: Iterable[int]) -> None:
-        """Read the postings of those of these terms, which were looked up, that are not known yet."""
+        """Read the missing postings of these terms, whose bounds must be known."""
         own = {number: self._held[number].own for number in numbers if self._held[number].scored is None}
         if own:
             lists = read_postings(self.connection, self.sql.packed, self.view.blocks, own)
@@ -344,7 +345,7 @@ class PackedSearch:
         self.cache.keep_words(self._scope, words)
 
     def _scored(self, number: int) -> TermScores:
-        """Return where a term stands, and what it adds there."""
+        """Return the rows of a term and its score in each."""
         held = self._held.get(number)
         if held is None or held.scored is None:
             self._look_up((number,))
@@ -354,7 +355,7 @@ class PackedSearch:
         return held.scored
 
     def _score(self, lists: PostingLists) -> Iterator[TermBounds]:
-        """Yield BM25 of the rows that hold each of some terms, in the order of operations in which FTS5 computes it."""
+        """Yield the BM25 scores of the rows of each term, computed in the same order of operations as FTS5."""
         rows, codes, counts = self.view.join(lists)
         often = self._weights_of_codes().take(codes)
         values = often * (K1 + 1)
@@ -362,16 +363,16 @@ class PackedSearch:
         values /= often
         values *= np.repeat([idf(self.view.rows, count) for count in counts], counts)
         for start, end in pairwise(accumulate(counts, initial=0)):
-            scored = TermScores(rows[start:end].copy(), values[start:end].copy())  # a slice would keep all of them
+            scored = TermScores(rows[start:end].copy(), values[start:end].copy())  # slices would keep the array
             yield TermBounds(end - start, end - start, {}, scored)
 
     def _weights_of_codes(self) -> NDArray[np.float64]:
-        """Return the weighted frequency for each code of each block; all 256, so that no code is out of range."""
+        """Return the weighted frequency for all 256 codes of each block, so that no code is out of range."""
         text, heading, context = self.view.counts
         return np.asarray(text * self.weights.text + heading * self.weights.heading + context * self.weights.context)
 
     def _add(self, scores: NDArray[np.float64], found: Mapping[int, float]) -> None:
-        """Add what FTS5 scored to what was scored here."""
+        """Add FTS5's scores."""
         keys = np.fromiter(found, dtype=np.int64)
         order = np.argsort(keys)
         rows, chosen = self.view.find(keys[order])
@@ -380,7 +381,7 @@ class PackedSearch:
             scores[~self.view.alive] = 0.0
 
     def _top(self, scores: NDArray[np.float64], depth: int) -> _TopRows:
-        """Return the rows with the best scores above nothing, equal ones by key."""
+        """Return the rows with the best positive scores, ties by key."""
         rows = np.flatnonzero(scores > _threshold(scores, depth))
         if len(rows) < depth:
             rows = np.flatnonzero(scores > 0.0)
@@ -394,13 +395,13 @@ class PackedSearch:
 
 
 def _raise(best: _TopRows, scored: TermScores, weight: float) -> None:
-    """Add to the best scores what a phrase adds."""
+    """Add the scores of a phrase to the best scores."""
     places, found = scored.find(best.rows.astype(np.int32))
     best.scores[found] += weight * scored.values[places[found]]
 
 
 def _threshold(scores: NDArray[np.float64], depth: int) -> float:
-    """Return a score that about one and a half times ``depth`` rows exceed, guessed from a sample; 0 if few rows do."""
+    """Estimate from a sample a score that about 1.5 times ``depth`` rows exceed; 0 if there are few rows."""
     sample = scores[::_SAMPLE]
     rank = 3 * depth // (2 * _SAMPLE) + 8
     if len(sample) <= rank:

@@ -1,4 +1,4 @@
-"""All blocks of one state of a collection as if they were one, with what BM25 needs of each row."""
+"""A view of all blocks of one state of a collection as one block, with the values that BM25 needs for each row."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from klaw_core import Keys
 from klaw_fts5.packed.blocks import Block, PostingLists, Rows
 from klaw_fts5.packed.postings import COLUMNS, MAX_CODES, OWN, Integers, Mixes, unmix
 
-# BM25's, as FTS5 has them (https://sqlite.org/fts5.html#the_bm25_function).
+# The parameters of BM25 in FTS5 (https://sqlite.org/fts5.html#the_bm25_function).
 K1, B = 1.2, 0.75
-# Its inverse document frequency of a term that stands in more than half of the rows.
+# FTS5's inverse document frequency of a term in more than half of the rows.
 _LEAST_IDF = 1e-6
 
 
 def idf(rows: int, holders: float) -> float:
-    """Return the inverse document frequency of what ``holders`` of so many rows hold."""
+    """Return the inverse document frequency of a term that is in ``holders`` of ``rows`` rows."""
     found = log((rows - holders + 0.5) / (holders + 0.5))
     return found if found > 0 else _LEAST_IDF
 
 
 @frozen(eq=False)
 class View:
-    """The blocks, largest first, and their rows one after the other: those of a block from its place in ``starts`` on.
+    """The blocks, the largest first, and their concatenated rows; ``starts`` has the first row of each block.
 
-    ``rows`` is how many live; ``alive`` says which, None if all do. ``keys`` has shape (n,), and so has ``norms``: what
-    a row's length adds to BM25's denominator. ``counts``, shape (3, 256 a block), are how often a term stands in each
-    column for each code of each block.
+    ``rows`` is the number of live rows; ``alive`` says which are live, or is None if all are. ``keys`` and ``norms``
+    have shape (n,); a norm is the part of BM25's denominator that depends on the row's length. ``counts`` of shape (3,
+    256 per block) has the term frequencies in each column for each code of each block.
     """
 
     blocks: tuple[Block, ...]
@@ -46,18 +46,18 @@ class View:
 
     @cached_property
     def rare_rows(self) -> int:
-        """How many rows of all blocks together can hold a term that has a blob of its own in none of them."""
+        """The largest possible number of rows of a term that has no blob of its own in any block."""
         return sum(min(OWN, block.rows) for block in self.blocks)
 
     @property
     def dead(self) -> int:
-        """Return how many rows were removed and are still listed."""
+        """Return the number of dead rows."""
         return len(self.keys) - self.rows
 
     def join(self, lists: PostingLists) -> tuple[NDArray[np.int32], Integers, list[int]]:
-        """Return the living rows that hold some terms, given where each stands in each block, and their codes.
+        """Return the live rows of terms, their codes, and the number of rows of each term.
 
-        Those of one term follow those of another; the last is how many rows hold each.
+        ``lists`` are the postings of each term, by block. The rows of all terms are concatenated.
         """
         rows = lists.positions.astype(np.int32)
         codes = lists.codes.astype(np.int64)
@@ -75,7 +75,7 @@ class View:
         return rows, codes, counts
 
     def find(self, keys: Keys) -> tuple[Integers, Integers]:
-        """Return the rows that have one of these keys, which ascend, and which of them each has; dead rows too."""
+        """Return the rows, live or dead, with these ascending keys, and the index of each row's key in ``keys``."""
         rows, chosen = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for start, block in zip(self.starts, self.blocks, strict=True):
             low, high = np.searchsorted(keys, (block.first, block.last + 1))

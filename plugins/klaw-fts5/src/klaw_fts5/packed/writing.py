@@ -24,9 +24,9 @@ from klaw_fts5.packed.postings import (
 )
 from klaw_fts5.sql import PackedStatements
 
-# A bucket of so many bytes is read in about the time that finding it takes.
+# Bytes. Reading a bucket of this size takes about as long as finding it.
 _BUCKET_BYTES = 4096
-# Merging takes some 50 bytes of memory a posting.
+# Postings per part of a merge, which takes about 50 bytes of memory per posting.
 _PART = 1 << 20
 _NARROW = 1 << 16
 
