@@ -15,7 +15,7 @@ from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
-from klaw_core.conversations.summary_source import summaries_path
+from klaw_core.conversations.summaries import summaries_path
 from klaw_core.errors import NotFoundError, StoreLockedError
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
@@ -150,35 +150,31 @@ class Conversations:
         Return the number of removed rows. The summaries of these messages are removed first, because they can only be
         found while the messages exist. After a crash the next index run removes the rest. Raise StoreError.
         """
-        summaries = self._forget_summaries(chat, ids)
+        said = [line for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
+        days = {line.file.day for line in said if line.message.id in ids}
+        if not days:
+            return 0
         with self._store.read() as snapshot:
             before = len(snapshot.messages.all(chat.name))
+        self.row_sync.begin_forgetting(chat, days)
+        summaries = self.row_sync.summaries.forget(chat, [line.message.id for line in said], ids)
         files = self.journal.remove(chat, frozenset(ids))
-        if not files:
-            return 0
-        with self._store.write() as transaction:
-            transaction.messages.purge(chat.name)
-        self.row_sync.sync_chat(chat)
-        self.forget_documents([*(document_path(file) for file in files), *([summaries_path(chat)] * bool(summaries))])
+        paths = [*map(document_path, files), *([summaries_path(chat)] if summaries else [])]
+        self.row_sync.finish_forgetting(chat, paths)
         self.on_removal()
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))
 
-    def _forget_summaries(self, chat: Chat, ids: Collection[str]) -> int:
-        if not self.summaries(chat):
-            return 0
-        said = [line.message.id for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
-        return self.row_sync.summaries.forget(chat, said, ids)
-
     def purge(self, chat: Chat) -> int:
         """Remove a chat permanently: its files, rows, chunks and summaries; return the number of removed rows.
 
-        The files are removed first. After a crash the next index run removes the rest. Raise StoreError.
+        The files are removed first, that of the summaries before those of the messages: it can only be found while
+        there is a chat. After a crash the next index run removes the rest. Raise StoreError.
         """
         files = self.journal.files(chat).files
+        self.row_sync.summaries.remove(chat)
         for file in files:
             file.log.delete()
-        self.row_sync.summaries.remove(chat)
         with self._store.write() as transaction:
             removed = transaction.messages.purge(chat.name)
         self.forget_documents([*(document_path(file) for file in files), summaries_path(chat)])

@@ -6,7 +6,7 @@ the redaction patterns have changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any, Self
@@ -17,7 +17,7 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.redaction import Redactor, redactor_of
 from klaw_core.conversations.source import document_path
-from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.conversations.summaries import SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
 from klaw_core.interfaces.journal import Log
 from klaw_core.interfaces.store import Store
@@ -28,6 +28,8 @@ from klaw_core.values.runs import SkippedEntry
 
 # Messages per transaction.
 _BATCH = 1000
+# In place of the recipe of a file's rows, while messages are being removed from the files of its chat.
+_FORGETTING = "forgetting"
 
 
 @frozen
@@ -53,11 +55,20 @@ class RowSync:
     journal: Journal
     summaries: SummaryFiles
     redactor: Redactor
+    # Called with the documents of which messages or summaries were forgotten, before their rows are made again.
+    forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
 
     @classmethod
-    def over(cls, store: Store[Any], journal: Journal, summaries: SummaryFiles, settings: ConversationSettings) -> Self:
+    def over(
+        cls,
+        store: Store[Any],
+        journal: Journal,
+        summaries: SummaryFiles,
+        settings: ConversationSettings,
+        forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None,
+    ) -> Self:
         """Return the sync of these files with a store."""
-        return cls(store, journal, summaries, redactor_of(settings))
+        return cls(store, journal, summaries, redactor_of(settings), forget_documents)
 
     def sync(self) -> SyncReport:
         """Bring the rows of every chat up to date. Invalid content is reported, not raised. Raise StoreError."""
@@ -94,21 +105,57 @@ class RowSync:
 
         With ``verified`` the mirrored bytes are read again and compared by checksum, to find manual edits.
         """
-        report = SyncReport()
         recorded = self._recorded(chat)
-        if (complete and recorded.keys() - {file.day for file in files}) or self._stale(
-            files, recorded, verified=verified
-        ):
-            files = files if complete else self.journal.files(chat).files
-            with self.store.write() as transaction:
-                transaction.messages.purge(chat.name)
-            complete, recorded = True, {}
+        mirrored = [(file, recorded[file.day]) for file in files if file.day in recorded]
+        if forgetting := [day for day, known in recorded.items() if known.recipe == _FORGETTING]:
+            paths = [document_path(self.journal.file(chat, day)) for day in forgetting]
+            return self.finish_forgetting(chat, [*paths, summaries_path(chat)])
+        is_stale = any(
+            known.recipe != self.redactor.recipe or _has_changed(file.log, known, verified=verified)
+            for file, known in mirrored
+        )
+        if is_stale or (complete and recorded.keys() - {file.day for file in files}):
+            return self._mirror_again(chat)
+        report = SyncReport()
         for file in files:
             known = recorded.get(file.day)
             if known is None or known.end != file.log.size:
                 report += self._sync_file(file)
         if complete:
             self.sync_summaries(chat)
+        return report
+
+    def begin_forgetting(self, chat: Chat, days: Collection[date]) -> None:
+        """Record that messages are about to be removed from the files of these days. Raise StoreError.
+
+        If the process dies before :meth:`finish_forgetting`, the next sync of the chat does that.
+        """
+        with self.store.write() as transaction:
+            for day, state in transaction.messages.files(chat.name).items():
+                if day in days:
+                    transaction.messages.put_file(evolve(state, recipe=_FORGETTING))
+
+    def finish_forgetting(self, chat: Chat, paths: Sequence[str]) -> SyncReport:
+        """Remove what is left of messages that were removed from the files of these documents. Raise StoreError.
+
+        The documents come before the rows, which have what :meth:`begin_forgetting` has recorded.
+        """
+        self.forget_documents(paths)
+        return self._mirror_again(chat)
+
+    def _mirror_again(self, chat: Chat) -> SyncReport:
+        """Make all rows of a chat again, in one transaction, so that readers always find its messages."""
+        report = SyncReport()
+        with self.store.write() as transaction:
+            transaction.messages.purge(chat.name)
+            for file in self.journal.files(chat).files:
+                end = 0
+                for messages, reached, broken in self._batches(file, 0):
+                    end = reached
+                    report += SyncReport(transaction.messages.insert(messages), _named(file, broken))
+                if end:
+                    transaction.messages.put_file(self._state(file, end, file.log.checksum(0, end)))
+            transaction.messages.put_summaries(chat.name, self.written_summaries(chat))
         return report
 
     def sync_summaries(self, chat: Chat) -> None:
@@ -140,8 +187,7 @@ class RowSync:
                 total, start = total + new, end
                 bad += broken
             if not overtaken:
-                named = ((f"{document_path(file)}@{line.offset}", line.reason) for line in bad)
-                return SyncReport(total, tuple(SkippedEntry(*line, keep=True) for line in named))
+                return SyncReport(total, _named(file, bad))
 
     def _batches(self, file: ChatFile, start: int) -> Iterator[tuple[list[StoredMessage], int, list[BadLine]]]:
         """Yield batches: messages as rows, the end of the batch in bytes, and the bad lines in it."""
@@ -174,9 +220,11 @@ class RowSync:
             if checksum is not None:
                 checksum = file.log.checksum(start, end, checksum)
             new = transaction.messages.insert(messages)
-            state = JournalFileState(file.chat.name, file.day, end, self.redactor.recipe, checksum)
-            transaction.messages.put_file(state)
+            transaction.messages.put_file(self._state(file, end, checksum))
         return new
+
+    def _state(self, file: ChatFile, end: int, checksum: int | None) -> JournalFileState:
+        return JournalFileState(file.chat.name, file.day, end, self.redactor.recipe, checksum)
 
     def row(self, entry: JournalEntry) -> StoredMessage:
         """Return the row of a journal entry, with secrets redacted."""
@@ -198,15 +246,9 @@ class RowSync:
         with self.store.read() as snapshot:
             return snapshot.messages.files(chat.name)
 
-    def _stale(self, files: Sequence[ChatFile], recorded: Mapping[date, JournalFileState], *, verified: bool) -> bool:
-        """Return whether rows were made with other redaction patterns, or from content that has changed."""
-        return any(
-            known.recipe != self.redactor.recipe
-            or not file.log.is_end(known.end)
-            or (verified and not _is_unchanged(file.log, known))
-            for file in files
-            if (known := recorded.get(file.day)) is not None
-        )
+
+def _named(file: ChatFile, bad: Sequence[BadLine]) -> tuple[SkippedEntry, ...]:
+    return tuple(SkippedEntry(f"{document_path(file)}@{line.offset}", line.reason, keep=True) for line in bad)
 
 
 def _chat(name: str) -> Chat | None:
@@ -215,6 +257,11 @@ def _chat(name: str) -> Chat | None:
     except RecordError:
         return None
     return chat if chat.name == name else None
+
+
+def _has_changed(log: Log, known: JournalFileState, *, verified: bool) -> bool:
+    """Return whether the mirrored part of a file is no longer what it was."""
+    return not log.is_end(known.end) or (verified and not _is_unchanged(log, known))
 
 
 def _is_unchanged(log: Log, known: JournalFileState) -> bool:

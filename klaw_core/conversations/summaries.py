@@ -19,6 +19,11 @@ from klaw_core.values.runs import SkippedEntry
 SUMMARIES = "summaries"
 
 
+def summaries_path(chat: Chat) -> str:
+    """Return the document path of a chat's summaries: ``conversations/telegram_123456/summaries.jsonl``."""
+    return f"conversations/{chat.name}/{SUMMARIES}.jsonl"
+
+
 @frozen
 class SummaryFiles:
     """The summaries of all chats. The last summary of a chat is the current one.

@@ -9,7 +9,7 @@ from attrs import field, frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.source import CONVERSATIONS, TRANSCRIPT
-from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.conversations.summaries import SUMMARIES, SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
 from klaw_core.values.chat_rows import Summary
 from klaw_core.values.documents import Document, Entry
@@ -18,12 +18,7 @@ from klaw_core.values.runs import SkippedEntry
 
 #: The source label in results.
 LABEL = "summary"
-_FILE = "summaries.jsonl"
-
-
-def summaries_path(chat: Chat) -> str:
-    """Return the document path of a chat's summaries: ``conversations/telegram_123456/summaries.jsonl``."""
-    return f"{CONVERSATIONS}/{chat.name}/{_FILE}"
+_FILE = f"{SUMMARIES}.jsonl"
 
 
 @frozen

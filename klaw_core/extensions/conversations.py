@@ -97,7 +97,7 @@ class ConversationsExtension:
     def archive(self) -> Conversations:
         """The object behind ``Memory.conversations``; available once the extension is attached."""
         host = self._attached
-        row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings)
+        row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings, host.forget)
         return Conversations(row_sync, host.forget, self._tell, self._index)
 
     @property

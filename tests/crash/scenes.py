@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from klaw_core import API, Agents, BackgroundIndexer, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config.load import load_config
 from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.message import Message
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
@@ -230,6 +231,44 @@ def _act_forget(memory: Memory, _home: Home, say: Say) -> None:
     say("done", "exclude", "notes/3.md", word("note", 30))
 
 
+def _said_left_over(home: Home, say: Say) -> None:
+    """Make what :func:`_left_over` makes, with summaries of what was said."""
+    _left_over(home, say)
+    memory = home.open()
+    first, second, _ = messages_of(memory)
+    for message in (first, second):
+        place = {"from_message_id": message.id, "to_message_id": message.id}
+        memory.conversations.add_summary(CHAT, f"of {message.content}", created_at=NOON, **place)
+    memory.index()
+
+
+def messages_of(memory: Memory) -> list[Message]:
+    """Return what was said, in order."""
+    return [line.message for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
+
+
+def _act_forget_messages(memory: Memory, _home: Home, say: Say) -> None:
+    """Forget one message in each of two ways, with another one said in between."""
+    first, second, _ = messages_of(memory)
+    for message, forget in (
+        (first, lambda: memory.forget(f"{CHAT.name}/{first.id}")),
+        (second, lambda: memory.conversations.forget(CHAT, [second.id])),
+    ):
+        say("begin", "forget", f"{CHAT.name}/{message.id}", message.content)
+        forget()
+        say("done", "forget", f"{CHAT.name}/{message.id}", message.content)
+        _say_message(memory, say, 20 + (message is second))
+
+
+def _act_purge(memory: Memory, _home: Home, say: Say) -> None:
+    said = messages_of(memory)
+    for message in said:
+        say("begin", "forget", f"{CHAT.name}/{message.id}", message.content)
+    memory.conversations.purge(CHAT)
+    for message in said:
+        say("done", "forget", f"{CHAT.name}/{message.id}", message.content)
+
+
 def _act_reindex(memory: Memory, _home: Home, say: Say) -> None:
     say("begin", "reindex", "", "")
     memory.reindex()
@@ -365,6 +404,8 @@ SCENES = {
         Scene("append", _lived, _act_append),
         Scene("index", _edited, _act_index),
         Scene("forget", _left_over, _act_forget),
+        Scene("forget-messages", _said_left_over, _act_forget_messages),
+        Scene("purge", _said_left_over, _act_purge),
         Scene("reindex", _edited, _act_reindex),
         Scene("move", _lived, _act_reindex, dimension=24),
         Scene("compact-index", _many, _act_index, compact=True),

@@ -53,6 +53,7 @@ class Story:
                     story.forgetting[name] = text
                     story.facts.pop(name.removeprefix("facts/"), None)
                     story.saved.pop(name, None)
+                    story.messages.pop(name.removeprefix(f"{CHAT.name}/"), None)
                 case "done", "forget", name, text:
                     story.forgotten[name] = text
                 case "begin", "exclude", name, _:
@@ -86,6 +87,7 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
                 memory.index()
             kept = {saved.id for saved in SavedJournal.at(home.data / "saved.jsonl").read().memories}
             kept |= {f"facts/{name}" for name in memory.extension("facts").state().facts} if home.facts else set()
+            kept |= {f"{CHAT.name}/{name}" for name in _journal(memory)}
             story.forgotten |= {name: text for name, text in story.forgetting.items() if name not in kept}
             yield from _bytes(home, story)
             if story.importing:

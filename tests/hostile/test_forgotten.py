@@ -9,7 +9,7 @@ from klaw_core import Memory
 from klaw_core.config.load import load_config
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.indexing.collection import Collection
+from klaw_core.indexing.backfill import Backfill
 
 END = b"ophonium"  # of the word: FTS5 shares the beginnings of neighbouring words
 WORDS = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}
@@ -60,7 +60,7 @@ def test_what_an_interrupted_rebuild_left_holds_nothing_that_was_forgotten(memor
     def die(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Collection, "backfill", die)  # the last that is done before the new file takes its place
+    monkeypatch.setattr(Backfill, "fill", die)  # the last that is done before the new file takes its place
     with pytest.raises(KeyboardInterrupt):
         memory.reindex()
     monkeypatch.undo()

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from klaw_core import Chat, EmbeddingError, ErasingIndex, Message, NotFoundError, PluginError
+from klaw_core.conversations.journal import Journal
+from klaw_core.conversations.row_sync import RowSync
+from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.testing.values import MOMENT
 from klaw_core.values.text import text_hash
 from klaw_fts5.index import Fts5Index
@@ -195,6 +198,75 @@ def test_a_message_takes_the_summaries_of_it_along(home, check):
         memory.index()
         check(memory)
     assert left_behind(home) == []
+
+
+class _KilledError(BaseException):
+    """Ends a step where a process may be killed."""
+
+
+@pytest.mark.parametrize("then", ["index", "append", "sync", "reindex"])
+@pytest.mark.parametrize(
+    "step", ["SummaryFiles.forget", "Journal.remove", "RowSync.finish_forgetting", "RowSync._mirror_again"]
+)
+def test_a_message_whose_forgetting_was_interrupted_leaves_no_bytes_after_the_next_index(home, check, step, then):
+    """Killed before or after a step, the message is still there as a whole, or the next index removes the rest."""
+    owner, name = step.split(".")
+    kind = {"SummaryFiles": SummaryFiles, "Journal": Journal, "RowSync": RowSync}[owner]
+    for when in ("before", "after"):
+        with home.open() as memory:
+            chat = Chat("telegram", when)
+            memory.conversations.append_many(
+                Message("user", text, MOMENT, id=name, meta=chat.meta)
+                for name, text in (("one", "the harbour"), ("two", f"a secret: {WORD}"), ("three", "the gulls"))
+            )
+            memory.conversations.add_summary(chat, f"of {WORD}", from_message_id="two", to_message_id="two")
+            memory.index()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(kind, name, killed(getattr(kind, name), when))
+                with pytest.raises(_KilledError):
+                    memory.conversations.forget(chat, "two")
+        with home.open() as memory:
+            if then == "append":
+                memory.conversations.append(Message("user", "the ferry", MOMENT, meta=chat.meta))
+            elif then == "sync":
+                memory.conversations.sync()
+            elif then == "reindex":
+                memory.reindex()
+            memory.index()
+            if memory.conversations.find(chat, "two") is not None:
+                memory.conversations.forget(chat, "two")
+            assert left_behind(home) == []
+            assert memory.search("gulls", mode="fts")
+            check(memory)
+            assert memory.doctor().findings == ()
+
+
+def killed(work, when):
+    def wrapped(*arguments):
+        if when == "after":
+            work(*arguments)
+        raise _KilledError
+
+    return wrapped
+
+
+def test_the_other_messages_are_there_while_one_is_forgotten(home, monkeypatch):
+    """A regression: its chat had no rows for a moment, and after a crash until the next index."""
+    found = []
+    with home.open() as memory, home.open() as beside:
+        memory.conversations.append_many([said(f"harbour {number}", f"m{number}") for number in range(5)])
+        memory.index()
+        batches = RowSync._batches
+
+        def looked(*arguments):
+            found.append(len(beside.conversations.search("harbour")))
+            return batches(*arguments)
+
+        monkeypatch.setattr(RowSync, "_batches", looked)
+        memory.conversations.forget(CHAT, "m2")
+        assert found
+        assert set(found) == {5}
+        assert len(beside.conversations.search("harbour")) == 4
 
 
 def digests(home, *texts):

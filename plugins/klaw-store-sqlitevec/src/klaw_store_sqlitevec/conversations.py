@@ -223,8 +223,12 @@ class SqliteMessages:
         )
 
     def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
-        """Replace the chat's summaries."""
-        self.resource.execute("DELETE FROM summaries WHERE chat_id = ?", (chat_id,))
+        """Replace the chat's summaries; the text of one that is removed is also erased from the bytes of the files."""
+        where, values = "FROM summaries WHERE chat_id = ?", (chat_id,)
+        held = {content for (content,) in self.resource.execute(f"SELECT CAST(content AS BLOB) {where}", values)}
+        if held - {summary.content.encode() for summary in summaries}:
+            self.erasing.add("summaries")
+        self.resource.execute(f"DELETE {where}", values)
         self.resource.executemany(
             "INSERT INTO summaries (chat_id, from_message_id, to_message_id, file_path, created_at, content) "
             "VALUES (?, ?, ?, ?, ?, ?)",

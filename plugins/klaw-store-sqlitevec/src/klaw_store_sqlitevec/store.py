@@ -155,6 +155,8 @@ class SqliteStore:
                         prune_cache(SqliteTransaction(connection), left)
                     self._replace_content(fresh)
                 _remove_database(self._rebuild_path)
+                with suppress(apsw.Error):  # a full disk: the content is replaced, and the log is emptied later
+                    self._connections.empty_log()  # the file still has the old pages, and what was forgotten in them
         finally:
             lock.close()
 
