@@ -31,7 +31,7 @@ def documents(count: int, rng: random.Random) -> Iterator[NewDocument]:
 
 
 def questions(count: int, rng: random.Random) -> Sequence[str]:
-    """Return questions of four words, most of them seldom."""
+    """Return questions of four words, most of which stand in more than a third of the texts."""
     return [" ".join(f"w{int(rng.paretovariate(0.7)) % WORDS}" for _ in range(4)) for _ in range(count)]
 
 
