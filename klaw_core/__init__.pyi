@@ -75,6 +75,7 @@ from klaw_core.interfaces.extension import (
 )
 from klaw_core.interfaces.index import (
     CheckedIndex,
+    CompactingIndex,
     ErasingIndex,
     Index,
     KeyDigestIndex,
@@ -158,6 +159,7 @@ __all__ = [
     "Chunker",
     "CloseEvent",
     "CollectedSource",
+    "CompactingIndex",
     "Completion",
     "Component",
     "ComponentContext",

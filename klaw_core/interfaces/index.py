@@ -112,6 +112,20 @@ class CheckedIndex(Index[R], Protocol[R]):
 
 
 @runtime_checkable
+class CompactingIndex(Index[R], Protocol[R]):
+    """An index that a search reads faster where it is written in few pieces. Optional: without it nothing is asked.
+
+    The core asks at the end of an index run.
+    """
+
+    def is_scattered(self, resource: R, collection: str, /) -> bool:
+        """Return whether to write pieces together now pays: a run that changed little should not write everything."""
+
+    def compact(self, resource: R, collection: str, /) -> None:
+        """Write the pieces together, inside the transaction. What is found, and how it ranks, stays as it is."""
+
+
+@runtime_checkable
 class ErasingIndex(Index[R], Protocol[R]):
     """An index in which removed rows stay readable until :meth:`erase` is called.
 

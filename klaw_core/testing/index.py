@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from klaw_core import (
     CheckedIndex,
+    CompactingIndex,
     ErasingIndex,
     Index,
     KeyDigest,
@@ -157,6 +158,20 @@ class IndexContract(RetrieverContract[R]):
             if isinstance(index, CheckedIndex):
                 assert list(index.check(filled, name, None)) == []
         assert self.held(index, filled) == list(range(1, 31))
+
+    def test_what_is_written_together_answers_as_before(self, index: Index[R], filled: R) -> None:
+        if not isinstance(index, CompactingIndex):
+            pytest.skip("the index does not write anything together")
+        for number in range(31, 61):
+            self.add(index, filled, [stored(number, f"lantern tide{number}")])
+        index.remove(filled, "memory", [3, 33])
+        held = self.held(index, filled)
+        asked = {text: tuple(self.ask(index, filled, text, 200)) for text in (COMMON, "lantern", "tide40")}
+        for name in ("memory", *AWKWARD_NAMES):
+            index.compact(filled, name)
+            assert not index.is_scattered(filled, name)
+        assert self.held(index, filled) == held
+        assert {text: tuple(self.ask(index, filled, text, 200)) for text in asked} == asked
 
     def test_collections_of_any_name_are_separate(self, index: Index[R], filled: R) -> None:
         for name in AWKWARD_NAMES:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from klaw_fts5.packed.blocks import Block
-from klaw_fts5.packed.index import _mergeable
+from klaw_fts5.packed.index import _mergeable, _scattered
 
 
 def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:
@@ -17,3 +19,21 @@ def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:
     assert merged(16, 16, 16, 4, 4, 4, 1, 1, 1, 1) == sorted([16] * 3 + [4] * 3 + [1] * 4)
     assert merged(16, 16, 16, 4, 4, 1, 1, 1, 1) == [1] * 4
     assert merged(*[20_000] * 4) == [20_000] * 3, "as many as one block can hold"
+
+
+def test_what_was_added_is_written_together_where_it_is_an_eighth_of_all() -> None:
+    def together(*sizes: int, dead: int = 0) -> list[list[int]]:
+        gone = np.arange(dead, dtype=np.uint16)
+        blocks = [
+            Block(number, 0, 0, size, 0, 0, 0, 0, 1, gone if not number else gone[:0])
+            for number, size in enumerate(sizes)
+        ]
+        return [[block.rows for block in chosen] for chosen in _scattered(blocks)]
+
+    assert together() == together(100) == together(7_000, 999) == []
+    assert together(7_000, 1_000) == [[7_000, 1_000]]
+    assert together(7_000, 500, 500) == [[7_000, 500, 500]]
+    assert together(1_000, dead=111) == []
+    assert together(1_000, dead=112) == [[1_000]], "what is dead is read as well"
+    assert together(60_000, 50_000, 5_000) == [], "no block holds them together"
+    assert together(60_000, 50_000, 15_000) == [[50_000, 15_000]]

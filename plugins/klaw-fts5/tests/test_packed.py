@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from klaw_core import ChunkSelection, Hit, KeyDigest, Keys, Query, StoredChunk
 from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
+from klaw_fts5.packed.state import read_state
 from klaw_fts5.sql import statements
 
 EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
@@ -80,6 +81,36 @@ def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
     assert_same(filled, within=selection([5, 10**12]))
 
 
+def test_what_was_written_in_pieces_is_written_together(filled: apsw.Connection) -> None:
+    count = "SELECT COUNT(*) FROM memory_words_blocks"
+    PACKED.remove(filled, "memory", [5, 650])
+    assert filled.execute(count).get > 1
+    assert PACKED.is_scattered(filled, "memory")
+    stamp = read_state(filled, "memory")
+    PACKED.compact(filled, "memory")
+    assert filled.execute(count).get == 1
+    assert filled.execute("SELECT COUNT(*) FROM memory_words_dead").get == 0
+    assert read_state(filled, "memory") != stamp, "what was kept of the state before is not asked any more"
+    assert is_packed(filled)
+    assert_same(filled)
+    assert not EXACT.is_scattered(filled, "memory")
+
+
+def test_nothing_is_written_together_that_makes_the_file_much_larger(
+    filled: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert PACKED.is_scattered(filled, "memory")
+    monkeypatch.setattr("klaw_fts5.packed.index._GROWTH", 0)
+    assert not PACKED.is_scattered(filled, "memory")
+    filled.execute("CREATE TABLE room (a); INSERT INTO room VALUES (zeroblob(1000000)); DROP TABLE room")
+    assert PACKED.is_scattered(filled, "memory")
+
+
+def test_nothing_is_written_together_where_fts5_answers(filled: apsw.Connection) -> None:
+    assert not EXACT.is_scattered(filled, "memory")
+    assert not Fts5Index().is_scattered(filled, "memory"), "FTS5 answers where chunks are few"
+
+
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
@@ -88,6 +119,7 @@ def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
             st.tuples(st.just("remove"), st.sets(st.integers(1, 400), max_size=60)),
             st.tuples(st.just("again"), st.sets(st.integers(1, 400), max_size=9)),
             st.tuples(st.just("erase"), st.none()),
+            st.tuples(st.just("compact"), st.none()),
         ),
         max_size=14,
     )
@@ -104,6 +136,9 @@ def test_law_of_equal_answers(connection: apsw.Connection, steps: list[tuple[str
             following += argument
         elif step == "erase":
             PACKED.erase(connection, "memory")
+        elif step == "compact":
+            PACKED.compact(connection, "memory")
+            assert not PACKED.is_scattered(connection, "memory")
         else:
             assert isinstance(argument, set)
             keys = {key for key in argument if key < following}

@@ -172,6 +172,23 @@ class Fts5Index:
         if state is None or state.rows:  # else nothing is packed
             self._packed_index.erase(resource, collection)
 
+    def is_scattered(self, resource: apsw.Connection, collection: str, /) -> bool:
+        """Return whether the packed form, where it answers, is in so many blocks that to write fewer pays.
+
+        The file must have the room: nobody wants a larger one for it.
+        """
+        if not _exists(resource, collection):
+            return False
+        state = self._state(resource, collection)
+        if state is None or self._is_small(state.rows + state.lacking):
+            return False
+        return self._packed_index.is_scattered(resource, collection)
+
+    def compact(self, resource: apsw.Connection, collection: str, /) -> None:
+        """Write the packed form in as few blocks as pay."""
+        if _exists(resource, collection):
+            self._packed_index.compact(resource, collection)
+
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending: those of FTS5."""
         import numpy as np

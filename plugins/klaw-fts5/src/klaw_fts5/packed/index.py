@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 import apsw
@@ -23,6 +23,13 @@ from klaw_fts5.tokenizer import Tokenizer
 
 # Blocks of one size, to a factor of four, are merged when there are four of them.
 _FAN = 4
+# A search reads each block for each word. They are made one where so large a part of the result was not in the largest
+# already, or is dead: less does not pay for writing all of it again.
+_SCATTERED = 1 / 8
+# What is written together goes into pages that are free already, and makes the file larger by about so many bytes at
+# most.
+_GROWTH = 1 << 20
+_BYTES_A_POSTING = 3.4
 # The part of a block that may be dead before the block is written again.
 _DEAD = 0.25
 _BATCH = 4096
@@ -89,6 +96,30 @@ class PackedIndex:
             for block in read_blocks(connection, sql):
                 if len(block.dead):
                     self._merge(connection, sql, [block])
+        except DAMAGE:
+            self._start_over(connection, collection)
+        else:
+            write_state(connection, collection, state.rows, state.lacking)
+
+    def is_scattered(self, connection: apsw.Connection, collection: str) -> bool:
+        """Return whether to write blocks together pays, and hardly makes the file larger."""
+        try:
+            together = list(_scattered(read_blocks(connection, statements(collection).packed)))
+        except DAMAGE:  # a search says so
+            return False
+        free = int(connection.execute("PRAGMA freelist_count").get) * int(connection.execute("PRAGMA page_size").get)
+        postings = sum(block.postings * block.alive / block.rows for blocks in together for block in blocks)
+        return bool(together) and _BYTES_A_POSTING * postings <= free + _GROWTH
+
+    def compact(self, connection: apsw.Connection, collection: str) -> None:
+        """Write those blocks together for which it pays."""
+        state = read_state(connection, collection)
+        if state is None:
+            return
+        sql = statements(collection).packed
+        try:
+            for blocks in list(_scattered(read_blocks(connection, sql))):
+                self._merge(connection, sql, blocks)
         except DAMAGE:
             self._start_over(connection, collection)
         else:
@@ -166,6 +197,23 @@ class PackedIndex:
 
 def _present(connection: apsw.Connection, sql: Statements, keys: Keys) -> int:
     return int(connection.execute(sql.present, (apsw.carray(keys),)).get)
+
+
+def _scattered(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Yield blocks that are to be made one, given all blocks: each as full as one can be."""
+    left = sorted(blocks, key=lambda block: -block.alive)
+    while left:
+        chosen: list[Block] = []
+        others: list[Block] = []
+        rows = 0
+        for block in left:
+            fits = rows + block.alive <= MAX_ROWS
+            rows += block.alive if fits else 0
+            (chosen if fits else others).append(block)
+        left = others
+        moved = rows - chosen[0].alive + sum(len(block.dead) for block in chosen)
+        if moved and moved >= _SCATTERED * rows:
+            yield chosen
 
 
 def _mergeable(blocks: Sequence[Block]) -> list[Block]:
