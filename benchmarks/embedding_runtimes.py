@@ -1,6 +1,6 @@
 """One model in ONNX Runtime and in OpenVINO: what a text costs, and whether one can search what the other has indexed.
 
-    python benchmarks/embedding_runtimes.py NOTES [--sets FILE_OR_FOLDER …] [--texts 64] [--rounds 9]
+    python benchmarks/embedding_runtimes.py NOTES [--sets FILE_OR_FOLDER …] [--texts 64] [--words 150] [--rounds 9]
 
 NOTES is a directory with Markdown; SETS are test sets that ``klaw eval`` reads. What is printed depends on the
 processor, whose abilities stand in the first lines. Three tables:
@@ -8,9 +8,9 @@ processor, whose abilities stand in the first lines. Three tables:
 1. *Roofline*, one thread: operations a second (a product and an addition are two) of bare matrix products in the
    shapes of the model's layers, by ONNX Runtime in int8 and float32; and what the whole shipped graph makes of the
    int8 product: the seconds that its products alone would take, as a share of what it takes.
-2. *Pairs*: texts of 150 words from all over the notes, each runtime with all processors. Runtimes take turns in each
-   round; a ratio is Klaw's ONNX embedder's time divided by the runtime's in the same round: above 1 is faster. Medians
-   and quartiles over rounds, of CPU and of wall time. *Cosine* is the least, and the mean, to ONNX Runtime's vectors.
+2. *Pairs*: texts of so many words from all over the notes, each runtime with all processors. Runtimes take turns in
+   each round; a ratio is Klaw's ONNX embedder's time divided by the runtime's in the same round: above 1 is faster.
+   Medians and quartiles over rounds, of CPU and of wall time. *Cosine* is the least, and the mean, to ONNX Runtime's.
 3. *Served by the other*: nDCG@10 of vectors alone, exact, documents by one runtime and questions by the other; and the
    difference to ONNX Runtime for both, with the 95 % interval of a paired bootstrap over the questions. A turn of a
    conversation is a document.
@@ -43,19 +43,18 @@ from klaw_onnx import usable_processors
 
 NAME = "all-MiniLM-L6-v2"
 BASE = "onnx"
-WORDS = 150
 #: A batch of the model, and its layers' products: (outputs, inputs), in each of six layers.
 TOKENS, LAYERS = 482, 6
 PRODUCTS = ((1152, 384), (384, 384), (1536, 384), (384, 1536))
 TOLD = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimddp", "i8mm")
 
 
-def passages(directory: Path, count: int) -> list[str]:
-    """Return so many pieces of :data:`WORDS` words from all over the notes."""
+def passages(directory: Path, count: int, words: int) -> list[str]:
+    """Return so many pieces of ``words`` words from all over the notes."""
     found = []
     for note in sorted(directory.rglob("*.md")):
         text = note.read_text(encoding="utf-8", errors="replace").split()
-        found += [" ".join(text[start : start + WORDS]) for start in range(0, len(text) - WORDS, WORDS)]
+        found += [" ".join(text[start : start + words]) for start in range(0, len(text) - words, words)]
     return found[:: max(1, len(found) // count)][:count]
 
 
@@ -145,7 +144,8 @@ def pairs(run: Mapping[str, Embedder], texts: Sequence[str], rounds: int) -> Non
                 f"{cosines.mean():.4f}, {cosines.min():.4f}",
             )
         )
-    print(f"\nPairs: {len(texts)} texts of {WORDS} words, {usable_processors()} processors, {rounds} rounds\n")
+    words = len(texts[0].split())
+    print(f"\nPairs: {len(texts)} texts of {words} words, {usable_processors()} processors, {rounds} rounds\n")
     print(table(("", "CPU ms a text", "x less CPU", "texts a second", "x less wall", "cosine mean, least"), rows))
 
 
@@ -204,6 +204,7 @@ def main() -> None:
     parser.add_argument("notes", type=Path)
     parser.add_argument("--sets", type=Path, nargs="*", default=[])
     parser.add_argument("--texts", type=int, default=64)
+    parser.add_argument("--words", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=9)
     arguments = parser.parse_args()
     if arguments.rounds and not arguments.notes.is_dir():
@@ -216,7 +217,7 @@ def main() -> None:
             roofline(manifest, arguments.rounds)
         run = embedders(manifest)
         if arguments.rounds:
-            pairs(run, passages(arguments.notes, arguments.texts), arguments.rounds)
+            pairs(run, passages(arguments.notes, arguments.texts, arguments.words), arguments.rounds)
         if arguments.sets:
             served_by_the_other(run, arguments.sets)
 
