@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.searching.judging import judge
+from klaw_core.searching.judging import is_unreachable, judge
 from klaw_core.values.search import WEAK_RELEVANCE, Hit, Ranking
 
 beliefs = st.floats(0.0, 1.0)
@@ -53,3 +55,14 @@ def test_it_lies_between_0_and_1_for_whatever_was_found(said, alike, known):
     relevance = judge([words(*said)], [vectors(*alike)], known)
 
     assert all(0.0 <= relevance(key) <= 1.0 for key in range(max(len(said), len(alike))))
+
+
+@pytest.mark.parametrize(
+    "text", ["harbours", "harbour_master", "(harbour)", "harbour2", "2harbour", "rharbour", "HARBOUR", ""]
+)
+@pytest.mark.parametrize("around", ["{}", "a {} b", "{}\n{}", "rharbour {}"])
+def test_a_word_is_found_in_a_text_as_if_the_text_were_cut_into_words(text: str, around: str) -> None:
+    question = "harbour pier lantern ship quay"
+    whole = around.format(text, text)
+    shared = set(question.split()) & set(re.findall(r"[^\W\d_]+", whole.casefold()))
+    assert is_unreachable(question, f"1 {whole} xyz") is not bool(shared)
