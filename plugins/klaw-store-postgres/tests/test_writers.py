@@ -64,7 +64,7 @@ def test_rows_and_indexes_agree_after_many_writers(collections):
                 document = make_document(f"notes/{name}.md", f"one\nthe pier {name}\nline {number} {turn}")
                 documents.append((document, cut_lines(document)))
             written = collection.replace(documents)
-            collection.embed(collection.lacking_of(written), EmbeddingRun())
+            Backfill(collection, EmbeddingRun()).embed(collection.lacking_of(written))
             gone = f"notes/{chance.randrange(6)}.md"
             collection.remove([gone], forget=turn % 6 == 0)
             if turn % 4 == 0:
