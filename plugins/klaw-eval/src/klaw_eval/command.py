@@ -115,7 +115,7 @@ def command(settings: Settings, /, **options: Any) -> None:
     `klaw eval facts DATASET...` measures what a context holds, with and without facts.
 
     Your own questions are lines of JSON: {"question": "...", "path": "notes/a.md"} or {"question": "...", "text":
-    "what the chunk contains"}. They are asked of your present index.
+    "what the chunk contains"}. They are asked of your current index.
     """
     wanted = Arguments(**options)
     _check(settings, wanted)
