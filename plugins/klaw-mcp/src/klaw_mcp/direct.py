@@ -1,8 +1,9 @@
-"""Calls of tools over HTTP that are answered without the SDK.
+"""Answer ordinary tool calls over HTTP without the SDK.
 
-For each request the SDK makes a connection, two tasks and several streams, and validates every message twice: several
-times the cost of a search. A call of a tool by a client of the revisions with a handshake needs none of it. Whatever
-else a request is, or if anything about it is unusual, the SDK answers it. A test compares both answers.
+For each request the SDK creates a connection, two tasks and several streams, and validates every message twice. This
+costs several times as much as a search. A tool call from a client that uses a protocol revision with a handshake needs
+none of it. The SDK answers every other request, and every request with something unusual in it. A test compares both
+answers.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _PARAMS = frozenset({"name", "arguments", "_meta"})
 
 @frozen
 class ToolCall:
-    """A call of a tool."""
+    """A tool call."""
 
     request_id: int | str
     name: str
     arguments: Mapping[str, Any]
 
     def answer(self, text: str, *, is_error: bool) -> bytes:
-        """Return the response with the text that the tool returned."""
+        """Return the body of the response with the tool's result."""
         result = {"content": [{"type": "text", "text": text}], "isError": is_error}
         frame = {"jsonrpc": "2.0", "id": self.request_id, "result": result}
         try:
@@ -40,7 +41,7 @@ class ToolCall:
 
 
 def may_be_call(scope: Mapping[str, Any]) -> bool:
-    """Return whether a request has the usual headers of a call, so that its body is worth a look."""
+    """Return whether the headers of a request are those of an ordinary tool call; its body decides."""
     if scope["method"] != "POST":
         return False
     headers = dict(scope["headers"])
@@ -52,7 +53,7 @@ def may_be_call(scope: Mapping[str, Any]) -> bool:
 
 
 def parse(body: bytes) -> ToolCall | None:
-    """Return the call of a tool that a body is; None for any other message, and for none."""
+    """Return the tool call in a body; None for any other message and for invalid JSON."""
     try:
         frame = json.loads(body)
     except (ValueError, RecursionError):
@@ -69,7 +70,7 @@ def parse(body: bytes) -> ToolCall | None:
 
 
 def replayed(body: bytes, receive: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a ``receive`` that gives a body that was read already, then goes on."""
+    """Return a ``receive`` that first returns a body that was already read, then calls the original."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
@@ -82,7 +83,7 @@ def replayed(body: bytes, receive: Callable[[], Any]) -> Callable[[], Any]:
 
 
 async def read(receive: Callable[[], Any]) -> bytes | None:
-    """Return the whole body of a request, None if the client goes before its end."""
+    """Return the whole body of a request; None if the client disconnects before its end."""
     parts = []
     while True:
         message = await receive()

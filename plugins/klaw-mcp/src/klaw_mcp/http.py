@@ -1,6 +1,6 @@
-"""The server over Streamable HTTP: an ASGI application, which a server of HTTP runs at a path of its choice.
+"""The server over Streamable HTTP: an ASGI application, which an HTTP server mounts at any path.
 
-Who may ask is that server's business. Requests are independent of each other, so nothing is kept between them.
+That HTTP server authenticates clients. Requests are independent of each other, so no state is kept between them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Send = Callable[[Any], Any]
 
 
 def make(memory: Memory, *, read_only: bool = False) -> HttpApp:
-    """Return the application over a memory that somebody else opened and closes."""
+    """Return the application for an open memory. The caller closes the memory."""
     toolbox = Toolbox(partial(_given, memory), Policy(read_only=read_only))
     return HttpApp(memory, toolbox, *make_server(toolbox))
 
@@ -46,7 +46,7 @@ class HttpApp:
     _manager: StreamableHTTPSessionManager | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Answer a request, or live."""
+        """Answer a request, or run the lifespan."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._manager is not None:

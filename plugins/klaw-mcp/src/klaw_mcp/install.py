@@ -30,7 +30,7 @@ _NAME = "klaw"
 
 @frozen
 class Client:
-    """An agent: where its servers are configured, and below which keys. ``project`` is None where it has no such."""
+    """An agent: the files in which it configures servers, and the keys in them. ``project`` is None if it has none."""
 
     name: str
     user: Callable[[], Path]
@@ -39,7 +39,7 @@ class Client:
     typed: bool = False
 
     def file(self, scope: str) -> Path:
-        """Return the file. Raise ConfigError if there is none for this scope."""
+        """Return the configuration file of a scope. Raise ConfigError if the agent has none for it."""
         if scope == "user":
             return self.user()
         if self.project is None:
@@ -128,14 +128,14 @@ def install(
 
 
 def _server(settings: Settings, options: Sequence[str], *, typed: bool) -> dict[str, Any]:
-    """Return how an agent starts the server."""
+    """Return the configuration with which an agent starts the server."""
     command, *arguments = own_command(settings, "mcp")
     described = {"command": command, "args": [*arguments, *options]}
     return {"type": "stdio", **described} if typed else described
 
 
 def added(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> str:
-    """Return the text of a configuration with the server in it. Raise ConfigError if the file cannot be read as one."""
+    """Return the text of a configuration with the server added. Raise ConfigError if the file cannot be parsed."""
     before = read_client_file(file)
     if file.suffix == ".toml":
         return _added_toml(file, before, keys, server)

@@ -1,7 +1,8 @@
-"""Notices of changes: what is indexed or forgotten in this process is told to clients that asked for it.
+"""Notify clients that subscribed of what this process indexes or forgets.
 
-Up to revision 2025-11-25 a client subscribes to single resources and is told on its connection; that is served over
-stdio, where there is one. From 2026-07-28 on a client listens to a stream, which the SDK serves from a bus.
+Up to revision 2025-11-25 a client subscribes to single resources and is notified on its connection; this works over
+stdio only, where there is a connection. From 2026-07-28 on a client listens to a stream, which the SDK serves from a
+bus.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def concerns_resources(event: Event) -> bool:
 
 @define(eq=False)
 class Notices:
-    """Who wants to know of what. ``version_of`` returns what changes when a resource of this URI changes."""
+    """The subscriptions of clients. ``version_of`` returns a value that differs after the resource of a URI changed."""
 
     version_of: Callable[[str], str | None]
     bus: InMemorySubscriptionBus = field(factory=InMemorySubscriptionBus)
@@ -53,14 +54,14 @@ class Notices:
         self._streams = ListenHandler(self.bus)
 
     def meet(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Remember the connection; over HTTP there is none that outlives a request."""
+        """Remember the connection; over HTTP no connection outlives a request."""
         if context.request is None:
             self._session = context.session
 
     async def subscribe(
         self, context: ServerRequestContext[Any, Any], params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        """Tell of the changes of a resource from now on."""
+        """Notify a client of changes of a resource from now on."""
         self.meet(context)
         await self._watch(params.uri)
         self._subscribed.add(params.uri)
@@ -69,20 +70,20 @@ class Notices:
     async def unsubscribe(
         self, _context: ServerRequestContext[Any, Any], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Tell of a resource no more."""
+        """Stop the notifications about a resource."""
         self._subscribed.discard(params.uri)
         return types.EmptyResult()
 
     async def listen(
         self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Serve a stream of what is published on the bus."""
+        """Serve a stream of the notifications on the bus."""
         for uri in params.notifications.resource_subscriptions or ():
             await self._watch(uri)
         return await self._streams(context, params)
 
     async def tell(self) -> None:
-        """Tell everyone what has changed."""
+        """Notify all subscribers of what has changed."""
         await self.bus.publish(ResourcesListChanged())
         await self._send(lambda session: session.send_resource_list_changed())
         for uri, before in list(self._versions.items()):
@@ -109,13 +110,13 @@ class Notices:
 
 
 def told_of_changes() -> tuple[Callable[[Event], None], Callable[[Notices], Coroutine[Any, Any, None]]]:
-    """Return what to call with every event, in any thread, and what then tells of changes, in this event loop."""
+    """Return two functions: one takes events in any thread, the other then notifies clients in this event loop."""
     changes, heard = anyio.create_memory_object_stream[None](1)
     loop = asyncio.get_running_loop()
 
     def nudge() -> None:
         with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            changes.send_nowait(None)  # WouldBlock: they are to be told already
+            changes.send_nowait(None)  # WouldBlock: a notification is already pending
 
     def listen(event: Event) -> None:
         if concerns_resources(event) and not loop.is_closed():

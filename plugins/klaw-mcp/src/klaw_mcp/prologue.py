@@ -1,8 +1,8 @@
-"""The first answer: ``initialize``, before anything heavy is imported.
+"""Answer ``initialize`` before anything heavy is imported.
 
-To import the SDK takes over a second; agents wait for this answer before they start. It is made here from what does
-not depend on the memory. The SDK is given the same request later, and what it answers then is dropped. A test holds
-the two answers against each other.
+Importing the SDK takes over a second, and agents wait for this answer before they start. The answer does not depend on
+the memory, so it is built here. The SDK later gets the same request, and its answer is dropped. A test compares the two
+answers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def answer(request: Any, current: str) -> dict[str, Any] | None:
-    """Return the answer to an ``initialize`` request, None if this is none. ``current`` is Klaw's version."""
+    """Return the answer to an ``initialize`` request; None for any other request. ``current`` is Klaw's version."""
     if not isinstance(request, dict) or request.get("method") != "initialize":
         return None
     request_id, params = request.get("id"), request.get("params")
@@ -64,9 +64,9 @@ def answer(request: Any, current: str) -> dict[str, Any] | None:
 
 @define(eq=False)
 class Wire:
-    """Standard input and output as the SDK reads and writes them, with the first answer given here.
+    """Standard input and output for the SDK; the first request is answered here.
 
-    ``readline`` and ``write`` are those of a text file: the SDK calls them in threads of its own.
+    ``readline`` and ``write`` are those of a text file. The SDK calls them in its own threads.
     """
 
     source: BinaryIO
@@ -77,7 +77,7 @@ class Wire:
     _ready: threading.Event = field(factory=threading.Event, init=False)
 
     def open(self) -> None:
-        """Begin to wait for the first line, in a thread; return at once."""
+        """Start to wait for the first line in a thread; return at once."""
         threading.Thread(target=self._begin, name="klaw-mcp-first", daemon=True).start()
 
     def _begin(self) -> None:
@@ -103,14 +103,14 @@ class Wire:
         return line
 
     def readline(self) -> str:
-        """Return the next line, empty at the end."""
+        """Return the next line; an empty string at the end."""
         self._ready.wait()
         first, self._first = self._first, None
         line = self.source.readline() if first is None else first
         return line.decode("utf-8", "replace")
 
     def write(self, text: str) -> int:
-        """Write a message, unless it is the second answer to what was answered already."""
+        """Write a message, except the SDK's answer to the request that was already answered."""
         if self._answered is not None and json.loads(text).get("id") == self._answered and "method" not in text[:40]:
             self._answered = None
             return len(text)
@@ -118,10 +118,10 @@ class Wire:
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: every message is flushed."""
+        """Do nothing: ``write`` flushes every message."""
 
     def close(self) -> None:
-        """Leave the streams as they are."""
+        """Do nothing: the streams stay open."""
 
     def _send(self, text: str) -> None:
         self.target.write(text.encode() + b"\n")

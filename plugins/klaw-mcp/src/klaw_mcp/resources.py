@@ -17,7 +17,7 @@ _DEFAULT = "memory"
 
 @frozen
 class Page:
-    """Some documents, in order of collection and path. ``cursor`` gives the next page, None at the end."""
+    """Some documents, ordered by collection and path. ``cursor`` returns the next page; it is None on the last."""
 
     documents: tuple[DocumentRecord, ...]
     cursor: str | None
@@ -29,7 +29,7 @@ def uri_of(path: str) -> str:
 
 
 def path_of(uri: str) -> str:
-    """Return the path that a URI names. Raise NotFoundError if it is none of Klaw's."""
+    """Return the path in a URI. Raise NotFoundError if it is not one of Klaw's URIs."""
     try:
         parts = urlsplit(uri)
     except ValueError as error:
@@ -43,12 +43,12 @@ def path_of(uri: str) -> str:
 
 
 def mime_type(path: str) -> str:
-    """Return what a document's text is."""
+    """Return the MIME type of a document's text."""
     return "text/markdown" if path.endswith((".md", ".markdown")) else "text/plain"
 
 
 def page(memory: Memory, collections: Sequence[str], cursor: str | None = None, size: int = PAGE) -> Page:
-    """Return a page of documents. Raise NotFoundError for a cursor that no page gave."""
+    """Return a page of documents. Raise NotFoundError for a cursor that did not come from a page."""
     names = tuple(collections) or (_DEFAULT,)
     current, after = names[0], ""
     if cursor is not None:

@@ -21,7 +21,7 @@ from klaw_mcp.tools import Toolbox, described
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
-#: What the capabilities of a server say beyond its handlers.
+#: The capabilities that the SDK does not derive from the handlers.
 OPTIONS = NotificationOptions(resources_changed=True)
 
 _RECALL = "recall"
@@ -30,14 +30,14 @@ _RECALL_TOKENS = 2_000
 
 @frozen(eq=False)
 class Handlers:
-    """Answers requests. ``get_memory`` may open the memory: whatever touches it runs in a thread."""
+    """Answers requests. ``get_memory`` may open the memory, so everything that uses it runs in a thread."""
 
     toolbox: Toolbox
     notices: Notices
 
     @property
     def get_memory(self) -> Callable[[], Memory]:
-        """Return the memory, opened if need be."""
+        """Return the function that returns the memory, and opens it first if necessary."""
         return self.toolbox.get_memory
 
     def server(self) -> Server[Any]:
@@ -61,12 +61,12 @@ class Handlers:
     async def list_tools(
         self, _context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """Return the tools, all on one page."""
+        """Return all tools on one page."""
         offered = await _run(self.toolbox.tools)
         return types.ListToolsResult(tools=[_as_tool(tool) for tool in offered.values()])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool; what is wrong is told to the model in the answer."""
+        """Run a tool. Its errors are part of the result, so that the model can act on them."""
         self.notices.meet(context)
         text, is_error = await _run(lambda: self.toolbox.call(params.name, params.arguments or {}))
         return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)
@@ -87,7 +87,7 @@ class Handlers:
     async def list_templates(
         self, _context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Return the one form that URIs have."""
+        """Return the template of all URIs."""
         template = types.ResourceTemplate(
             uri_template=TEMPLATE, name="document", description="A note, a conversation or a saved memory, by its path."
         )
@@ -104,13 +104,13 @@ class Handlers:
     async def list_prompts(
         self, _context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        """Return the one prompt."""
+        """Return the only prompt."""
         topic = types.PromptArgument(name="topic", description="The topic.", required=True)
         prompt = types.Prompt(name=_RECALL, description="What memory contains about a topic.", arguments=[topic])
         return types.ListPromptsResult(prompts=[prompt])
 
     async def get_prompt(self, _context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Return what memory knows about a topic, as a message of the user."""
+        """Return the context about a topic as a user message."""
         topic = (params.arguments or {}).get("topic", "").strip()
         if params.name != _RECALL or not topic:
             raise MCPError(types.INVALID_PARAMS, f"use the prompt {_RECALL!r} with the argument 'topic'")
@@ -124,7 +124,7 @@ class Handlers:
 
 
 async def _run(work: Callable[[], T]) -> T:
-    """Run what touches the memory in a thread. Raise MCPError for what Klaw refuses."""
+    """Run work that uses the memory in a thread. Raise MCPError for a KlawError."""
     try:
         return await anyio.to_thread.run_sync(work)
     except KlawError as error:
@@ -140,13 +140,13 @@ def _as_tool(tool: Tool) -> types.Tool:
 
 
 def make_server(toolbox: Toolbox) -> tuple[Server[Any], Notices]:
-    """Return a server over a memory, and what tells its clients of changes."""
+    """Return a server for a memory, and the notices that tell its clients of changes."""
     notices = Notices(partial(_version_of, toolbox.get_memory))
     return Handlers(toolbox, notices).server(), notices
 
 
 def _version_of(get_memory: Callable[[], Memory], uri: str) -> str | None:
-    """Return what changes when a resource changes, None if there is none of this URI."""
+    """Return a value that differs after a resource changed; None if there is no resource of this URI."""
     try:
         path = path_of(uri)
         memory = get_memory()

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def claim_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return standard input and output, for this protocol alone.
+    """Return standard input and output, reserved for this protocol.
 
-    What anything else prints goes to stderr, what it reads is empty: one stray line would break the protocol.
+    Everything else prints to stderr and reads an empty input, because one stray line would break the protocol.
     """
     source, target = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -29,9 +29,9 @@ def claim_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) -> None:
-    """Serve until standard input ends. Raise what opening the memory raises once something needs it."""
+    """Serve until standard input ends. The memory is opened at its first use; errors of opening it are raised then."""
     wire = Wire(*claim_streams())
-    wire.open()  # the first answer; all that is imported from here on is imported behind it
+    wire.open()  # answers the first request; all imports from here on run after that answer
     import anyio
 
     from klaw_core import Lazy
@@ -42,12 +42,12 @@ def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) ->
 
 
 def _warm(memory: Lazy[Memory]) -> None:
-    """Open the memory and load the model, so that the first search need not wait for them."""
+    """Open the memory and load the model, so that the first search does not wait for them."""
     from klaw_core import KlawError
 
     try:
         memory.get().search("warm", limit=1)
-    except KlawError as error:  # what needs it will say so again, to somebody who asked
+    except KlawError as error:  # the first request that needs the memory reports the error
         sys.stderr.write(f"klaw mcp: {error}\n")
 
 
@@ -70,7 +70,7 @@ async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
         return found
 
     server, notices = make_server(Toolbox(get_memory, policy))
-    wired: Any = wire  # it has of a text file what is called
+    wired: Any = wire  # it has the methods of a text file that the SDK calls
     streams = (anyio.wrap_file(wired), anyio.wrap_file(wired))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tell, notices)

@@ -1,4 +1,4 @@
-"""Which tools an agent is offered, and the one that the core does not have."""
+"""The tools that an agent is offered, and the one tool that the core does not have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core import Memory, NotFoundError, Tool, run_tool
 
-#: The tools that agents are offered by default, in this order; ``memory_forget`` only where that is allowed.
+#: The tools that agents are offered by default, in this order; ``memory_forget`` only if the policy allows it.
 NAMES = (
     "memory_search",
     "memory_get",
@@ -24,13 +24,13 @@ NAMES = (
 )
 FORGET = "memory_forget"
 
-# What only checks an argument, and is checked by the core: a model does better with fewer words.
+# Keywords that only restrict an argument. The core checks them, and models work better with shorter schemas.
 _CHECKS_ONLY = frozenset({"minLength", "maxLength", "pattern", "minimum", "maximum"})
 
 
 @frozen
 class Policy:
-    """What an agent may do. ``collections`` are where it searches, by default as the memory does."""
+    """What an agent may do. ``collections`` are those it searches; empty for the memory's default."""
 
     read_only: bool = False
     allow_forget: bool = False
@@ -39,7 +39,7 @@ class Policy:
 
 
 def toolbox(memory: Memory, policy: Policy) -> Mapping[str, Tool]:
-    """Return the tools that an agent is offered, by name. Raise NotFoundError for an extra one that there is not."""
+    """Return the tools that an agent is offered, by name. Raise NotFoundError if an extra tool does not exist."""
     found = {FORGET: _forget(memory), **memory.toolbox()}
     unknown = [name for name in policy.extra if name not in found]
     if unknown:
@@ -54,7 +54,7 @@ def toolbox(memory: Memory, policy: Policy) -> Mapping[str, Tool]:
 
 @define(eq=False)
 class Toolbox:
-    """The tools that an agent is offered, made at the first call. ``get_memory`` may open the memory."""
+    """The tools that an agent is offered, created at the first call. ``get_memory`` may open the memory."""
 
     get_memory: Callable[[], Memory]
     policy: Policy
@@ -67,13 +67,13 @@ class Toolbox:
         return self._tools
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Run a tool; return its answer as JSON, and whether it is an error, which the model is told as well."""
+        """Run a tool. Return its result as JSON, and whether it is an error."""
         answer = run_tool(self.tools(), name, arguments)
         return json.dumps(answer, ensure_ascii=False), "error" in answer
 
 
 def described(tool: Tool) -> dict[str, Any]:
-    """Return a tool's JSON Schema in few tokens: what only the check of the arguments needs is left out."""
+    """Return a tool's JSON Schema without the keywords that only restrict arguments, to save tokens."""
     schema = tool.input_schema
     properties = {
         name: {key: value for key, value in rules.items() if key not in _CHECKS_ONLY}
@@ -84,7 +84,7 @@ def described(tool: Tool) -> dict[str, Any]:
 
 
 def _confined(tool: Tool, policy: Policy) -> Tool:
-    """Return a tool that searches in the policy's collections unless it is told where."""
+    """Return a tool that searches the policy's collections if its arguments name no collection."""
     if not policy.collections or "collection" not in tool.properties:
         return tool
     where: Any = list(policy.collections) if len(policy.collections) > 1 else policy.collections[0]

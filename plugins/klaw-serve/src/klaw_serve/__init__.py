@@ -1,1 +1,1 @@
-"""``klaw serve``: one memory, kept open and warm, for every agent and person of a machine."""
+"""``klaw serve``: keep one memory open, with its model loaded, for all agents and people of a machine."""

@@ -1,4 +1,4 @@
-"""JSON as it comes in and goes out."""
+"""Encode and decode JSON of requests and responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klaw_serve.operations import OperationError
 
 
 def json_body(value: Any) -> bytes:
-    """Return plain JSON as bytes: in UTF-8, or in ASCII if a text has half of a surrogate pair, which UTF-8 has not."""
+    """Return JSON as UTF-8, or with ASCII escapes if a text has a lone surrogate, which UTF-8 cannot encode."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -21,19 +21,19 @@ def json_body(value: Any) -> bytes:
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    """Return an answer of JSON."""
+    """Return a JSON response."""
     return Response(json_body(value), status, media_type="application/json")
 
 
 async def reply(send: Callable[[Any], Any], body: bytes, status: int) -> None:
-    """Send JSON as the whole answer to a request of ASGI."""
+    """Send JSON as the complete response to an ASGI request."""
     headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 def parsed(body: bytes | str) -> Any:
-    """Return the value of strict JSON. Raise OperationError."""
+    """Return the value of strict JSON. Raise OperationError if it is invalid."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

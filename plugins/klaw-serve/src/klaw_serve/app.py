@@ -1,4 +1,4 @@
-"""The whole application: the guard, then apps of other distributions, then our own routes."""
+"""The whole application: first the guard, then the apps of other distributions, then Klaw's own routes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOG = logging.getLogger("klaw")
 
 @define(eq=False)
 class Service:
-    """A memory, served. ``app`` is what an ASGI server runs; made in the event loop that it runs in."""
+    """A served memory. An ASGI server runs ``app``. Create it in the event loop in which it runs."""
 
     calls: Calls
     apps: Apps
@@ -48,7 +48,7 @@ class Service:
         self._direct = rest.direct(self.calls)
 
     async def dispatch(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
-        """Pass a request on to an app, or to our own routes."""
+        """Pass a request to an app, or to Klaw's own routes."""
         if scope["type"] == "lifespan":
             await self._router(scope, receive, send)
             return
@@ -73,7 +73,7 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """Start the owner's apps, warm up; at the end stop everything and close every memory."""
+        """Start the owner's apps and load the model; at the end stop everything and close all memories."""
         await self.apps.of(self.calls.tenants.owner)
         self._warming = asyncio.ensure_future(asyncio.to_thread(_warm, self.calls.tenants.owner.memory))
         try:
@@ -86,7 +86,7 @@ class Service:
             await asyncio.to_thread(self.calls.tenants.close)
 
     def end_streams(self) -> None:
-        """End every stream of events, and every WebSocket: they would keep the server from stopping."""
+        """End all event streams and WebSockets, because they would keep the server from stopping."""
         for tenant in self.calls.tenants.all():
             tenant.hub.close()
 
@@ -97,15 +97,15 @@ class Service:
 
 
 def _warm(memory: Memory) -> None:
-    """Load the model, so that the first search need not wait for it."""
+    """Load the model, so that the first search does not wait for it."""
     try:
         memory.search("warm", limit=1)
-    except KlawError as error:  # who searches will hear of it
+    except KlawError as error:  # the next search reports it
         _LOG.warning("%s", error)
 
 
 def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_only: bool = False) -> Service:
-    """Return a service over a memory, which it closes when it stops. Call it in the event loop."""
+    """Return a service for a memory. The service closes the memory when it stops. Call this in the event loop."""
     loop = asyncio.get_running_loop()
     tenants = Tenants.of(memory, lambda: EventHub(loop))
     operations = offered(read_only=read_only)
@@ -122,7 +122,7 @@ def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_o
         return answer(described)
 
     async def count(request: Request) -> Response:
-        if request.scope["klaw.agent"]:  # they count for all agents together
+        if request.scope["klaw.agent"]:  # the metrics count all agents together
             raise HTTPException(404)
         return PlainTextResponse(metrics.text(), media_type=CONTENT_TYPE)
 

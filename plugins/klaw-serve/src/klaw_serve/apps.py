@@ -1,8 +1,8 @@
-"""Apps of other distributions inside the server: anything that is an ASGI application.
+"""Apps of other distributions inside the server: any ASGI application.
 
-A distribution names a factory as an entry point of the group ``klaw.apps``. ``make(memory, read_only=…)`` returns an
-ASGI application over that memory, which answers below ``/NAME``, behind the guard. It is told of its start and its stop
-by ASGI's lifespan, so something that only works in the background is an application too.
+A distribution declares a factory as an entry point of the group ``klaw.apps``. ``make(memory, read_only=…)`` returns an
+ASGI application for that memory. It answers below ``/NAME``, behind the guard. ASGI's lifespan starts and stops it, so
+a job that only runs in the background can be an app too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Factory = Callable[..., App]
 
 
 def installed(config: Config) -> Mapping[str, Factory]:
-    """Return the factories of apps by name; one that cannot be imported is logged and left out."""
+    """Return the app factories by name. A factory that cannot be imported is logged and left out."""
     found: dict[str, Factory] = {}
     for point in entry_points(group=GROUP):
         if point.name in config.disabled_plugins or (point.dist and point.dist.name in config.disabled_plugins):
@@ -42,7 +42,7 @@ def installed(config: Config) -> Mapping[str, Factory]:
 
 @define(eq=False)
 class HostedApp:
-    """An app of one memory, between its start and its stop."""
+    """A running app of one memory."""
 
     name: str
     app: App
@@ -51,12 +51,12 @@ class HostedApp:
     _task: asyncio.Task[None] | None = field(default=None, init=False)
 
     async def start(self) -> None:
-        """Tell the app to start and wait until it has; one without a lifespan needs none."""
+        """Start the app and wait until it has started. An app without a lifespan is not started."""
         self._task = asyncio.ensure_future(self._live())
         await self._tell("startup", _START_SECONDS)
 
     async def stop(self) -> None:
-        """Tell the app to stop and wait until it has."""
+        """Stop the app and wait until it has stopped."""
         if self._task is None:
             return
         if not self._task.done():
@@ -87,7 +87,7 @@ class HostedApp:
 
 @define(eq=False)
 class Apps:
-    """The apps of every memory that is served. Used in the event loop alone."""
+    """The apps of all served memories. Use it only in the event loop."""
 
     factories: Mapping[str, Factory]
     read_only: bool
@@ -95,7 +95,7 @@ class Apps:
     _starting: asyncio.Lock = field(factory=asyncio.Lock, init=False)
 
     async def of(self, tenant: Tenant) -> Mapping[str, HostedApp]:
-        """Return a memory's apps, started at the first call."""
+        """Return the apps of a memory; the first call starts them."""
         async with self._starting:
             if tenant.agent not in self._hosted:
                 hosted = self._hosted[tenant.agent] = {}

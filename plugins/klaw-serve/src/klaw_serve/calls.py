@@ -1,4 +1,4 @@
-"""Calls of operations: each in a thread, with a deadline, counted."""
+"""Run each operation in a thread, with a deadline, and count it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from klaw_serve.threads import Threads
 T = TypeVar("T")
 
 _LOG = logging.getLogger("klaw")
-# More threads than processors: some wait for the disk, or for another process's lock.
+# More threads than processors, because some wait for the disk or for a lock of another process.
 _THREADS = 8
 
 
 @define(eq=False)
 class Calls:
-    """Runs what touches a memory, away from the event loop."""
+    """Runs work that uses a memory outside the event loop."""
 
     tenants: Tenants
     operations: Mapping[str, Operation]
@@ -41,7 +41,7 @@ class Calls:
         self._threads.start()
 
     async def tenant(self, agent: str) -> Tenant:
-        """Return an agent's memory. Raise OperationError."""
+        """Return the memory of an agent. Raise OperationError if there is none."""
         if not agent:
             return self.tenants.owner
         try:
@@ -50,11 +50,11 @@ class Calls:
             raise OperationError(404, error.message, error.hint) from error
 
     async def call(self, agent: str, name: str, arguments: object) -> Any:
-        """Call an operation by name; return plain JSON. Raise OperationError, also when it takes too long."""
+        """Call an operation by name; return plain JSON. Raise OperationError if it fails or takes too long."""
         return await self._called(agent, name, arguments, _as_it_is)
 
     async def body(self, agent: str, name: str, arguments: object) -> bytes:
-        """Do the same and return the JSON as bytes, which the thread encodes."""
+        """Do the same as :meth:`call`, but return the JSON as bytes, encoded in the thread."""
         encoded: bytes = await self._called(agent, name, arguments, json_body)
         return encoded
 
@@ -79,9 +79,9 @@ class Calls:
         return answer
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run in a thread. Raise OperationError if too many wait already, and what the work raises.
+        """Run work in a thread. Raise OperationError if too many calls wait, and every exception of the work.
 
-        A call that is given up while it waits for a thread never runs; one that has begun runs to its end.
+        A call that is cancelled while it waits for a thread never runs; a call that has started runs to its end.
         """
         if self._pending >= self.limits.pending:
             raise OperationError(503, "too many calls are waiting", "try again in a moment")
@@ -93,7 +93,7 @@ class Calls:
             self._pending -= 1
 
     def close(self) -> None:
-        """Wait for the calls that run; those that wait never run."""
+        """Wait for the running calls; waiting calls never run."""
         self._threads.close()
 
 

@@ -20,7 +20,7 @@ def _chats(tenant: Tenant, _given: Json) -> Any:
 
 
 def _messages(tenant: Tenant, given: Json) -> Any:
-    """Return messages with their secrets struck out, as they are indexed."""
+    """Return messages with their secrets redacted, as they are indexed."""
     conversations = tenant.memory.conversations
     chat, limit = Chat.parse(given["chat"]), given.get("limit", 100)
     since, until = moment(given, "since"), moment(given, "until", end_of_day=True)

@@ -56,7 +56,7 @@ def command(
             print_json({"url": url})
         elif data().is_terminal:
             notify(settings, f"serving at {url}, with a page at {url}/#token={token}", "stop with Ctrl+C")
-        else:  # what is logged is read by others
+        else:  # others can read the log, and the address has the token
             notify(settings, f"serving at {url}")
 
     serve(settings.open_memory(), listening, Limits(), read_only=read_only, on_ready=ready)
@@ -74,6 +74,6 @@ def token_command(settings: Settings, *, agent: str) -> None:
     config = settings.load_config()
     if agent:
         with Agents(config) as agents:
-            agents.memory(agent)  # only a name that an agent can have
+            agents.memory(agent)  # raises for an invalid agent name
     token = Tokens(config.data_dir).make(agent)
     print_json({"token": token}) if settings.json else data().line(token)

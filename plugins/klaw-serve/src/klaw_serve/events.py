@@ -1,4 +1,4 @@
-"""Events of a memory on their way to clients: every stream gets those that happen while it is open."""
+"""Send events of a memory to clients. A stream gets the events that happen while it is open."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attrs import define, field, frozen
 
 from klaw_core import Event, ForgetEvent, IndexEvent, MessageEvent, to_json
 
-# A stream whose client reads more slowly than this many events come is ended; the client asks again.
+# A stream with more unread events than this is ended; its client can connect again.
 _MOST_WAITING = 1_000
 
 
 @frozen
 class Notice:
-    """What a client is told: a kind, and plain JSON."""
+    """A message to a client: its kind, and plain JSON."""
 
     kind: str
     data: Any
@@ -25,14 +25,14 @@ class Notice:
 
 @define(eq=False)
 class EventHub:
-    """Passes notices from whatever thread sends them to the streams of an event loop."""
+    """Passes notices from any thread to the streams of an event loop."""
 
     loop: asyncio.AbstractEventLoop
     _streams: set[asyncio.Queue[Notice | None]] = field(factory=set, init=False)
     _closed: bool = field(default=False, init=False)
 
     def on(self, event: Event) -> None:
-        """Tell of an event of the memory; what was searched for is nobody else's business."""
+        """Send an event of the memory to all streams, except searches, whose questions are private."""
         if isinstance(event, IndexEvent):
             self.send("index", to_json(event))
         elif isinstance(event, ForgetEvent):
@@ -41,7 +41,7 @@ class EventHub:
             self.send("message", {"chat": event.chat, "id": event.id, "role": event.role})
 
     def send(self, kind: str, data: Any) -> None:
-        """Tell every stream; from any thread."""
+        """Send a notice to all streams. Call it from any thread."""
         if self._streams and not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self._pass_on, Notice(kind, data))
 
@@ -58,7 +58,7 @@ class EventHub:
 
     @contextmanager
     def stream(self) -> Iterator[AsyncIterator[Notice]]:
-        """Open a stream; what happens from now on is in it. It ends with the block, or with the server."""
+        """Open a stream of all notices from now on. It ends with the block, or when the server stops."""
         queue: asyncio.Queue[Notice | None] = asyncio.Queue()
         if self._closed:
             queue.put_nowait(None)
@@ -70,7 +70,7 @@ class EventHub:
             self._streams.discard(queue)
 
     def close(self) -> None:
-        """End every stream, in the event loop."""
+        """End all streams. Call it in the event loop."""
         self._closed = True
         for stream in list(self._streams):
             self._end(stream)

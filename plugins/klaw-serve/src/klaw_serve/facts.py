@@ -1,4 +1,4 @@
-"""Operations on facts, where an extension of that name is installed."""
+"""Operations on facts, if the extension `facts` is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXTENSION = "facts"
 
 
 def _facts(tenant: Tenant, given: Json) -> Any:
-    """Return the facts that are true now (or all there are), the newest first; those that fit a query best first."""
+    """Return the facts that are true now, or all facts: the newest first, or for a query the best match first."""
     extension: Any = tenant.memory.extension(_EXTENSION)
     as_of, limit = moment(given, "as_of"), given.get("limit", 100)
     if given.get("query", "").strip():

@@ -1,8 +1,8 @@
-"""The guard before everything else: who may ask, from where, how much and how long.
+"""The guard in front of everything: it checks who sends a request and from where, and limits size, time and rate.
 
-A server on a machine's own address is reachable by every page that a browser there shows. Such a page is kept out by
-``Host`` (its name may point here), by ``Origin``, and by the token that it does not know; no answer allows another
-origin to read it.
+Any page that a browser on this machine shows can reach a server on a loopback address. Three checks keep such a page
+out: ``Host`` (the page's own name may point here), ``Origin``, and the token, which the page does not know. No response
+allows another origin to read it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from klaw_serve.tokens import Tokens
 Scope = dict[str, Any]
 _LOG = logging.getLogger("klaw")
 _AGENTS = "/agents/"
-# They hold no data: what the page is made of, what the surface looks like, and whether the server lives.
+# Paths without private data: the files of the page, the description of the API, and the health check.
 _OPEN = ("/", "/health", "/openapi.json")
 _OPEN_BELOW = "/page/"
 _HEADERS = (
@@ -40,17 +40,17 @@ _MOST_ADDRESSES = 10_000
 
 
 class _RefusedError(HTTPException):
-    """A request that nothing behind the guard may see; met while its body is read, it is answered behind it."""
+    """A request that the guard refuses. If it is raised while the body is read, the application behind answers it."""
 
 
 def bearer(headers: dict[bytes, bytes]) -> str:
-    """Return the token of ``Authorization: Bearer``, empty if there is none."""
+    """Return the token of ``Authorization: Bearer``; empty if there is none."""
     kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 def agent_of(path: str) -> tuple[str, str]:
-    """Return the agent that a path is about (``""``: the owner) and the path in that agent's surface."""
+    """Return the agent that a path names (``""`` for the owner), and the rest of the path."""
     if not path.startswith(_AGENTS):
         return "", path
     name, slash, rest = path.removeprefix(_AGENTS).partition("/")
@@ -59,7 +59,7 @@ def agent_of(path: str) -> tuple[str, str]:
 
 @define(eq=False)
 class Guard:
-    """An ASGI application around another."""
+    """An ASGI application that wraps another."""
 
     app: Callable[..., Any]
     listening: Listening
@@ -69,7 +69,7 @@ class Guard:
     _rates: dict[str, tuple[float, float]] = field(factory=dict, init=False)
 
     async def __call__(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
-        """Let a request through, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -103,13 +103,13 @@ class Guard:
         if path in _OPEN or path.startswith(_OPEN_BELOW):
             return
         if not token and scope["type"] == "websocket":
-            return  # its first frame brings it
+            return  # the first frame has the token
         if not self.accepts(token, agent):
             raise _RefusedError(401, "the token is missing or wrong; `klaw serve token` prints it")
         scope["klaw.authorised"] = True
 
     def accepts(self, token: str, agent: str) -> bool:
-        """Return whether a token opens an agent's memory; where its file cannot be read, none does."""
+        """Return whether a token opens an agent's memory. If the token's file cannot be read, no token does."""
         try:
             return self.tokens.accept(token, agent)
         except KlawError as error:
@@ -117,7 +117,7 @@ class Guard:
             return False
 
     def _count(self, scope: Scope) -> None:
-        """Refuse an address that asks too often: a bucket that fills steadily, and is emptied by requests."""
+        """Refuse an address that sends too many requests (a token bucket for each address)."""
         address = (scope.get("client") or ("local",))[0]
         rate, now = self.limits.requests_per_second, time.monotonic()
         left, then = self._rates.get(address, (2 * rate, now))

@@ -1,4 +1,4 @@
-"""The HTTP side of a connection, with a bound on the time and the size of a request's head."""
+"""The HTTP protocol of a connection, with limits on the time and the size of a request's head."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-# Of the head of a request: a question in its address may be long. Also of trailers, and of what frames a chunked body.
+# The limit for the head of a request (a question in the URL may be long), for trailers, and for chunk headers.
 _HEAD_BYTES = 256 * 1024
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """A connection that is closed if the head of a request takes too long or is too large.
 
-    uvicorn waits for it without end, and a client that sends a byte now and then would hold a connection each.
+    uvicorn waits for a head without a limit, so a client that sends one byte now and then could hold many connections.
     """
 
     header_seconds = 10.0
     _waiting: asyncio.TimerHandle | None = None
-    _unparsed = 0  # bytes since the parser last passed anything on
+    _unparsed = 0  # bytes since the last callback of the parser
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Wait for the first head."""
+        """Start the time limit of the first head."""
         super().connection_made(transport)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Cancel the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes; refuse a head that is too large."""
+        """Parse bytes, and refuse a head that is too large."""
         self._unparsed += len(data)
         super().data_received(data)
         if self._unparsed > _HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
 
     def on_message_begin(self) -> None:
-        """Wait for the rest of the head."""
+        """Start the time limit of the rest of the head."""
         super().on_message_begin()
         self._wait()
 
@@ -49,7 +49,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a part of the body."""
+        """Pass a part of the body on."""
         self._unparsed = 0
         super().on_body(body)
 
@@ -64,5 +64,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def protocol(header_seconds: float) -> type[BoundedProtocol]:
-    """Return the protocol with this bound; uvicorn makes one of each connection."""
+    """Return the protocol class with this limit; uvicorn creates an instance for each connection."""
     return type("Protocol", (BoundedProtocol,), {"header_seconds": header_seconds})

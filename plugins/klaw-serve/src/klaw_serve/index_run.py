@@ -1,4 +1,4 @@
-"""An index run that a client asks for: one at a time, in a thread of its own, with its progress told."""
+"""Index runs that clients start: one at a time, in a separate thread, with progress events."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attrs import define, field
 
 from klaw_core import KlawError, Memory, Progress, to_json
 
-# Progress is told so often at most.
+# The shortest interval between two progress events.
 _TELL_SECONDS = 0.1
 
 
 @define(eq=False)
 class IndexRun:
-    """The last run over a memory, or the one under way."""
+    """The current or last index run of a memory."""
 
     memory: Memory
     tell: Callable[[str, Any], None]
@@ -33,7 +33,7 @@ class IndexRun:
         return dict(self._state)
 
     def start(self, origin: str | None = None, *, force: bool = False) -> dict[str, Any]:
-        """Begin a run unless one is under way; return the state."""
+        """Start a run unless one is running; return the state."""
         with self._changing:
             if self._state["state"] != "running" and not self._stopping:
                 self._state = {"state": "running", "progress": None}
@@ -42,7 +42,7 @@ class IndexRun:
             return self.state
 
     def close(self) -> None:
-        """Stop at the next step and wait for that; what is left, the next run does."""
+        """Stop the run at its next step and wait for it. The next run does the rest."""
         with self._changing:
             self._stopping = True
         if self._thread is not None:
@@ -75,4 +75,4 @@ class IndexRun:
 
 
 class _StoppedError(Exception):
-    """Ends a run at one of its steps."""
+    """Raised in a step of a run to stop it."""

@@ -15,7 +15,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 @define(eq=False)
 class Metrics:
-    """What was asked, how it ended and how long it took. Used in the event loop alone."""
+    """Calls by operation and status, and their durations. Use it only in the event loop."""
 
     _ended: Counter[tuple[str, int]] = field(factory=Counter, init=False)
     _buckets: dict[str, list[int]] = field(factory=dict, init=False)
@@ -30,7 +30,7 @@ class Metrics:
         self._seconds[operation] += seconds  # type: ignore[assignment]  # a Counter adds what it is given
 
     def text(self) -> str:
-        """Return everything in the text format."""
+        """Return all metrics in the text format."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the REST surface, made of the table of operations."""
+"""The OpenAPI 3.1 document of the REST API, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _problems() -> Json:
 
 
 def _others() -> dict[str, Any]:
-    """Return the paths that are no operations."""
+    """Return the paths that are not operations."""
     text = {"description": "The answer.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     stream = {
         "description": "Server-sent events: index, progress, forget, message.",

@@ -1,6 +1,6 @@
-"""An operation: one thing a client can ask for, and every way to ask for it.
+"""An operation that a client can call over REST and over JSON-RPC.
 
-The table of operations makes the REST surface, its OpenAPI document and the methods of JSON-RPC.
+The REST routes, their OpenAPI document and the JSON-RPC methods are generated from the table of operations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from klaw_serve.tenants import Tenant
 
 Json = dict[str, Any]
 
-# A caller is wrong (4xx), or something here is (5xx); the first class that fits counts.
+# The status of each error: 4xx if the caller must change something, 5xx otherwise. The first class that fits counts.
 _STATUSES: tuple[tuple[type[KlawError], int], ...] = (
     (NotFoundError, 404),
     (QueryError, 400),
@@ -39,23 +39,23 @@ _DEFECT = 500
 
 
 class OperationError(Exception):
-    """What is wrong with a call, as a client is told."""
+    """An error of a call, as the client gets it."""
 
     def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.status, self.message, self.hint = status, message, hint
 
     def as_json(self) -> Json:
-        """Return what the body of an answer says."""
+        """Return the JSON of the response."""
         return {"error": self.message, **({"hint": self.hint} if self.hint else {})}
 
 
 @frozen(eq=False)
 class Operation:
-    """Something to ask for: as ``METHOD path`` over HTTP, and as ``name`` by JSON-RPC.
+    """An operation: ``METHOD path`` over HTTP, ``name`` over JSON-RPC.
 
-    ``run`` gets arguments that match the schema. ``aliases`` are other names of arguments. ``streams`` says that only
-    HTTP can answer it. ``status`` is that of a good answer.
+    ``run`` gets arguments that match the schema. ``aliases`` are other names of arguments. An operation with
+    ``streams`` is available over HTTP only. ``status`` is the HTTP status of a success.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a server is told when it is started: where it listens, what it lets in, how much."""
+"""Options of a server: its addresses, and the limits of requests."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ DEFAULT_PORT = 8490
 
 @frozen
 class Limits:
-    """What one server takes, so that no client can use it up."""
+    """Limits of a server, so that no client can exhaust it."""
 
     body_bytes: int = 4 * 1024 * 1024
-    requests_per_second: float = 1_000.0  # of one address, on average; twice as many at once
-    request_seconds: float = 60.0  # from the first byte of the body to the last of the answer; streams are free
+    requests_per_second: float = 1_000.0  # from one address, on average; a burst may have twice as many
+    request_seconds: float = 60.0  # from the first byte of the body to the last of the response; streams have no limit
     header_seconds: float = 10.0
     connections: int = 512
     pending: int = 256  # calls that wait for a thread
-    stop_seconds: int = 10  # calls may take so long to end once the server is told to stop
+    stop_seconds: int = 10  # how long running calls may take after the server is told to stop
 
 
 @frozen
 class Listening:
-    """Where a server listens. ``names`` are further names it is reached by, as ``Host`` has them."""
+    """The address of a server. ``names`` are other accepted values of ``Host``."""
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
@@ -40,16 +40,16 @@ class Listening:
         return self.host == "localhost" or _is_loopback(self.host)
 
     def url(self, port: int) -> str:
-        """Return where it is reached, for a person of this machine."""
+        """Return the URL for a person on this machine."""
         scheme = "https" if self.tls_cert else "http"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{scheme}://{host}:{port}"
 
     def accepts(self, host: str) -> bool:
-        """Return whether a ``Host`` (without port) is one of this server's.
+        """Return whether a ``Host`` (without its port) is one of this server's.
 
-        A page of another site can make its own name point here (DNS rebinding), but no number. So numbers that only
-        this machine has are accepted, and any number where others are to reach the server.
+        Another site can make its own name point here (DNS rebinding), but not a numeric address. So loopback addresses
+        are accepted, and every numeric address if the server listens for other machines.
         """
         name = host.strip("[]").lower()
         if name == "localhost" or name in {self.host.lower(), *(each.lower() for each in self.names)}:

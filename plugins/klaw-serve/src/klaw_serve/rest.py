@@ -1,4 +1,4 @@
-"""The REST surface: a route for every operation, and the stream of events."""
+"""The REST API: a route for every operation, and the event stream."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from klaw_serve.events import EventHub
 from klaw_serve.operations import Json, Operation, OperationError
 
 _IN_QUERY = ("GET", "DELETE")
-# A comment now and then: a proxy ends what is silent, and a client that has gone is noticed.
+# The interval of comments in a silent stream. Proxies end silent streams, and a write shows that a client has gone.
 _HEARTBEAT_SECONDS = 15.0
-# A client that does not read for so long is given up.
+# A stream whose client reads nothing for this long is ended.
 _WRITE_SECONDS = 30.0
 
 Scope = dict[str, Any]
@@ -52,14 +52,14 @@ class Endpoint:
 def direct(calls: Calls) -> Mapping[tuple[str, str], Endpoint]:
     """Return the endpoints of the operations whose path has no parameters, by method and path.
 
-    Most requests are searches. Starlette's middleware, its list of routes and its requests take longer than the rest.
+    Most requests are searches, and Starlette's middleware, routing and request objects cost more than all other steps.
     """
     found = calls.operations.values()
     return {(each.method, each.path): Endpoint(calls, each) for each in found if "{" not in each.path}
 
 
 def routes(calls: Calls) -> list[Route]:
-    """Return the routes of every operation, those with more literal paths first."""
+    """Return the routes of all operations, more literal paths first."""
     operations = sorted(calls.operations.values(), key=lambda each: ("{" in each.path, each.path))
     own = [
         Route(_pattern(each.path), Endpoint(calls, each), methods=[each.method], name=each.name) for each in operations
@@ -68,12 +68,12 @@ def routes(calls: Calls) -> list[Route]:
 
 
 def _pattern(path: str) -> str:
-    """Return a path whose last parameter may have slashes in it, as names have."""
+    """Return a path whose last parameter may contain slashes, as names do."""
     return f"{path[:-1]}:path}}" if path.endswith("}") else path
 
 
 def _from_query(operation: Operation, query: bytes) -> Json:
-    """Return the parameters of the query; those that are arrays may come several times."""
+    """Return the parameters of the query string; an array parameter may occur several times."""
     given: Json = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         own = operation.aliases.get(name, name)
@@ -103,7 +103,7 @@ async def _events(calls: Calls, request: Request) -> Response:
 
 
 async def _frames(hub: EventHub) -> AsyncIterator[bytes]:
-    """Yield server-sent events, and a comment when there are none for a while."""
+    """Yield server-sent events, and a comment after a silent interval."""
     with hub.stream() as notices:
         yield b": open\n\n"
         upcoming: asyncio.Task[Any] | None = None
@@ -124,10 +124,10 @@ async def _frames(hub: EventHub) -> AsyncIterator[bytes]:
 
 
 class EventStream(StreamingResponse):
-    """A stream that gives up a client who does not read."""
+    """A stream that ends if its client does not read."""
 
     async def stream_response(self, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Send what comes."""
+        """Send the stream's events."""
 
         async def in_time(message: Any) -> None:
             async with asyncio.timeout(_WRITE_SECONDS):

@@ -1,7 +1,7 @@
 """JSON-RPC 2.0, as one POST and as frames of a WebSocket.
 
-A WebSocket begins with ``{"type": "auth", "token": "…"}`` unless the handshake had the token. Then every frame is a
-call: ``{"id": "1", "method": "memory.search", "params": {"query": "…", "k": 5}}``. ``jsonrpc`` may be left out.
+A WebSocket starts with the frame ``{"type": "auth", "token": "…"}`` unless the handshake had the token. Each further
+frame is a call: ``{"id": "1", "method": "memory.search", "params": {"query": "…", "k": 5}}``. ``jsonrpc`` is optional.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _INVALID_REQUEST: Final = -32600
 _NO_METHOD: Final = -32601
 _INVALID_PARAMS: Final = -32602
 _INTERNAL: Final = -32603
-#: What Klaw refuses for another reason: ``data.status`` says which, as HTTP has it.
+#: Any other error of Klaw; ``data.status`` is its HTTP status.
 _REFUSED: Final = -32000
 _CODES: Final = {400: _INVALID_PARAMS, 500: _INTERNAL}
 
 _MOST_IN_BATCH: Final = 50
 _AUTH_SECONDS: Final = 5.0
 _UNAUTHORISED: Final = 4401
-# So many calls of one WebSocket run at once; further frames wait to be read.
+# The number of calls of one WebSocket that run at once; further frames are not read until one ends.
 _AT_ONCE: Final = 32
 _SUBSCRIBE: Final = "events.subscribe"
 
 
 def routes(calls: Calls, accepts: Callable[[str, str], bool]) -> list[BaseRoute]:
-    """Return the two doors."""
+    """Return the routes of the POST and of the WebSocket."""
     return [
         Route("/rpc", partial(_post, calls), methods=["POST"]),
         WebSocketRoute("/ws", partial(_socket, calls, accepts)),
@@ -62,7 +62,7 @@ async def _post(calls: Calls, request: Request) -> Response:
 
 
 async def _reply(calls: Calls, agent: str, frame: Any) -> Json | None:
-    """Return the reply to a call, None to a notification."""
+    """Return the reply to a call; None for a notification."""
     if not isinstance(frame, dict) or not isinstance(frame.get("method"), str):
         return _error(None, _INVALID_REQUEST, 'a call is {"id": …, "method": "memory.search", "params": {…}}')
     call_id, method = frame.get("id"), frame["method"]
@@ -89,12 +89,12 @@ async def _socket(calls: Calls, accepts: Callable[[str, str], bool], socket: Web
             await socket.close(_UNAUTHORISED, "the token is missing or wrong")
             return
         await _Conversation(calls, socket).run()
-    except (WebSocketDisconnect, RuntimeError):  # RuntimeError: it has gone while something was sent
+    except (WebSocketDisconnect, RuntimeError):  # RuntimeError: the client disconnected during a send
         return
 
 
 async def _authorised(accepts: Callable[[str, str], bool], socket: WebSocket) -> bool:
-    """Wait for the first frame, and return whether its token is right."""
+    """Wait for the first frame, and return whether its token is valid."""
     try:
         async with asyncio.timeout(_AUTH_SECONDS):
             frame = parsed(await _text(socket))
@@ -108,7 +108,7 @@ async def _authorised(accepts: Callable[[str, str], bool], socket: WebSocket) ->
 
 
 async def _text(socket: WebSocket) -> str | bytes:
-    """Return the next frame's content. Raise WebSocketDisconnect."""
+    """Return the content of the next frame. Raise WebSocketDisconnect."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1000))
@@ -121,7 +121,7 @@ async def _send(socket: WebSocket, value: Json) -> None:
 
 
 class _Conversation:
-    """An authorised WebSocket: calls run next to each other, and replies come when they are ready."""
+    """An authorised WebSocket. Calls run concurrently, and each reply is sent when it is ready."""
 
     def __init__(self, calls: Calls, socket: WebSocket) -> None:
         self._calls, self._socket, self._agent = calls, socket, socket.scope["klaw.agent"]
@@ -130,9 +130,9 @@ class _Conversation:
         self._subscribed = False
 
     async def run(self) -> None:
-        """Answer until the client goes or the server stops."""
+        """Answer calls until the client disconnects or the server stops."""
         tenant = await self._calls.tenant(self._agent)
-        with tenant.hub.stream() as ended:  # it ends with the server, and so does this
+        with tenant.hub.stream() as ended:  # ends when the server stops
             self._begin(self._pass_on(ended))
             try:
                 while True:
@@ -151,7 +151,7 @@ class _Conversation:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # whatever a send raised: the client has gone
+            task.exception()  # retrieves what a send raised: the client has gone
 
     async def _answer(self, text: str | bytes) -> None:
         try:

@@ -1,4 +1,4 @@
-"""From a memory to a running server: sockets, uvicorn, and an end without loss."""
+"""Run a server for a memory: its sockets, uvicorn, and a shutdown without loss."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def serve(
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the fastest event loop; None for Python's own, where there is no other (Windows, PyPy)."""
+    """Return the factory of uvloop's event loop; None for Python's own if uvloop is not available (Windows, PyPy)."""
     try:
         import uvloop
     except ImportError:
@@ -68,8 +68,8 @@ def _listen(listening: Listening) -> Iterator[socket.socket]:
             [f"cannot listen on {listening.host} port {listening.port}: {reason}"], hint="choose another: --port"
         ) from error
     with listener:
-        # Those who are accepted inherit it. asyncio sets it only for sockets that name their protocol, and an answer in
-        # two parts would wait for the other side's delayed acknowledgement, 40 ms.
+        # Accepted connections inherit TCP_NODELAY. asyncio sets it only for sockets with an explicit protocol. Without
+        # it, a response in two parts waits for the client's delayed acknowledgement, 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 
@@ -107,7 +107,7 @@ async def _serve(  # noqa: PLR0917  # positional by Runner.run
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with a second socket, which has no TLS, and streams that end before it waits for them."""
+    """uvicorn's server with a second socket without TLS. It ends all streams before it waits for connections."""
 
     def __init__(
         self, config: uvicorn.Config, service: Service, local: socket.socket | None, ready: Callable[[], None]
@@ -116,12 +116,12 @@ class _Server(uvicorn.Server):
         self._service, self._local, self._ready = service, local, ready
 
     def stop(self) -> None:
-        """Stop; told so a second time, without waiting for calls that run."""
+        """Stop the server; a second call stops it without waiting for running calls."""
         self.force_exit, self.should_exit = self.should_exit, True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the event loop: uvicorn raises them again at the end, which would end the cleaning up."""
+        """Leave signals to the event loop: uvicorn raises them again at its end, which would interrupt the clean-up."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -138,6 +138,6 @@ class _Server(uvicorn.Server):
         return made
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, end streams, wait for calls."""
+        """Stop accepting connections, end the streams, and wait for running calls."""
         self._service.end_streams()
         await super().shutdown(sockets)

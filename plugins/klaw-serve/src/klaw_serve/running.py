@@ -1,4 +1,4 @@
-"""One server for a data directory, and how others on this machine find it."""
+"""Allow one server for a data directory, and let other programs on this machine find it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRIVATE = 0o177
 
 @contextmanager
 def only_server(data_dir: Path) -> Iterator[None]:
-    """Be the one server of a data directory until the end of the block. Raise StoreLockedError if there is one."""
+    """Lock a data directory for one server until the block ends. Raise StoreLockedError if another server runs."""
     try:
         require_own_link(data_dir / LOCK)
         descriptor = os.open(data_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -51,7 +51,7 @@ def _is_held_here(data_dir: Path) -> bool:
 
 
 def read_rendezvous(data_dir: Path) -> dict[str, Any] | None:
-    """Return what the server of a data directory left for others, None if there is nothing sound."""
+    """Return the content of ``server.json``; None if there is no valid file."""
     try:
         found = json.loads((data_dir / RENDEZVOUS).read_text("utf-8"))
     except (OSError, ValueError):
@@ -60,15 +60,15 @@ def read_rendezvous(data_dir: Path) -> dict[str, Any] | None:
 
 
 def announce(data_dir: Path, **what: Any) -> None:
-    """Tell others on this machine, of the same user, where the server is."""
+    """Write ``server.json``, which tells the user's other programs where the server is."""
     write_atomically(data_dir / RENDEZVOUS, json.dumps({"pid": os.getpid(), **what}))
 
 
 @contextmanager
 def local_socket(data_dir: Path) -> Iterator[socket.socket | None]:
-    """Listen on a socket in the data directory, which only its owner can use; None where that is not possible.
+    """Listen on a Unix socket in the data directory that only its owner can use; None if that is not possible.
 
-    The path of such a socket has at most some hundred bytes, so it is named through the open directory on Linux.
+    The path of a Unix socket is limited to about 100 bytes, so on Linux it is opened through the open directory.
     """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = data_dir / SOCKET

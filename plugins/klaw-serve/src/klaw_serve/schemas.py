@@ -26,12 +26,12 @@ def number(description: str, least: float, most: float) -> Json:
 
 
 def boolean(description: str) -> Json:
-    """Return the schema of true or false."""
+    """Return the schema of a boolean."""
     return {"type": "boolean", "description": description}
 
 
 def one_of(description: str, *values: str) -> Json:
-    """Return the schema of one of some strings."""
+    """Return the schema of an enumeration of strings."""
     return {"type": "string", "description": description, "enum": list(values)}
 
 
@@ -41,7 +41,7 @@ def several(description: str, item: Json, most: int = 20) -> Json:
 
 
 def moment(given: Json, name: str, *, end_of_day: bool = False) -> datetime | None:
-    """Return the moment of an argument: ISO 8601, or a day of UTC (its end, if that is asked). Raise QueryError."""
+    """Return the time in an argument: ISO 8601, or a UTC day (its start, or ``end_of_day``). Raise QueryError."""
     text = given.get(name)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""The table of operations: everything a client can ask a memory for."""
+"""The table of all operations that a client can call."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _core_delete(tenant: Tenant, given: Json) -> Any:
 
 
 def _tool(tenant: Tenant, given: Json) -> Any:
-    """Run a tool of the memory. Raise NotFoundError if a client of ``memory.tools`` cannot know it."""
+    """Run a tool of the memory. Raise NotFoundError for a tool that ``memory.tools`` does not list."""
     tools = tenant.memory.toolbox()
     if given["name"] not in tools:
         raise NotFoundError(f"there is no tool {given['name']!a:.80}", hint=f"known: {', '.join(tools)}")
@@ -73,7 +73,7 @@ def _index(tenant: Tenant, given: Json) -> Any:
 
 
 def _extensions(tenant: Tenant, _given: Json) -> Any:
-    """Say which optional parts there are, so that a page shows what works."""
+    """Return which optional features are installed, so that a page shows only what works."""
     try:
         tenant.memory.extension("facts")
     except PluginNotFoundError:
@@ -231,7 +231,7 @@ _OWN: Final[Sequence[Operation]] = (
     ),
 )
 
-#: Every operation, by its name.
+#: All operations by name.
 OPERATIONS: Final[Mapping[str, Operation]] = {
     operation.name: operation for operation in (*SEARCH_OPERATIONS, *_OWN, *CHAT_OPERATIONS, *FACT_OPERATIONS)
 }

@@ -1,4 +1,4 @@
-"""Whose memory: the owner's, or that of an agent, each with its events, its index run and its apps."""
+"""The served memories: the owner's and those of agents, each with its events, its index run and its apps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from klaw_serve.index_run import IndexRun
 
 @define(eq=False)
 class Tenant:
-    """A memory that is served. ``agent`` is empty for the owner's."""
+    """A served memory. ``agent`` is empty for the owner's memory."""
 
     agent: str
     memory: Memory
@@ -28,7 +28,7 @@ class Tenant:
 
 @define(eq=False)
 class Tenants:
-    """The memories of one server. Safe for several threads; all are closed together."""
+    """The memories of one server. Thread-safe; all are closed together."""
 
     config: Config
     make_hub: Callable[[], EventHub]
@@ -39,14 +39,14 @@ class Tenants:
 
     @classmethod
     def of(cls, memory: Memory, make_hub: Callable[[], EventHub]) -> Tenants:
-        """Serve a memory, and those of the agents below its data directory."""
+        """Serve a memory, and the memories of the agents below its data directory."""
         made = cls(memory.config, make_hub)
         made.owner = Tenant("", memory, make_hub())
         made._agents = Agents(memory.config)
         return made
 
     def get(self, agent: str) -> Tenant:
-        """Return an agent's, opened if need be. Raise NotFoundError for a name that no agent can have, StoreError."""
+        """Return the memory of an agent; open it if necessary. Raise NotFoundError for an invalid name, StoreError."""
         if not agent:
             return self.owner
         with self._opening:
@@ -58,11 +58,11 @@ class Tenants:
             return self._open[agent]
 
     def all(self) -> list[Tenant]:
-        """Return those that are open."""
+        """Return the open memories."""
         return [self.owner, *self._open.values()]
 
     def close(self) -> None:
-        """Wait for index runs to stop and close every memory."""
+        """Wait for index runs to stop, and close all memories."""
         for tenant in self.all():
             tenant.run.close()
         self._agents.close()

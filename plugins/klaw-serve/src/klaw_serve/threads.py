@@ -1,4 +1,4 @@
-"""Threads for what would hold up the event loop."""
+"""Threads for work that would block the event loop."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _Job = tuple[Work, "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
 @define(eq=False)
 class Threads:
-    """A fixed number of threads. A call costs a third of what it does with an executor of the standard library.
+    """A fixed number of threads. A call costs a third of a call with the standard library's executor.
 
-    An executor has a future of its own beside the event loop's, with a lock and callbacks from one to the other.
+    Such an executor has its own future beside the event loop's, with a lock, and callbacks between the two.
     """
 
     count: int
@@ -34,9 +34,9 @@ class Threads:
             self._threads.append(thread)
 
     async def run(self, work: Work) -> Any:
-        """Run in a thread; return what it returns and raise what it raises.
+        """Run work in a thread; return its result or raise its exception.
 
-        Work that is given up while it waits for a thread never runs; work that has begun runs to its end.
+        Work that is cancelled while it waits for a thread never runs; work that has started runs to its end.
         """
         loop = asyncio.get_running_loop()
         future = loop.create_future()
@@ -44,7 +44,7 @@ class Threads:
         return await future
 
     def close(self) -> None:
-        """Wait for the work that runs; what waits never runs."""
+        """Wait for running work; waiting work never runs."""
         with suppress(Empty):
             while (job := self._jobs.get_nowait()) is not None:
                 job[2].call_soon_threadsafe(job[1].cancel)
@@ -64,9 +64,9 @@ class Threads:
                 end = (_raise, error)
             try:
                 loop.call_soon_threadsafe(end[0], future, end[1])
-            except RuntimeError:  # the loop was closed: nobody waits
+            except RuntimeError:  # the loop was closed: nobody waits for the result
                 return
-            del job, work, future, end  # they may hold an answer until the next job comes
+            del job, work, future, end  # otherwise they would keep a result in memory until the next job
 
 
 def _give(future: asyncio.Future[Any], found: Any) -> None:

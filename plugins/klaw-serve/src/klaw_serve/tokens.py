@@ -1,4 +1,4 @@
-"""Tokens: who may ask. The owner's opens everything, an agent's that agent's memory alone."""
+"""Access tokens. The owner's token opens all memories, an agent's token opens only that agent's memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klaw_core import StoreReadOnlyError, locked, own_directory, write_atomicall
 FILE = "serve.token"
 _BYTES = 32
 _MOST_BYTES = 1_000
-# What an agent can be called, and nothing that leads elsewhere.
+# A valid agent name, which cannot be a path to another directory.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
@@ -28,7 +28,7 @@ class Tokens:
         return (own_directory(self.data_dir, "agents", agent) if agent else self.data_dir) / FILE
 
     def make(self, agent: str = "") -> str:
-        """Return a token; made if there is none. Raise StoreReadOnlyError for one that others can read."""
+        """Return a token; create it if there is none. Raise StoreReadOnlyError if others can read its file."""
         file = self.file(agent)
         with locked(file.parent):
             known = self.read(agent)
@@ -39,7 +39,7 @@ class Tokens:
             return token
 
     def read(self, agent: str = "") -> str:
-        """Return a token, empty if there is none. Raise StoreReadOnlyError for one that others can read."""
+        """Return a token; empty if there is none. Raise StoreReadOnlyError if others can read its file."""
         file = self.file(agent)
         try:
             with file.open("rb") as opened:
@@ -56,7 +56,7 @@ class Tokens:
         return text
 
     def accept(self, given: str, agent: str = "") -> bool:
-        """Return whether a token opens the memory of an agent, or (``""``) the owner's. Takes the same time for all."""
+        """Return whether a token opens the memory of an agent (``""`` for the owner's), in constant time."""
         owner = _equal(given, self.read())
         return (bool(_NAME.fullmatch(agent)) and _equal(given, self.read(agent))) or owner
 
