@@ -1,4 +1,4 @@
-"""The embedding cache: which vectors it has, which were of use when, and which leave it. It outlives rebuilds."""
+"""The embedding cache: its vectors, when each was last used, and which are evicted. It survives rebuilds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from klaw_core import Vector, VectorSpace
     from klaw_store_postgres.session import Session
 
-# A space that no collection is in is one that a reindex is building. After so long it will not be finished.
+# A space that no collection uses is one that a reindex is building. After this time the reindex counts as given up.
 _ABANDONED_MICROSECONDS = 30 * 24 * 3600 * 1_000_000
 _TOLERANCE = 1e-3  # of half precision
 
@@ -22,7 +22,7 @@ _USED_SPACES = "SELECT space FROM collections WHERE tenant = %s AND generation =
 
 
 def space_id(session: Session, space: VectorSpace) -> int | None:
-    """Return the number of a vector space, None if it was never used here."""
+    """Return the number of a vector space; None if this database has never used it."""
     sql = "SELECT id FROM vector_spaces WHERE tenant = %s AND digest = %s"
     found = session.value(sql, (session.tenant, digest(space.identity)))
     return None if found is None else int(found)
@@ -52,10 +52,10 @@ def cached(session: Session, space: VectorSpace, hashes: Sequence[str]) -> Mappi
 
 
 def put(session: Session, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-    """Put vectors in the cache; one that is there stays."""
+    """Put vectors in the cache; existing entries are not changed."""
     if not vectors:
         return
-    hashes = sorted(vectors)  # so that writers who meet wait, and do not block each other
+    hashes = sorted(vectors)  # in one order, so that concurrent writers wait and do not deadlock
     blobs = [np.asarray(vectors[one], "<f2").tobytes() for one in hashes]
     sql = """INSERT INTO embedding_cache (tenant, space, hash, vector, used)
              SELECT space.tenant, space.id, hash, vector, %s
@@ -69,7 +69,7 @@ def put(session: Session, space: VectorSpace, vectors: Mapping[str, Vector]) -> 
 
 
 def use(session: Session, space: VectorSpace, hashes: Sequence[str]) -> None:
-    """Note that these entries are of use now."""
+    """Record that these entries are used now."""
     number = space_id(session, space) if hashes else None
     if number is not None:
         sql = "UPDATE embedding_cache SET used = %s WHERE tenant = %s AND space = %s AND hash = ANY(%s)"
@@ -77,7 +77,7 @@ def use(session: Session, space: VectorSpace, hashes: Sequence[str]) -> None:
 
 
 def evict(session: Session, max_entries: int) -> int:
-    """Drop what was used the longest time ago, and what is left of spaces that were given up; return how many went."""
+    """Evict the least recently used entries and those of abandoned spaces; return their number."""
     session.run(
         """DELETE FROM vector_spaces AS space WHERE tenant = %s
            AND NOT EXISTS (SELECT 1 FROM collections AS own WHERE (own.tenant, own.space) = (space.tenant, space.id))
@@ -88,7 +88,7 @@ def evict(session: Session, max_entries: int) -> int:
     of_use = f"tenant = %s AND space IN ({_USED_SPACES})"
     values = (session.tenant, *session.scope)
     count = session.value(f"SELECT COUNT(*) FROM embedding_cache WHERE {of_use}", values)
-    if count <= max_entries:  # to sort them takes longer
+    if count <= max_entries:  # counting is faster than sorting
         return 0
     return session.run(
         f"""DELETE FROM embedding_cache WHERE (tenant, space, hash) IN (
@@ -99,7 +99,7 @@ def evict(session: Session, max_entries: int) -> int:
 
 
 def count_lookups(session: Session, found: int, computed: int) -> None:
-    """Add to the statistics: vectors that were wanted and cached, and those that had to be computed."""
+    """Add cache hits and misses to the statistics."""
     session.run(
         """INSERT INTO cache_counts AS held (tenant, found, computed) VALUES (%s, %s, %s) ON CONFLICT (tenant)
            DO UPDATE SET found = held.found + excluded.found, computed = held.computed + excluded.computed""",
@@ -108,7 +108,7 @@ def count_lookups(session: Session, found: int, computed: int) -> None:
 
 
 def statistics(session: Session) -> Mapping[str, int | str]:
-    """Return the cache's entries and bytes, and how often it had what was wanted."""
+    """Return the cache's entries, its bytes and its hit rate."""
     sql = "SELECT COUNT(*), COALESCE(SUM(octet_length(vector)), 0)::bigint FROM embedding_cache WHERE tenant = %s"
     entries, size = session.row(sql, (session.tenant,))
     counted = session.row("SELECT found, computed FROM cache_counts WHERE tenant = %s", (session.tenant,))
@@ -119,7 +119,7 @@ def statistics(session: Session) -> Mapping[str, int | str]:
 
 
 def note_documents(session: Session, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]]) -> None:
-    """Note which cached vectors were computed for which documents."""
+    """Record which cached vectors were computed for which documents."""
     number = space_id(session, space)
     if number is None:
         return
@@ -133,7 +133,7 @@ def note_documents(session: Session, space: VectorSpace, documents: Mapping[tupl
 
 
 def forget_documents(session: Session, collection: str, paths: Sequence[str]) -> None:
-    """Remove the cached vectors that were noted for these documents."""
+    """Remove the cached vectors recorded for these documents."""
     session.run(
         """DELETE FROM embedding_cache AS cache USING cache_documents AS noted
            WHERE (noted.tenant, noted.space, noted.hash) = (cache.tenant, cache.space, cache.hash)
@@ -143,20 +143,20 @@ def forget_documents(session: Session, collection: str, paths: Sequence[str]) ->
 
 
 def forget_hashes(session: Session, hashes: Sequence[str]) -> None:
-    """Remove these hashes in every space."""
+    """Remove the vectors of these hashes in every space."""
     if hashes:
         sql = "DELETE FROM embedding_cache WHERE tenant = %s AND hash = ANY(%s)"
         session.run(sql, (session.tenant, _raw(hashes)))
 
 
 def prune(session: Session, left: Sequence[int] = ()) -> None:
-    """Drop the vectors of texts that no chunk has, in the spaces of this generation; and the spaces in ``left``."""
+    """Remove vectors whose text no chunk has, in the spaces of this generation, and the spaces in ``left``."""
     session.run(
         f"DELETE FROM vector_spaces WHERE tenant = %s AND id = ANY(%s) AND id NOT IN ({_USED_SPACES})",
         (session.tenant, list(left), *session.scope),
     )
     in_use = f"tenant = %s AND space IN ({_USED_SPACES})"
-    # Of a space in use the chunks say whose its vectors are.
+    # In a space in use, the chunks tell which documents the vectors belong to.
     session.run(f"DELETE FROM cache_documents WHERE {in_use}", (session.tenant, *session.scope))
     session.run(
         f"""DELETE FROM embedding_cache AS cache WHERE {in_use} AND NOT EXISTS (
@@ -167,7 +167,7 @@ def prune(session: Session, left: Sequence[int] = ()) -> None:
 
 
 def used_spaces(session: Session) -> list[int]:
-    """Return the spaces that the collections are in."""
+    """Return the spaces that collections use."""
     return [number for (number,) in session.rows(_USED_SPACES, session.scope)]
 
 
@@ -180,7 +180,7 @@ def _raw(hashes: Sequence[str] | Mapping[str, Vector]) -> list[bytes]:
 
 
 def _decoded(blob: bytes, dimension: int) -> Vector | None:
-    """Return the unit vector that a blob of half precision holds, None if it is none."""
+    """Return the unit vector in a half-precision blob; None if the blob does not hold one."""
     if len(blob) != dimension * 2:
         return None
     vector = np.frombuffer(blob, "<f2").astype(np.float32)

@@ -1,4 +1,4 @@
-"""``klaw migrate``: everything that one memory has, into another one."""
+"""``klaw migrate``: copy everything from one memory to another."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def command(settings: Settings, *, source: str, target: str) -> None:
 
 
 def config_of(config: Config, place: str) -> Config:
-    """Return the configuration of the memory at a place. Raise ConfigError for what is no such place."""
+    """Return the configuration of the memory at a URL. Raise ConfigError for an invalid URL."""
     if place.startswith(_POSTGRES):
         kept = dict(config.store.options) if config.store.type == "postgres" else {}
         store = evolve(config.store, type="postgres", options={**kept, "dsn": place}, problem="")
@@ -57,7 +57,7 @@ def config_of(config: Config, place: str) -> Config:
         store = evolve(config.store, type="sqlite", options={"path": name}, problem="")
         return evolve(config, store=store, data_dir=directory, default_retrieval=True)
     scheme, found, _ = place.partition("://")
-    shown = f"{scheme}://…" if found else place  # without what may be a password
+    shown = f"{scheme}://…" if found else place  # the rest may contain a password
     raise ConfigError(
         [f"{shown:.80} is not the place of a memory"],
         hint="sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE",

@@ -20,19 +20,19 @@ from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
 from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.options import PostgresOptions
 
-# A transaction that has not begun is begun anew so often: on other connections, once the server is back.
+# How often the start of a transaction is retried, on other connections, until the server is back.
 _ATTEMPTS = 5
 _IDLE_SECONDS = 120.0
-# What a server says that is starting, or recovering from a crash: a connection that is refused has no code for it.
+# The messages of a server that is starting or recovering from a crash; a refused connection has no error code for it.
 _NOT_YET = ("the database system is starting up", "the database system is in recovery mode", "not yet accepting")
 _PAUSE_SECONDS = 0.1
-# Fewer rows than that any plan finds quickly.
+# With fewer rows than this every query plan is fast.
 _ANALYZED_AT = 500
 
 
 @frozen
 class _Server:
-    """Which pool: that of a process, a database, a schema, and the other options."""
+    """The key of a pool: process, database, schema, and the other options."""
 
     process: int
     options: PostgresOptions
@@ -42,7 +42,7 @@ class _Server:
 class _Pool:
     pool: psycopg_pool.ConnectionPool[Any]
     users: int = 0
-    #: Chunks that were added since the tables were analyzed.
+    #: Chunks added since the tables were last analyzed.
     added: int = 0
     kept: Kept = field(factory=Kept)
 
@@ -52,21 +52,21 @@ _opening = threading.Lock()
 
 
 def _forget_pools() -> None:
-    """In a child of a fork: the sockets are the parent's."""
+    """Forget all pools in the child of a fork, because the sockets belong to the parent."""
     global _opening  # noqa: PLW0603  # of this process
     _opening = threading.Lock()
     _inherited.extend(held.pool for held in _pools.values())
     _pools.clear()
 
 
-# Never closed here: to close a connection says good-bye on the parent's socket.
+# The child never closes them: closing a connection sends a message on the parent's socket.
 _inherited: list[Any] = []
 os.register_at_fork(after_in_child=_forget_pools)
 
 
 @define(eq=False)
 class Connections:
-    """What one store takes from the pool; safe for several threads, and after a fork."""
+    """The connections of one store, taken from the pool. Thread-safe, and safe after a fork."""
 
     options: PostgresOptions
     location: str
@@ -74,9 +74,9 @@ class Connections:
 
     @contextmanager
     def transaction(self, beginning: Callable[[], str]) -> Iterator[tuple[psycopg.Connection[Any], Any]]:
-        """Begin with these statements, give the connection and the last one's row; commit at the end of the block.
+        """Run the statements of ``beginning``; yield the connection and the last statement's row; commit at the end.
 
-        A connection that turns out to be lost before the block is replaced. Raise StoreError.
+        A connection that is lost before the block starts is replaced. Raise StoreError.
         """
         pool = self._pool()
         with store_errors(self.location):
@@ -91,10 +91,10 @@ class Connections:
                     raise
                 self._commit(connection)
         finally:
-            pool.putconn(connection)  # one that is not idle, or lost, is thrown away
+            pool.putconn(connection)  # the pool discards a connection that is lost or still in a transaction
 
     def retrying(self, work: Callable[[], Any]) -> Any:
-        """Return what ``work`` returns: one transaction, done again if another or a lost connection ended it."""
+        """Return what ``work`` returns. It is one transaction, repeated after a conflict or a lost connection."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return work()
@@ -104,7 +104,7 @@ class Connections:
 
     @contextmanager
     def dedicated(self) -> Iterator[psycopg.Connection[Any]]:
-        """Give a connection that is nobody else's: what is locked on it stays so. Raise StoreError."""
+        """Yield a connection outside the pool, which keeps its locks until the block ends. Raise StoreError."""
         with store_errors(self.location):
             connection = self._connect()
             try:
@@ -114,7 +114,7 @@ class Connections:
                 connection.close()
 
     def has_grown(self, added: int, *, than: float = 0) -> bool:
-        """Return whether, with these, enough chunks were added to analyze tables of so many; then count anew."""
+        """Count added chunks; return True, and reset the count, if the tables should be analyzed."""
         self._pool()
         assert self._server is not None
         held = _pools[self._server]
@@ -127,13 +127,13 @@ class Connections:
 
     @property
     def kept(self) -> Kept:
-        """What was read from this database, and never changes."""
+        """The cache of immutable data that was read from this database."""
         self._pool()
         assert self._server is not None
         return _pools[self._server].kept
 
     def close(self) -> None:
-        """Give up the pool; the last user closes it."""
+        """Release the pool; its last user closes it."""
         server, self._server = self._server, None
         if server is None or server.process != os.getpid():
             return
@@ -151,7 +151,7 @@ class Connections:
         for attempt in range(_ATTEMPTS):
             connection = pool.getconn()
             try:
-                # Several statements at once, which no prepared one can be.
+                # Several statements in one call, which cannot be prepared.
                 cursor = connection.execute(beginning(), prepare=False)
                 while cursor.nextset():
                     pass
@@ -162,7 +162,7 @@ class Connections:
                 pool.putconn(connection)
                 if attempt == _ATTEMPTS - 1 or not is_lost(error):
                     raise
-                pool.check()  # the others are lost as well, as a rule
+                pool.check()  # the other connections are usually lost too
         raise AssertionError  # the loop returns or raises
 
     def _commit(self, connection: psycopg.Connection[Any]) -> None:
@@ -189,7 +189,7 @@ class Connections:
         return held.pool
 
     def _open(self) -> psycopg_pool.ConnectionPool[Any]:
-        """Open a pool. A connection is tried first: it fails at once, and says why. Raise StoreError."""
+        """Open a pool. A single connection is tried first, because it fails at once with a reason. Raise StoreError."""
         with store_errors(self.location):
             try:
                 self._connect().close()
@@ -212,7 +212,7 @@ class Connections:
         )
 
     def _connect(self) -> psycopg.Connection[Any]:
-        """Make a connection of one's own; while the server says that it is about to be there, wait for it."""
+        """Open a connection outside the pool; wait while the server reports that it is starting."""
         deadline = time.monotonic() + self.options.timeout_seconds
         while True:
             try:
@@ -235,7 +235,7 @@ class Connections:
 
 
 def search_path(*schemas: str, local: bool = False) -> str:
-    """Return the statement after which names mean what is in these schemas; pgvector is in one of the last two."""
+    """Return the statement that sets the search path to these schemas; pgvector is in one of the last two."""
     names = sql.SQL(", ").join(map(sql.Identifier, (*schemas, "public", "extensions")))
     scope = sql.SQL("LOCAL" if local else "SESSION")
     text: str = sql.SQL("SET {} search_path = {}").format(scope, names).as_string(None)
@@ -249,7 +249,7 @@ def literal(value: object) -> str:
 
 
 def shown_location(dsn: str, schema: str) -> str:
-    """Return where the data is, without a password. Raise StoreError for what is no connection string."""
+    """Return the location of the data without a password. Raise StoreError for an invalid connection string."""
     try:
         parts = conninfo.conninfo_to_dict(dsn)
     except psycopg.Error as error:

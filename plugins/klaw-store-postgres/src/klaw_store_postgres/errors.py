@@ -1,4 +1,4 @@
-"""PostgreSQL's errors as Klaw's, each with the server it concerns and what fixes it."""
+"""Convert PostgreSQL's errors to Klaw's, each with its server and a fix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klaw_core import (
     StoreReadOnlyError,
 )
 
-# What another transaction has caused, that made or removed the same at the same time: tried again, it passes.
+# Conflicts with another transaction that created or removed the same row at the same time; a retry succeeds.
 _RETRYABLE = (
     errors.DeadlockDetected,
     errors.SerializationFailure,
@@ -26,7 +26,7 @@ _RETRYABLE = (
     errors.ForeignKeyViolation,
 )
 
-# Which errors are what, how that is said, and what fixes it; the first that fits.
+# The error classes, their message and their fix; the first that fits counts.
 _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], ...] = (
     (
         (errors.LockNotAvailable,),
@@ -60,7 +60,7 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether the connection is gone: the server has stopped, or the network has."""
+    """Return whether the connection is lost, because the server or the network failed."""
     if isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
         return True
     return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
@@ -68,7 +68,7 @@ def is_lost(error: BaseException) -> bool:
 
 @contextmanager
 def store_errors(location: str) -> Iterator[None]:
-    """Raise the StoreError that an error of psycopg inside the block means."""
+    """Convert errors of psycopg inside the block to StoreError."""
     try:
         yield
     except (psycopg.Error, UnicodeEncodeError) as error:
@@ -76,7 +76,7 @@ def store_errors(location: str) -> Iterator[None]:
 
 
 def as_store_error(location: str, error: Exception) -> StoreError:
-    """Return what an error of psycopg means."""
+    """Return the StoreError for an error of psycopg."""
     said = str(error).strip().partition("\n")[0]
     for kinds, meant, what, hint in _MEANINGS:
         if isinstance(error, kinds):

@@ -1,7 +1,7 @@
-"""Tables of extensions: in a schema of the agent's own, which a rebuild takes along as it stands.
+"""Tables of extensions: in a separate schema for each agent, which a rebuild copies.
 
-Whatever the steps of the extension ``facts`` make is called ``x_facts_…``. The schema is made with the first step: an
-agent without such an extension has none.
+All tables of the extension ``facts`` are named ``x_facts_…``. The first migration creates the schema, so an agent
+without such an extension has none.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def schema_of(schema: str, tenant: int, generation: int) -> str:
 
 
 def table_prefix(owner: str) -> str:
-    """Return what the names of an extension's tables begin with. Raise StoreError for a name that none can have."""
+    """Return the prefix of an extension's table names. Raise StoreError for an invalid extension name."""
     if not _OWNER.fullmatch(owner):
         raise StoreError(f"invalid extension name: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
     return f"x_{owner.replace('-', '_')}_"
 
 
 def apply(session: Session, schema: str, owner: str, migrations: Sequence[Migration[Session]]) -> None:
-    """Apply the steps that are not recorded yet. Raise StoreError for one that changes what is not the extension's."""
+    """Apply the migrations that are not recorded yet. Raise StoreError if one changes tables of another owner."""
     prefix = table_prefix(owner)
     known = "SELECT name FROM extension_migrations WHERE tenant = %s AND generation = %s AND owner = %s"
     applied = {name for (name,) in session.rows(known, (*session.scope, owner))}
@@ -64,7 +64,7 @@ def apply(session: Session, schema: str, owner: str, migrations: Sequence[Migrat
 
 
 def copy(session: Session, schema: str, generation: int) -> None:
-    """Give another generation the tables of extensions as they stand here."""
+    """Copy the tables of extensions to another generation."""
     old, new = (schema_of(schema, session.tenant, number) for number in (session.generation, generation))
     if not has_schema(session, old):
         return
@@ -86,17 +86,17 @@ def copy(session: Session, schema: str, generation: int) -> None:
 
 
 def drop(session: Session, schema: str, generation: int) -> None:
-    """Remove the tables of extensions of a generation that nobody has any more."""
+    """Remove the tables of extensions of a generation that is no longer used."""
     session.run(f'DROP SCHEMA IF EXISTS "{schema_of(schema, session.tenant, generation)}" CASCADE')
 
 
 def has_schema(session: Session, name: str) -> bool:
-    """Return whether there is a schema."""
+    """Return whether a schema exists."""
     return session.row("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)) is not None
 
 
 def _columns(session: Session, schema: str, table: str) -> list[Any]:
-    """Return the columns that are not computed, each with whether it counts by itself."""
+    """Return the columns that are not generated, each with whether it is an identity column."""
     return session.rows(
         """SELECT column_name::text, is_identity = 'YES' FROM information_schema.columns
            WHERE table_schema = %s AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position""",
@@ -105,7 +105,7 @@ def _columns(session: Session, schema: str, table: str) -> list[Any]:
 
 
 def _continue_numbers(session: Session, places: tuple[str, str], table: str, column: str) -> None:
-    """Let a column go on counting where it was."""
+    """Continue the sequence of an identity column."""
     old, new = (
         session.value("SELECT pg_get_serial_sequence(%s, %s)", (sql.Identifier(place, table).as_string(None), column))
         for place in places

@@ -1,4 +1,4 @@
-"""Which chunks pass a search's filters, as a condition in SQL: a retriever joins by it, and no key is listed."""
+"""The filters of a search as an SQL condition. Retrievers join with it, so that no keys have to be listed."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class SqlSelection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether none passes."""
+        """Whether no chunk passes."""
         if self._is_empty is None:
             sql, values = self.subquery("1")
             self._is_empty = self.session.row(f"{sql} LIMIT 1", values) is None
         return self._is_empty
 
     def among(self, keys: Sequence[int], /) -> Sequence[int]:
-        """Return those of these keys whose chunks pass."""
+        """Return the keys whose chunks pass."""
         sql, values = self.subquery()
         return [key for (key,) in self.session.rows(f"{sql} AND chunk.key = ANY(%s)", [*values, list(keys)])]
 
     def subquery(self, columns: str = "chunk.key") -> tuple[str, list[Any]]:
-        """Return the statement that finds them, and its values."""
+        """Return the SELECT statement of the chunks, and its values."""
         sql = " AND ".join((_JOINED.format(columns=columns), *self.conditions))
         return sql, [*self.session.scope, self.collection, *self.values]
 
@@ -87,7 +87,7 @@ def select(session: Session, collection: str, filters: Filters) -> SqlSelection:
 
 
 def path_condition(table: str, prefix: str) -> tuple[str, Sequence[Any]]:
-    """Return which rows have a path that begins with ``prefix``."""
+    """Return the condition for rows whose path starts with ``prefix``, and its values."""
     end = prefix_end(to_text(prefix))
     head, tail = split_path(prefix)
     first = f"({table}.head, {table}.tail) >= (%s, %s)"

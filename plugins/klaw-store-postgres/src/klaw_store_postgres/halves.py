@@ -1,6 +1,6 @@
-"""Vectors as the server takes them: an array of pgvector's ``halfvec`` in PostgreSQL's binary form.
+"""Send vectors as an array of pgvector's ``halfvec`` in PostgreSQL's binary format.
 
-As text, the client takes longer to write them and the server to read them than everything else of a vector takes.
+In text format, writing and parsing the numbers costs more than everything else that is done with a vector.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from klaw_core import Matrix
 
 @frozen(eq=False)
 class HalfVectors:
-    """The vectors, and the number (OID) of their type in this database."""
+    """Vectors, and the OID of their type in this database."""
 
     type: int
     vectors: Matrix
 
 
 class HalfVectorsDumper(Dumper):
-    """Writes them: the head of an array, and each vector as its bytes, its dimension, two bytes of nothing, its halves.
+    """Writes an array header, then for each vector its byte length, its dimension, two zero bytes and its halves.
 
-    The formats are those of ``array_recv`` of PostgreSQL and of ``halfvec_recv`` of pgvector.
+    The formats are those of PostgreSQL's ``array_recv`` and of pgvector's ``halfvec_recv``.
     """
 
     format = Format.BINARY

@@ -1,4 +1,4 @@
-"""Journals as tables: what people own, on the server, so that every machine that shares it has one memory."""
+"""Journals as tables: primary data on the server, so that all machines that use it share one memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Transact: TypeAlias = Callable[[], AbstractContextManager["Session"]]
 _Check: TypeAlias = Callable[[Mapping[str, Any]], object]
 
-#: As in a file, a record may have so many bytes.
+#: The largest record in bytes, as in a file.
 MAX_RECORD_BYTES = 1 << 20
 _READ_AT_ONCE = 500
 _OWN = "tenant = %s AND journal = %s"
@@ -27,7 +27,7 @@ _LOG = 'tenant = %s AND folder = %s AND "group" = %s AND name = %s'
 
 
 def encode(record: Mapping[str, Any]) -> str:
-    """Return a record as JSON. Raise RecordError for what JSON, or a journal, cannot hold."""
+    """Return a record as JSON. Raise RecordError if JSON or a journal cannot hold it."""
     try:
         text = json.dumps(dict(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size = len(text.encode())
@@ -45,7 +45,7 @@ def encode(record: Mapping[str, Any]) -> str:
 
 @define(eq=False)
 class PostgresJournals:
-    """The journals of one agent; implements ``Journals``. Every method is a transaction of its own."""
+    """The journals of one agent; implements ``Journals``. Each method is a separate transaction."""
 
     transact: Transact
     retrying: Callable[[Callable[[], Any]], Any]
@@ -65,7 +65,7 @@ class PostgresJournals:
         return PostgresText(self, name)
 
     def do(self, work: Callable[[Session], Any]) -> Any:
-        """Return what ``work`` returns in a transaction; done again where another one was in its way."""
+        """Return what ``work`` returns in a transaction; repeat it after a conflict with another transaction."""
 
         def attempt() -> Any:
             with self.transact() as session:
@@ -84,7 +84,7 @@ class PostgresRecords:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever written."""
+        """Whether anything has been written."""
         return bool(self.version)
 
     @property
@@ -94,14 +94,14 @@ class PostgresRecords:
 
     @property
     def version(self) -> Hashable:
-        """What is equal as long as nobody writes."""
+        """A value that stays equal until somebody writes."""
         version: int = self.journals.do(
             lambda session: session.value(f"SELECT version FROM journals WHERE {_OWN}", self._place(session)) or 0
         )
         return version
 
     def append(self, records: Sequence[Mapping[str, Any]], /) -> Hashable:
-        """Keep records; one with a known id replaces that one, in its place. Return the version this left."""
+        """Write records; a known id replaces that record in place. Return the version after the write."""
         encoded = self._encoded(records)
         if not encoded:
             return self.version
@@ -120,7 +120,7 @@ class PostgresRecords:
         /,
         is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda held, new: held == new,
     ) -> frozenset[str]:
-        """Keep records but those whose id another has; return the ids of those."""
+        """Write the records whose id is new; return the ids that already existed."""
         encoded = self._encoded(records)
         if not encoded:
             return frozenset()
@@ -150,18 +150,18 @@ class PostgresRecords:
         return Replay({from_text(name): json.loads(from_text(text)) for name, text in rows})
 
     def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
-        """Return the records of these ids that there are."""
+        """Return the existing records of these ids."""
         found: dict[str, Any] = self.journals.do(lambda session: self._get(session, ids))
         return {name: found[name] for name in ids if name in found}
 
     def ids(self) -> Collection[str]:
-        """Return the ids of the records that there are."""
+        """Return the ids of all records."""
         sql = f"SELECT id FROM journal_records WHERE {_OWN} ORDER BY position"
         rows = self.journals.do(lambda session: session.rows(sql, self._place(session)))
         return [from_text(name) for (name,) in rows]
 
     def forget(self, ids: Sequence[str], /) -> int:
-        """Remove records; return how many there were."""
+        """Remove records; return their number."""
 
         def work(session: Session) -> int:
             if not self._get(session, ids):
@@ -174,7 +174,7 @@ class PostgresRecords:
         return count
 
     def finish(self) -> None:
-        """Do nothing: what a transaction removes is removed with it."""
+        """Do nothing: a committed transaction leaves nothing to finish."""
 
     def _encoded(self, records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         encoded = []
@@ -186,13 +186,13 @@ class PostgresRecords:
         return encoded
 
     def _begin_change(self, session: Session) -> int:
-        """Let no other writer come between, and give the journal its new version."""
+        """Lock the journal against other writers, and give it a new version."""
         sql = """INSERT INTO journals (tenant, journal, version) VALUES (%s, %s, nextval('journal_versions'))
                  ON CONFLICT (tenant, journal) DO UPDATE SET version = nextval('journal_versions') RETURNING version"""
         return int(session.value(sql, self._place(session)))
 
     def _put(self, session: Session, records: Mapping[str, str]) -> None:
-        """Write records by id; one that is new comes after all others."""
+        """Write records by id; new records are added at the end."""
         session.run(
             f"""WITH new AS (
                     SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[]) WITH ORDINALITY
@@ -218,7 +218,7 @@ class PostgresRecords:
 
 
 def _named(ids: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Return digests and texts of ids; what is no text is nobody's id."""
+    """Return digests and texts of ids; values that are not strings are left out."""
     sound = [name for name in ids if name.isascii() or not any("\ud800" <= one <= "\udfff" for one in name)]
     return [digest(name) for name in sound], [to_text(name) for name in sound]
 
@@ -237,7 +237,7 @@ class PostgresLogs:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever written."""
+        """Whether anything has been written."""
         return bool(self.groups())
 
     def groups(self) -> Sequence[str]:
@@ -277,16 +277,16 @@ class PostgresLog:
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a log."""
+        """Whether the log exists."""
         return bool(self._do(lambda session: self._end(session) is not None))
 
     @property
     def size(self) -> int | None:
-        """The offset at which the next object would stand."""
+        """The offset of the next object."""
         return int(self._do(self._end) or 0)
 
     def append(self, *records: Any) -> tuple[LogRecord, ...]:
-        """Add objects at the end, all of them or none."""
+        """Append objects, all or none."""
         if not records:
             return ()
 
@@ -323,7 +323,7 @@ class PostgresLog:
             before = rows[-1][0]
 
     def remove(self, goes: Callable[[LogRecord], bool]) -> int:
-        """Remove objects for good; return how many."""
+        """Remove objects permanently; return their number."""
 
         def work(session: Session) -> int:
             sql = f"SELECT position, record FROM log_records WHERE {_LOG} ORDER BY position FOR UPDATE"
@@ -336,7 +336,7 @@ class PostgresLog:
         return count
 
     def delete(self) -> None:
-        """Remove the log for good, if there is one."""
+        """Remove the log permanently if it exists."""
         self._do(lambda session: session.run(f"DELETE FROM logs WHERE {_LOG}", (session.tenant, *self._place)))
 
     def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:

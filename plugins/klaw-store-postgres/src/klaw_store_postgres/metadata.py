@@ -1,6 +1,6 @@
-"""Metadata of documents: as JSON with the document, and a row for each value to find it by.
+"""Metadata of documents: as JSON in the document's row, and one row for each value for filters.
 
-Numbers and truth are compared as exact decimals, text by code points, as :meth:`klaw_core.Condition.holds` does.
+Numbers and booleans are compared as exact decimals, text by code points, as :meth:`klaw_core.Condition.holds` does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def to_json(metadata: Metadata) -> str | None:
-    """Return metadata as the documents' column holds it; None if there is none."""
+    """Return metadata in the form of the documents' column; None if there is none."""
     return to_text(json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True)) if metadata else None
 
 
@@ -37,9 +37,9 @@ def entries(metadata: Metadata) -> Iterator[tuple[str, int, Decimal | None, str 
 
 
 def where(condition: Condition) -> tuple[str, list[Any]]:
-    """Return in SQL, with its values, which rows ``entry`` of a key hold a value for which the condition holds.
+    """Return the SQL condition, with its values, for the rows ``entry`` whose value satisfies a condition.
 
-    For ``!=`` those for which it does not: a document without the key has no row.
+    For ``!=`` it is the condition for the rows that do not, because a document without the key has no row.
     """
     values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     columns = [_columns(value) for value in values]

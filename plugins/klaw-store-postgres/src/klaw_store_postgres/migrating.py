@@ -1,6 +1,6 @@
-"""One memory into another: what a person owns, the vectors that were computed, and then a comparison of both.
+"""Copy one memory to another: the primary data and the computed vectors; then compare both.
 
-What is in the first stays. The second may have been filled by an earlier attempt, which this one goes on with.
+The source is not changed. The target may hold the data of an interrupted attempt, which this one completes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from klaw_core import Memory, Store
 
-# Chunks whose vectors are looked up at once: some megabytes of text.
+# The number of chunks whose vectors are looked up at once: some megabytes of text.
 _CHUNKS = 1_000
 _ALL = 2**31 - 1
 _SHOWN = 3
@@ -29,9 +29,9 @@ _SHOWN = 3
 
 @frozen
 class MigrationReport:
-    """How many records of each kind the second memory has now, and how many vectors it was given.
+    """The number of records of each kind in the target, and the number of vectors copied.
 
-    ``differing`` are paths of documents that are indexed in one of the two only, or otherwise.
+    ``differing`` are the paths of documents that only one of the two has indexed, or that are indexed differently.
     """
 
     records: Mapping[str, int] = field(factory=dict)
@@ -40,13 +40,13 @@ class MigrationReport:
 
 
 def migrate(source: Memory, target: Memory) -> MigrationReport:
-    """Give one memory everything that another has. Raise StoreError if they differ afterwards in what a person owns."""
+    """Copy everything from one memory to another. Raise StoreError if their primary data differs afterwards."""
     with tempfile.TemporaryDirectory() as directory:
         first, second = (Path(directory, name) for name in ("source.jsonl", "target.jsonl"))
         report = source.export(first)
         target.import_(first, workspaces=True)
         vectors = _copy_vectors(source.extensions.host.store, target.extensions.host.store)
-        with suppress(WorkspaceError):  # there is nothing to index
+        with suppress(WorkspaceError):  # the target has no workspace to index
             target.index()
         target.export(second)
         _require_equal(first, second, source, target)
@@ -56,7 +56,7 @@ def migrate(source: Memory, target: Memory) -> MigrationReport:
 
 
 def _copy_vectors(source: Store[Any], target: Store[Any]) -> int:
-    """Give the second store's cache the vectors of the first one's chunks; return how many."""
+    """Copy the vectors of the source's chunks to the target's cache; return their number."""
     count = 0
     with source.read() as snapshot:
         for collection in snapshot.collections():
@@ -74,7 +74,7 @@ def _copy_vectors(source: Store[Any], target: Store[Any]) -> int:
 
 
 def _require_equal(first: Path, second: Path, source: Memory, target: Memory) -> None:
-    """Raise StoreError unless two exports hold the same records, in whatever order."""
+    """Raise StoreError unless two exports hold the same records in any order."""
     lacking, more = (
         sorted(set(_records(one)) - set(_records(other))) for one, other in ((first, second), (second, first))
     )
@@ -93,7 +93,7 @@ def _records(path: Path) -> Iterator[str]:
 
 
 def _documents(store: Store[Any]) -> set[tuple[str, str, str]]:
-    """Return what is indexed: collection, path and hash of content and recipe."""
+    """Return the indexed documents: collection, path, and hash of content and recipe."""
     with store.read() as snapshot:
         return {
             (collection, record.path, record.content_hash)

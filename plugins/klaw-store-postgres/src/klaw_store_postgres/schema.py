@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 OWNER = "postgres"
 
-#: What a session must have said before it sees any row of an agent.
+#: The setting that a session must set before it sees any row of an agent.
 TENANT_SETTING = "klaw.tenant"
 AGENT_SETTING = "klaw.agent"
 
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 )
 """
 
-# Which generation of its rows an agent's memory is, and whether extensions have tables there.
+# The current generation of each agent's rows, and whether extensions have tables in it.
 _TENANTS = f"""
 CREATE TABLE tenants (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -96,7 +96,7 @@ CREATE INDEX document_metadata_key ON document_metadata (tenant, generation, col
 CREATE INDEX document_metadata_document ON document_metadata (tenant, generation, collection, document);
 """
 
-# Vectors outlive a rebuild: they are of no generation.
+# Vectors survive a rebuild, so they have no generation.
 _CACHE = """
 CREATE TABLE vector_spaces (
     tenant integer NOT NULL,
@@ -166,7 +166,7 @@ CREATE TABLE extension_migrations (
 );
 """
 
-# What people own: of no generation, and derived from nothing.
+# Primary data: it has no generation, and is not derived.
 _JOURNALS = """
 CREATE SEQUENCE journal_versions AS bigint;
 CREATE TABLE journals (
@@ -212,7 +212,7 @@ _STORE_TABLES = (
 
 
 def isolate(session: Session, *tables: str) -> None:
-    """Let nobody see rows of these tables but those of the tenant that the session has named."""
+    """Restrict these tables, by row-level security, to the rows of the tenant that the session has set."""
     for table in tables:
         session.run(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
         session.run(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
@@ -233,7 +233,7 @@ def _create_words(session: Session) -> None:
     create_tables(session)
 
 
-# Two writers cannot make the same document: the second one waits, and is told so.
+# Two writers cannot create the same document: the second one waits, and gets an error.
 _ONE_PATH = """
 CREATE UNIQUE INDEX documents_one_path
     ON documents (tenant, generation, collection, head, hashtextextended(tail, 0));
@@ -246,7 +246,7 @@ def _make_paths_unique(session: Session) -> None:
 
 
 def _add_seen(session: Session) -> None:
-    """Add what an index run recognises a document by; it reads every document once more."""
+    """Add the fingerprints of unchanged documents; the next index run reads every document once."""
     session.run("ALTER TABLE documents ADD COLUMN seen text NOT NULL DEFAULT ''")
 
 
@@ -256,7 +256,7 @@ def _make_word_blocks(session: Session) -> None:
     replace_postings(session)
 
 
-#: Append-only: a step that has been released is never changed.
+#: Append-only: a released migration is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
     Migration("0002-words", _create_words),

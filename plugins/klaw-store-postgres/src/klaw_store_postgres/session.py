@@ -1,4 +1,4 @@
-"""What indexes join: one transaction of one agent."""
+"""One transaction of one agent, which indexes join."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Session:
-    """A connection inside a transaction, and whose rows it is about.
+    """A connection inside a transaction, and the agent whose rows it uses.
 
-    Every row of a shared table has a ``tenant``, the number of an agent, and a ``generation``, which a rebuild renews;
-    ``scope`` are both. PostgreSQL itself hides the rows of other tenants where the role is an ordinary one
-    (row-level security). An index names both in every statement all the same.
+    Every row of a shared table has a ``tenant``, the number of an agent, and a ``generation``, which a rebuild
+    increments; ``scope`` is both. For an ordinary role, PostgreSQL itself hides the rows of other tenants (row-level
+    security). An index still names both in every statement.
 
     Several transactions of one agent write at the same time. The store locks the chunks that a transaction writes, or
-    reads to write; an index locks what it reads and changes besides.
+    reads in order to write. An index locks everything else that it reads and changes.
     """
 
     connection: psycopg.Connection[Any]
     tenant: int
     generation: int
-    #: Whether extensions have tables of this agent.
+    #: Whether extensions have tables for this agent.
     extended: bool = False
-    #: The lock that every writer of the agent shares; None if the transaction is the only one anyway.
+    #: The lock that all writers of the agent share; None if the transaction is the only writer.
     shared_lock: int | None = None
-    #: How many chunks were added.
+    #: The number of chunks added.
     added: int = 0
-    #: What was read of segments of words, by any session of this process.
+    #: The cache of word segments that sessions of this process have read.
     kept: Kept = field(factory=Kept)
     _locks: set[str] = field(factory=set, init=False)
 
@@ -57,7 +57,7 @@ class Session:
         return name in self._locks
 
     def be_alone(self) -> None:
-        """Wait until every other writer of the agent has finished, and let none begin until the end."""
+        """Wait until all other writers of the agent have finished, and keep new ones out until the end."""
         if self.shared_lock is not None:
             self.run("SELECT pg_advisory_xact_lock(%s)", (self.shared_lock,))
             self.shared_lock = None
@@ -66,21 +66,21 @@ class Session:
         return digest(f"{self.tenant} {self.generation} {name}")
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return what a statement finds."""
+        """Return all rows of a statement."""
         found: list[Any] = self.connection.execute(sql, values or None, binary=True).fetchall()
         return found
 
     def row(self, sql: str, values: Sequence[object] = ()) -> Any:
-        """Return the first row, None if there is none."""
+        """Return the first row; None if there is none."""
         return self.connection.execute(sql, values or None, binary=True).fetchone()
 
     def value(self, sql: str, values: Sequence[object] = ()) -> Any:
-        """Return the first column of the first row, None if there is none."""
+        """Return the first column of the first row; None if there is none."""
         row = self.row(sql, values)
         return None if row is None else row[0]
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Run a statement; return how many rows it has changed."""
+        """Run a statement; return the number of changed rows."""
         return int(self.connection.execute(sql, values or None).rowcount)
 
     def run_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:

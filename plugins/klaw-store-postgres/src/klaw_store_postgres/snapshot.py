@@ -1,4 +1,4 @@
-"""Reading: one consistent view of an agent's rows."""
+"""A snapshot: one consistent view of an agent's rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OWN = "tenant = %s AND generation = %s"
 _IN = f"{_OWN} AND collection = %s"
 _MOST = 2**31 - 1
-# What an index run remembered of a document, nothing if its chunks are damaged: then it reads the file.
+# The fingerprint of a document; empty if its chunks are damaged, so that the index run reads the file.
 _SEEN = "CASE WHEN content_hash <> '' THEN seen ELSE '' END"
 
 _CHUNKS = """
@@ -41,7 +41,7 @@ WHERE chunk.tenant = %s AND chunk.generation = %s AND chunk.collection = %s AND
 
 @frozen(eq=False, repr=False)
 class PostgresSnapshot:
-    """What one transaction sees. ``resource`` is the session that the indexes read through."""
+    """The view of one transaction. Indexes read through the session ``resource``."""
 
     resource: Session
 
@@ -51,7 +51,7 @@ class PostgresSnapshot:
         return PostgresMessages(self.resource)
 
     def collections(self) -> Sequence[str]:
-        """Return the names of the collections that were ever written to, in order of name."""
+        """Return the names of all collections that have been written to, sorted."""
         sql = f"SELECT name FROM collections WHERE {_OWN} ORDER BY name"
         return [name for (name,) in self.resource.rows(sql, self.resource.scope)]
 
@@ -60,7 +60,7 @@ class PostgresSnapshot:
         return self.resource.row(f"SELECT 1 FROM chunks WHERE {_IN} LIMIT 1", self._in(collection)) is None
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
-        """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        """Return documents ordered by path: those whose path starts with ``prefix`` and comes after ``after``."""
         begins, values = path_condition("documents", prefix)
         rows = self.resource.rows(
             f"SELECT head, tail, origin, content_hash, created_at, {_SEEN} FROM documents "
@@ -79,7 +79,7 @@ class PostgresSnapshot:
         return {path: _record(path, to_text(origin), *row) for path, row in paths}
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
-        """Return what the manifest has of one path."""
+        """Return the manifest's record of one path."""
         row = self.resource.row(
             f"SELECT content_hash, created_at, {_SEEN} FROM documents "
             f"WHERE {_IN} AND head = %s AND tail = %s AND origin = %s",
@@ -88,7 +88,7 @@ class PostgresSnapshot:
         return None if row is None else _record(path, to_text(origin), *row)
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
-        """Return the chunks that pass the filters, as a condition that retrievers of this store join by."""
+        """Return the chunks that pass the filters, as a condition with which retrievers of this store join."""
         return select(self.resource, collection, filters)
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
@@ -111,12 +111,12 @@ class PostgresSnapshot:
         return self._chunks(collection, where, split_path(path))
 
     def damaged(self, collection: str, path: str | None = None, /) -> Sequence[int]:
-        """Return nothing: the server keeps checksums of its pages, and raises where one is wrong."""
+        """Return nothing: the server keeps checksums of its pages and raises an error for a damaged page."""
         del collection, path
         return ()
 
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
-        """Return the chunks whose id begins with ``chunk_id``."""
+        """Return the chunks whose id starts with ``chunk_id``."""
         begin, end = to_text(chunk_id), prefix_end(to_text(chunk_id))
         if end is None:
             return self._chunks(collection, "chunk.chunk_id >= %s ORDER BY chunk.key", [begin])
@@ -124,7 +124,7 @@ class PostgresSnapshot:
         return self._chunks(collection, where, [begin, end])
 
     def keys(self, collection: str, /) -> Keys:
-        """Return every chunk's key, ascending."""
+        """Return the keys of all chunks, ascending."""
         rows = self.resource.rows(f"SELECT key FROM chunks WHERE {_IN} ORDER BY key", self._in(collection))
         return as_keys(key for (key,) in rows)
 
@@ -172,7 +172,7 @@ class PostgresSnapshot:
 
 
 def read_key_digest(session: Session, table: str, collection: str) -> KeyDigest:
-    """Return the digest of the keys that a table has of a collection."""
+    """Return the digest of a collection's keys in a table."""
     modulus = KeyDigest.MODULUS
     row = session.row(
         f"SELECT COUNT(*), COALESCE(SUM(key %% {modulus}), 0)::bigint, "

@@ -1,4 +1,4 @@
-"""The store: the server's database, its migrations, and who may read and write when."""
+"""The store: the database on the server, its migrations, and the locks of readers and writers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from klaw_core import Journals, Snapshot, Transaction
 
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
-# Rows of tables of which more were removed than the server leaves as a rule.
+# A table with more dead rows than this is reported: autovacuum normally leaves fewer.
 _NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
     WHERE schemaname = %s AND n_dead_tup > 0.5 * n_live_tup"""
 _MANY_REMOVED = 10_000
@@ -36,13 +36,13 @@ _HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
 class PostgresStore:
     """One agent's rows in a PostgreSQL database that others share.
 
-    Readers see one snapshot each and never wait. Raise StoreError if the database cannot be used.
+    Each reader sees one snapshot and never waits. Raise StoreError if the database cannot be used.
     """
 
     offers = Session
-    #: Every row has a tenant, every statement names it, and row-level security holds those back that do not.
+    #: Every row has a tenant, every statement names it, and row-level security hides all other rows.
     isolates = True
-    #: PostgreSQL keeps a removed row in its files until then.
+    #: PostgreSQL keeps removed rows in its files until VACUUM.
     erases_later = "when PostgreSQL vacuums its tables, and stay in its logs, replicas and backups"
 
     def __init__(self, options: PostgresOptions, *, agent: str = "") -> None:
@@ -52,7 +52,7 @@ class PostgresStore:
         self._connections = Connections(options, self._location)
         self._indexes: dict[str, Index[Session]] = {}
         self._prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-        #: What a rebuild writes to is of a generation that is nobody's yet.
+        #: The generation of a rebuild is not current yet.
         self._own_generation: int | None = None
         try:
             self._make_tables()
@@ -83,14 +83,14 @@ class PostgresStore:
     def migrate(self, owner: str, migrations: Sequence[Migration[Session]], /) -> None:
         """Apply the migrations of an extension's own tables, whose names begin with ``x_``, the owner and ``_``.
 
-        They stand in a schema of the agent's own, so that no statement of an extension need name an agent.
+        The tables are in a separate schema of the agent, so that an extension's statements need not name an agent.
         """
         with self.write() as transaction:
             extensions.apply(transaction.resource, self._options.schema, owner, migrations)
 
     @contextmanager
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the lock of this name on the server: it ends with the connection, which is this lock's own."""
+        """Hold the lock of this name on the server. It has its own connection, and ends with it."""
         if not _LOCK_NAME.fullmatch(name):
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         number = self._lock_number(f"lock {name}")
@@ -100,7 +100,7 @@ class PostgresStore:
                 connection.execute("SELECT pg_advisory_lock(%s)", (number,))
             try:
                 yield
-            finally:  # the server notices a moment later that a connection is closed
+            finally:  # the server notices a closed connection only a moment later
                 with suppress(psycopg.Error):
                     connection.execute("SELECT pg_advisory_unlock(%s)", (number,))
 
@@ -114,9 +114,9 @@ class PostgresStore:
     def write(self) -> Iterator[Transaction[Session]]:
         """Begin a transaction; commit at the end of the block, roll back if it raises.
 
-        Writers of this agent wait for each other only where they write the same document, or what concerns all of them.
-        Raise StoreLockedError after ``timeout_seconds``, or while the index is rebuilt; RetryableStoreError if two
-        writers wait for each other, or the connection is lost.
+        Writers of this agent wait for each other only if they write the same document, or rows that all of them share.
+        Raise StoreLockedError after ``timeout_seconds`` or during a rebuild, RetryableStoreError after a deadlock or a
+        lost connection.
         """
         fresh = self._own_generation is not None
         shared = self._lock_number("rebuild")
@@ -124,7 +124,7 @@ class PostgresStore:
         begin = lock if fresh else f"pg_advisory_xact_lock_shared({shared})"
         with self._session(f"BEGIN; {self._lock_timeout()}; SELECT {begin}") as session:
             session.shared_lock = None if fresh else shared
-            if session.extended:  # tables of extensions were made for one writer at a time
+            if session.extended:  # extensions expect one writer at a time
                 session.lock("extensions")
             yield PostgresTransaction(session)
         if session.added and self._connections.has_grown(session.added):
@@ -132,10 +132,10 @@ class PostgresStore:
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[Session]]:
-        """Give a store of a new generation of this agent's rows, which takes the place of this one's at the end.
+        """Yield a store with a new generation of this agent's rows, which replaces the current one at the end.
 
-        It shares the embedding cache, so that what was embedded stays even if the block raises. Writers get
-        StoreLockedError meanwhile; readers go on, and see the new content with their next snapshot.
+        Both share the embedding cache, so vectors are kept even if the block raises. During the block writers get
+        StoreLockedError; readers continue, and see the new content in their next snapshot.
         """
         with self._connections.dedicated() as connection:
             connection.execute(self._lock_timeout(local=False))
@@ -154,7 +154,7 @@ class PostgresStore:
             finally:
                 fresh.close()
             with store_errors(self._location):
-                connection.execute("SELECT 1")  # the lock has ended if this connection has
+                connection.execute("SELECT 1")  # raises if the connection, and with it the lock, is lost
             with self._own_rows() as session:
                 left = cache.used_spaces(session)
                 session.run("UPDATE tenants SET generation = %s WHERE id = %s", (generation, self._tenant))
@@ -164,7 +164,7 @@ class PostgresStore:
                 self._remove_leftovers(session)
 
     def statistics(self) -> Mapping[str, int | str]:
-        """Return the rows and the bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
+        """Return the entries and bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
         with self.read() as snapshot:
             session = snapshot.resource
             size = session.value("SELECT pg_database_size(current_database())")
@@ -172,7 +172,7 @@ class PostgresStore:
             return {"database_bytes": size, **cache.statistics(session), "postgresql_version": version}
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
-        """Return what is wrong: a role that sees rows of every agent, what an interrupted rebuild has left."""
+        """Return findings: a role that sees the rows of all agents, and the rows of an interrupted rebuild."""
         if fix:
             try:
                 with self._connections.dedicated() as connection:
@@ -180,7 +180,7 @@ class PostgresStore:
                     connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
                     with self._own_rows() as session:
                         self._remove_leftovers(session)
-            except StoreLockedError:  # it is being rebuilt: that is no leftover
+            except StoreLockedError:  # a rebuild is running, so its rows are not left over
                 pass
             self._vacuum()
         findings = []
@@ -207,11 +207,11 @@ class PostgresStore:
         return findings
 
     def close(self) -> None:
-        """Give up the connections; closing twice is allowed."""
+        """Release the connections; closing twice is allowed."""
         self._connections.close()
 
     def _vacuum(self) -> None:
-        """Remove the bytes of removed rows from the server's files; while another transaction reads them they stay."""
+        """Remove the bytes of removed rows from the server's files, except those that a transaction still reads."""
         with self._own_rows() as session:
             tables = ", ".join(self._generational(session))
         with suppress(StoreError), self._connections.dedicated() as connection:
@@ -228,7 +228,7 @@ class PostgresStore:
 
     @contextmanager
     def _session(self, begin: str) -> Iterator[Session]:
-        """Begin a transaction with these statements, about this agent's rows."""
+        """Begin a transaction on this agent's rows with these statements."""
         tenant = self._tenant
         settings = (
             f"SELECT set_config('{TENANT_SETTING}', '{tenant}', true), "
@@ -252,15 +252,15 @@ class PostgresStore:
 
     @contextmanager
     def _own_rows(self) -> Iterator[Session]:
-        """Begin a transaction that takes no lock of the writers: for journals, and for what a rebuild does itself."""
+        """Begin a transaction without the writers' lock: for journals, and for the rebuild's own steps."""
         with self._session(f"BEGIN; {self._lock_timeout()}") as session:
             yield session
 
     def _analyze(self) -> None:
-        """Let the server count its rows, where they have become twice as many since it did.
+        """Run ANALYZE if the number of rows has doubled since the last time.
 
-        Its own process does so once a minute. Until then it takes a table for almost empty, and any index that begins
-        with the agent for as good as the one that finds a row: each look-up reads all rows of the agent.
+        Autovacuum analyzes once a minute. Until then the planner assumes an almost empty table, and chooses any index
+        whose first column is the agent, so that each look-up reads all rows of the agent.
         """
         with suppress(StoreError), self._own_rows() as session:
             counted = session.value("SELECT reltuples FROM pg_class WHERE oid = 'chunks'::regclass")
