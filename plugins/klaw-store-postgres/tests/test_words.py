@@ -82,6 +82,43 @@ def test_words_of_earlier_versions_are_found(options, monkeypatch):
         store.close()
 
 
+def test_a_segment_of_any_size_is_written_again(options, monkeypatch):
+    """Earlier versions merged segments without a limit of rows; a row's number may need more bits than a new one's."""
+    from klaw_store_postgres import store as module
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.words.index import WordIndex
+
+    count = (1 << 18) + 1_000
+    own = evolve(options, schema="large_segment")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MIGRATIONS", module.MIGRATIONS[:4])
+        store = PostgresStore(own, agent="a")
+        with store.write() as transaction:
+            session = transaction.resource
+            place = (*session.scope, "memory", session.value("SELECT nextval('word_segment_ids')"))
+            session.run(
+                """INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
+                   VALUES (%s, %s, %s, %s, %s, %s, %s, %s)""",
+                (*place, count, count, np.arange(1, count + 1, dtype="<i8").tobytes(), np.ones(count, "<u4").tobytes()),
+            )
+            sql = "INSERT INTO word_rows SELECT %s, %s, %s, key, %s FROM generate_series(1, %s) key"
+            session.run(sql, (*place, count))
+            rows = np.arange(count)
+            for term, some in ((b"first", rows[:100]), (b"middle", rows[100:-50]), (b"zuletzt", rows[-50:])):
+                values = (*place[:3], term, place[3], len(some), (some.astype("<i8") << 22).tobytes())
+                session.run("INSERT INTO word_postings VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
+        store.close()
+    store, index = PostgresStore(own, agent="a"), WordIndex()
+    store.enlist("pgwords", index)
+    with store.write() as transaction:
+        index.remove(transaction.resource, "memory", [1])
+        index.erase(transaction.resource, "memory")
+    with store.read() as snapshot:
+        for word, keys in (("first", range(2, 101)), ("zuletzt", range(count - 49, count + 1))):
+            assert {hit.key for hit in index.search(snapshot.resource, Query(word), 200)} == set(keys)
+    store.close()
+
+
 def _write_as_before(session, text):
     """Write a segment of two chunks: one has the text, the other its first word as a heading."""
     first, second = text.split()

@@ -179,7 +179,8 @@ class Matcher:
             found = self._any_of(head, wanted[0])
             for number, alternatives in enumerate(wanted[1:], start=1):
                 found = _followed(found, self._any_of(head, alternatives), number, head.rows)
-            kept.put(name, found)
+            if self.reader.session.shared_lock is None:  # a writer sees no snapshot: a merge may have taken blocks away
+                kept.put(name, found)
         return found
 
     def _find_alternatives(self, pattern: Pattern) -> Sequence[Sequence[bytes]]:

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from klaw_store_postgres.session import Session
 
-# To be sorted, a place is one number: the place of its term among all, its row, and its spot.
+# To be sorted, a place is one number: the number of its term, its row, and its spot. So many rows fit.
 _ROW_BITS = 18
+_ROWS_THAT_FIT = 1 << _ROW_BITS
 _TERM_SHIFT = _ROW_BITS + SPOT_BITS
 
 # So many segments of about one size become one, if they are no larger than that: to merge takes 30 bytes a token.
 _FACTOR = 8
-_MOST_ROWS, _MOST_TOKENS = (1 << _ROW_BITS) // _FACTOR, (1 << 24) // _FACTOR
+_MOST_ROWS, _MOST_TOKENS = _ROWS_THAT_FIT // _FACTOR, (1 << 24) // _FACTOR
 # Rows of removed chunks that a segment may have before it is written anew, as a share.
 _MOST_DEAD = 0.3
 
@@ -52,9 +53,12 @@ _Segment: TypeAlias = "tuple[SegmentHead, NDArray[np.int64], NDArray[np.uint32]]
 
 def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
     """Add rows with new keys: each has the treated texts of its columns."""
-    if not rows:
-        return
     rows = sorted(rows, key=itemgetter(0))
+    for start in range(0, len(rows), _ROWS_THAT_FIT):
+        _add_segment(session, collection, rows[start : start + _ROWS_THAT_FIT])
+
+
+def _add_segment(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
     width = len(rows[0][1])
     found = terms_of([text for _, columns in rows for text in columns])
     sizes = np.fromiter(map(len, found), np.int64, len(found))
@@ -78,11 +82,18 @@ def _ordered(terms: Iterable[bytes]) -> tuple[list[bytes], dict[bytes, int]]:
 def _postings(terms: Sequence[bytes], places: NDArray[np.int64]) -> Postings:
     """Return the postings of places: the number of a term, a row and a spot in one number each."""
     places.sort()
-    counts = np.bincount(places >> _TERM_SHIFT, minlength=len(terms))
     rows = (places >> SPOT_BITS).astype(np.int32)
-    rows &= (1 << _ROW_BITS) - 1
+    rows &= _ROWS_THAT_FIT - 1
     spots = places.astype(np.uint32)
     spots &= (1 << SPOT_BITS) - 1
+    return _counted(terms, places >> _TERM_SHIFT, rows, spots)
+
+
+def _counted(
+    terms: Sequence[bytes], numbers: NDArray[np.int64], rows: NDArray[np.int32], spots: NDArray[np.uint32]
+) -> Postings:
+    """Return the postings of sorted places; ``numbers`` are those of their terms."""
+    counts = np.bincount(numbers, minlength=len(terms))
     return Postings(list(compress(terms, counts.tolist())), counts[counts > 0], rows, spots)
 
 
@@ -160,6 +171,8 @@ def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray
     read = session.rows(sql, (*session.scope, collection, list(renumbered)))
     parts = [(renumbered[number], Block.read(blob)) for number, blob in read]
     terms, numbers = _ordered({term for _, block in parts for term in block.terms})
+    if sum(map(len, renumbered.values())) > _ROWS_THAT_FIT:  # earlier versions merged without this limit
+        return _sorted_apart(terms, numbers, parts)
     places = [np.empty(0, np.int64)]
     for table, block in parts:
         rows = table[block.rows()]
@@ -168,6 +181,19 @@ def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray
         whole |= block.spots
         places.append(whole[rows >= 0])
     return _postings(terms, np.concatenate(places))
+
+
+def _sorted_apart(
+    terms: Sequence[bytes], numbers: dict[bytes, int], parts: Sequence[tuple[NDArray[np.int64], Block]]
+) -> Postings:
+    """Return the postings of any number of rows: slower, because terms, rows and spots are sorted as three arrays."""
+    held = [np.repeat([numbers[term] for term in block.terms], block.counts) for _, block in parts]
+    found = np.concatenate(held)
+    rows = np.concatenate([table[block.rows()] for table, block in parts])
+    spots = np.concatenate([block.spots for _, block in parts])
+    order = np.lexsort((spots, rows, found))
+    order = order[rows[order] >= 0]
+    return _counted(terms, found[order], rows[order].astype(np.int32), spots[order].astype(np.uint32))
 
 
 def _lock_of(collection: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
 from attrs import frozen
 
+from klaw_core.words.query import Term
 from klaw_fts5.suggesting import ReadTexts, Suggester
 from klaw_fts5.tokenizer import Tokenizer
 from klaw_store_postgres.words.search import PostingsSearch
@@ -21,12 +23,13 @@ class PostgresSuggester(Suggester):
     connection: Any
     searcher: Any
     read: ReadTexts
+    has: Callable[[Term], bool]
     rows: int = 0
 
     @classmethod
     def of(cls, searcher: PostingsSearch, read: ReadTexts) -> PostgresSuggester:
         """Return the suggester of a collection."""
-        return cls(None, searcher, read)
+        return cls(None, searcher, read, searcher.has)
 
     @cached_property
     def _tokenize(self) -> Tokenizer:
