@@ -56,7 +56,7 @@ def _own_name(name: str, tool: Tool) -> str | None:
 
 def _as_type(value: Any, wanted: object) -> Any:
     """Convert a value to the type of a schema; return it unchanged if that would be a guess."""
-    if isinstance(value, list) and len(value) == 1 and wanted not in {"array", None}:
+    if isinstance(value, list) and len(value) == 1 and wanted not in ("array", None):
         value = value[0]
     if isinstance(value, float) and wanted == "integer" and value.is_integer():
         return int(value)
@@ -116,7 +116,7 @@ def _surely_matches(value: Any, rules: Json) -> bool:
     if kind is str and wanted == "string" and rules.keys() <= _OF_STRINGS:
         fits = rules.get("minLength", 0) <= len(value) <= rules.get("maxLength", len(value))
         return fits and ("enum" not in rules or value in rules["enum"])
-    if (kind is int or (kind is float and wanted == "number")) and wanted in {"integer", "number"}:
+    if (kind is int or (kind is float and wanted == "number")) and wanted in ("integer", "number"):
         return rules.keys() <= _OF_NUMBERS and rules.get("minimum", value) <= value <= rules.get("maximum", value)
     return kind is bool and wanted == "boolean" and rules.keys() <= _NOTES
 

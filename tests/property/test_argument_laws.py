@@ -46,3 +46,14 @@ SCHEMAS = st.builds(
 @given(SCHEMAS, st.dictionaries(NAMES, VALUES, max_size=3))
 def test_arguments_without_problems_are_those_that_match_the_schema(schema, arguments):
     assert (not problems_of(arguments, schema)) == Draft202012Validator(schema).is_valid(arguments)
+
+
+def test_a_property_may_have_several_types():
+    for value, fits in (("a", True), (7, True), (True, False), (1.5, False)):
+        schema = {
+            "type": "object",
+            "properties": {"a": {"type": ["string", "integer"]}},
+            "required": [],
+            "additionalProperties": False,
+        }
+        assert (not problems_of({"a": value}, schema)) == fits

@@ -68,6 +68,12 @@ def test_too_much_too_often_and_too_slow(home):
         with running.raw() as slow:  # a head that never ends: the server closes the connection
             slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ")
             assert slow.recv(1_000) == b""
+        for request, rest in (("", b"\r\n"), ("Content-Length: 10\r\n", b"x")):  # bytes that begin no request
+            with running.raw() as idle:
+                idle.sendall(f"GET /health HTTP/1.1\r\nHost: localhost\r\n{request}\r\n".encode())
+                assert idle.recv(4_000).startswith(b"HTTP/1.1 200")
+                idle.sendall(rest)
+                assert _is_ended(idle)
         with running.raw() as slow:  # a body that never comes
             head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {running.token}\r\n"
             slow.sendall(f"{head}Content-Length: 10\r\n\r\n".encode())
@@ -159,3 +165,11 @@ def test_the_page_lets_nothing_run_but_its_own_script(server):
     nonce = policy.split("'nonce-")[1].split("'")[0]
     assert f'nonce="{nonce}"' in answer.body.decode() or b"<script" not in answer.body
     assert server.get("/", token="").headers["content-security-policy"] != policy
+
+
+def _is_ended(connection):
+    """Return whether the server closes a connection, before or after the rest of an answer."""
+    connection.settimeout(4)  # uvicorn's own limit for an idle connection is 5 s
+    while connection.recv(4_000):
+        pass
+    return True

@@ -88,6 +88,8 @@ def of_call(name="memory_search", arguments=None, **more):
             arguments={"query": "kiln"}, params={"name": "memory_search", "arguments": {"query": "kiln"}, "_meta": {}}
         ),
         of_call(arguments=["kiln"]),
+        of_call("memory_status", []),
+        of_call("memory_status", params={"name": "memory_status", "_meta": 7}),
         of_call(name=3),
         {"jsonrpc": "2.0", "id": 2, "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

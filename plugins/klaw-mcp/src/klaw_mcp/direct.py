@@ -55,7 +55,7 @@ def may_be_call(scope: Mapping[str, Any]) -> bool:
 def parse(body: bytes) -> ToolCall | None:
     """Return the tool call in a body; None for any other message and for invalid JSON."""
     try:
-        frame = json.loads(body)
+        frame = json.loads(body.decode())  # json.loads accepts other encodings than UTF-8
     except (ValueError, RecursionError):
         return None
     if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0" or frame.get("method") != "tools/call":
@@ -65,7 +65,10 @@ def parse(body: bytes) -> ToolCall | None:
         return None
     if not isinstance(params, dict) or not params.keys() <= _PARAMS or not isinstance(params.get("name"), str):
         return None
-    arguments = params.get("arguments") or {}
+    arguments = params.get("arguments")
+    arguments = {} if arguments is None else arguments
+    if not isinstance(params.get("_meta"), dict | None):
+        return None
     return ToolCall(request_id, params["name"], arguments) if isinstance(arguments, dict) else None
 
 

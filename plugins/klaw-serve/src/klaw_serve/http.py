@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 # The limit for the head of a request (a question in the URL may be long), for trailers, and for chunk headers.
 _HEAD_BYTES = 256 * 1024
@@ -36,6 +36,15 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._unparsed > _HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, which uvicorn does not say
+        if (
+            cycle
+            and cycle.response_complete
+            and not self.transport.is_closing()
+            and self.transport.get_protocol() is self
+        ):
+            # Any byte ends uvicorn's own limit for an idle connection, also one that begins no request.
+            self._wait()
 
     def on_message_begin(self) -> None:
         """Start the time limit of the rest of the head."""
