@@ -52,7 +52,7 @@ _MODULES = {
         "OutdatedIndex Retriever SuggestingRetriever"
     ),
     "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
-    "interfaces.language_model": "LanguageModel",
+    "interfaces.language_model": "CheckedLanguageModel LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
     "interfaces.source": (
         "CollectedSource ForgettableSource LocatingSource RetainingSource RowSource Source WatchableSource"

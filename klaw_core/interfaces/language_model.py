@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from klaw_core.values.prompts import Completion, Prompt
@@ -32,3 +32,14 @@ class LanguageModel(Protocol):
 
     def count_tokens(self, text: str, /) -> int:
         """Return the number of tokens of a text; an upper bound if the model's tokenizer is not available."""
+
+
+@runtime_checkable
+class CheckedLanguageModel(LanguageModel, Protocol):
+    """A language model that can be checked without a completion."""
+
+    def check(self) -> None:
+        """Check that completions are possible now. This must cost nothing and take a few seconds at most.
+
+        Raise LanguageModelError with the reason why they are not, e.g. that the server does not answer.
+        """

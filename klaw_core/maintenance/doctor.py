@@ -21,6 +21,7 @@ from klaw_core.indexing.backfill import Backfill
 from klaw_core.interfaces.extension import CheckedExtension, Extension
 from klaw_core.interfaces.index import Index
 from klaw_core.maintenance.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
+from klaw_core.maintenance.checks.language_model import check_language_model
 from klaw_core.maintenance.checks.sources import check_origins, check_source, remove_unknown_origins
 from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
@@ -86,6 +87,7 @@ class Doctor:
                 yield Finding("plugin", "warning", plugin.problem, plugin.name, "klaw plugins")
         if any(configured.retriever.needs_vectors for configured in self.assembly.retrievers):
             yield from guarded("model", "memory.embedding", self._check_model)
+        yield from guarded("language-model", "memory.language_model", check_language_model, self.assembly)
 
     def _check_model(self) -> Iterator[Finding]:
         yield from check_model(self.assembly.embedder)

@@ -1,4 +1,4 @@
-"""Explain empty and weak results: missing chunks, filters that match nothing, misspelled words. Imported if needed."""
+"""Explain an empty result: missing chunks in retrievers, and filters that match nothing. Imported only then."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _FILTERS = {
 
 
 def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
-    """Report missing chunks in a retriever, for example after an upgrade or an interrupted run."""
+    """Report that a retriever lacks chunks, after an upgrade or an interrupted run."""
     if not isinstance(configured.retriever, Index):
         return
     try:
         lacking = count_lacking(snapshot, collection, (configured.retriever,))
-    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the search continues
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
         yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
         return
     if lacking > 0:
@@ -52,7 +52,7 @@ def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filt
 
 
 def suggestions(scope: Scope) -> Iterator[str]:
-    """Yield corrections of the question from retrievers, because a misspelled question finds little."""
+    """Yield corrections of the question from retrievers, because a question with a typo finds little."""
     for target in scope.targets:
         query = target.query
 
@@ -66,7 +66,7 @@ def suggestions(scope: Scope) -> Iterator[str]:
                 continue
             try:
                 meant = configured.suggesting.suggest(scope.snapshot.resource, query, read)
-            except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; suggestions are optional
+            except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; the answer stands without it
                 continue
             if meant:
                 yield f"did you mean: {meant}"

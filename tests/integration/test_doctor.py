@@ -18,6 +18,7 @@ from klaw_core import (
     Diagnosis,
     EmbeddingError,
     Finding,
+    LanguageModelError,
     Memory,
     SpaceRecord,
     StoredChunk,
@@ -29,6 +30,7 @@ from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.interfaces.index import CheckedIndex
 from klaw_core.maintenance.doctor import diagnose_unopened, guarded
 from klaw_core.sources.workspaces import Workspaces
+from klaw_core.testing.language_model import ScriptedModel
 
 UNPACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "search": "exact"}]
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
@@ -300,6 +302,49 @@ class TestVectorSpaces:
         assert [(item.check, item.where, item.hint) for item in found] == [
             ("model", "memory.embedding", "export KEY=…")
         ]
+
+    @pytest.mark.parametrize(
+        ("error", "findings"),
+        [
+            (None, []),
+            (LanguageModelError("no answer from :1", hint="start it"), [("no answer from :1", "start it")]),
+            (OSError("no route"), [("no route", "klaw config get memory.language_model")]),
+        ],
+    )
+    @pytest.mark.usefixtures("memory")
+    def test_a_language_model_that_does_not_answer(self, home, error, findings):
+        class Checked(ScriptedModel):
+            def check(self):
+                if error is not None:
+                    raise error
+
+        model = Checked(model="checked")
+        options = attrs.make_class("Options", [], frozen=True)
+        home.extra.append(("language model", Component("checked", options, lambda _options, _place: model, API)))
+        with home.open(language_model={"type": "checked"}) as opened:
+            diagnosis = opened.doctor()
+        found = [item for item in diagnosis.findings if item.check == "language-model"]
+        assert [(item.where, item.severity, item.hint) for item in found] == [
+            ("memory.language_model", "error", hint) for _, hint in findings
+        ]
+        assert all(what in item.what for item, (what, _) in zip(found, findings, strict=True))
+        assert diagnosis.healthy == (not findings)
+        assert not model.prompts
+
+    @pytest.mark.usefixtures("memory")
+    def test_a_language_model_without_a_check_is_built(self, home):
+        def build(_options, _place):
+            raise LanguageModelError("it is offline")
+
+        options = attrs.make_class("Options", [], frozen=True)
+        home.extra.append(
+            ("language model", Component("plain", options, lambda _options, _place: ScriptedModel(), API))
+        )
+        home.extra.append(("language model", Component("unbuilt", options, build, API)))
+        with home.open(language_model={"type": "plain"}) as opened:
+            assert "language-model" not in checks(opened.doctor())
+        with home.open(language_model={"type": "unbuilt"}) as opened:
+            assert "language-model" in checks(opened.doctor())
 
 
 class TestSources:
