@@ -201,3 +201,52 @@ class TestInAMemory:
     def test_a_variable_that_is_not_set_is_named_once(self, tmp_path):
         with self.memory(tmp_path, url="http://127.0.0.1:1/v1", model="m", api_key="${NO_SUCH}") as memory:
             assert len([item for item in memory.status().problems if "NO_SUCH" in item]) == 1
+
+
+class TestCheck:
+    """What `klaw doctor` does: it asks for the list of models, and for no completion."""
+
+    def problem_of(self, model):
+        with pytest.raises(LanguageModelError) as caught:
+            model.check()
+        assert KEY not in f"{caught.value} {caught.value.__cause__!r}"
+        return f"{caught.value.message} ({caught.value.hint})"
+
+    @pytest.mark.parametrize("status", [200, 400, 404, 405, 429, 501])
+    def test_a_server_that_answers(self, connect, status):
+        with Wire(reply(b'{"object": "list", "data": []}', status)) as wire:
+            model = connect(f"{wire.url}/v1", api_key=KEY)
+            model.check()
+            (request,) = wire.requests
+        assert request.startswith(b"GET /v1/models ")
+        assert f"Bearer {KEY}".encode() in request
+        assert model.status()["language_model_requests_today"] == 0
+
+    @pytest.mark.parametrize(
+        ("status", "hint"),
+        [(301, "redirect"), (401, "OPENAI_API_KEY"), (403, "OPENAI_API_KEY"), (500, "500"), (503, "503")],
+    )
+    def test_a_server_that_refuses(self, connect, status, hint):
+        words = json.dumps({"error": {"message": f"no: {KEY}"}}).encode()
+        with Wire(reply(words, status, location="http://127.0.0.1:9/")) as wire:
+            problem = self.problem_of(connect(f"{wire.url}/v1", api_key=KEY, retries=5))
+            assert len(wire.requests) == 1
+        assert hint in problem
+
+    def test_no_server(self, connect):
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            port = closed.getsockname()[1]
+        problem = self.problem_of(connect(f"http://127.0.0.1:{port}/v1", retries=5))
+        assert f"127.0.0.1:{port}" in problem
+        assert "cannot be reached" in problem
+        assert "memory.language_model.url" in problem
+
+    def test_a_silent_server_is_left_soon(self, connect, monkeypatch):
+        monkeypatch.setattr("klaw_llm_openai.model._CHECK_SECONDS", 0.2)
+        with Wire(b"", deaf_seconds=30) as wire:
+            problem = self.problem_of(connect(f"{wire.url}/v1", retries=5))
+        assert "0.2 s" in problem
+
+    def test_counts_that_cannot_be_read(self, server, connect, tmp_path):
+        (tmp_path / "language_model_usage.json").write_text("[")
+        assert "cannot be read" in self.problem_of(connect(server.url))

@@ -26,6 +26,8 @@ _NOT_FOUND = 404
 _KEY_REFUSED = frozenset({401, 402, 403})
 _BODY_REFUSED = frozenset({400, 415, 422})
 _FAILED = frozenset({500, 501})
+_NO_LIST = frozenset({400, 404, 405, 429, 501})  # of a server that answers, but not with a list of models
+_CHECK_SECONDS = 5.0
 _ABOUT_FORM = re.compile(r"response_format|schema|grammar|json|structured")
 _PLACE = "[memory.language_model]"
 
@@ -70,6 +72,20 @@ class OpenAIModel:
             "language_model_requests_today": today.requests,
             "language_model_tokens_today": today.tokens,
         }
+
+    def check(self) -> None:
+        """Check that the server answers and takes the key. Raise LanguageModelError.
+
+        This asks for the list of models, which costs nothing, and ignores its content. A server without such a list
+        answers too: with 404.
+        """
+        self.ledger.today()
+        client = evolve(self._client(), retries=0, deadline_seconds=_CHECK_SECONDS)
+        try:
+            client.fetch("/models", _MOST_BYTES)
+        except HttpError as error:
+            if not (isinstance(error, StatusError | NoAnswerError) and error.status in _NO_LIST):
+                raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
 
     def complete(self, prompt: Prompt, /) -> Completion:
         """Return the completion of a prompt; with a schema, ``value`` satisfies it. Raise LanguageModelError."""
@@ -213,7 +229,7 @@ class OpenAIModel:
 
     def _hint(self, error: HttpError) -> str:
         if isinstance(error, NoAnswerError) and error.status is None and self.options.url != OPENAI_URL:
-            return "is it running? memory.language_model.url says where it is"
+            return "is it running? `klaw config get memory.language_model.url` prints its address"
         if isinstance(error, StatusError) and error.status in _KEY_REFUSED:
             return _KEY
         if isinstance(error, StatusError) and error.status == _NOT_FOUND:
