@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from klaw_core import LanguageModelError
+from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Fact, Facts
 from klaw_facts.compressing import CompressionReport
+from klaw_facts.extracting.extraction import Extraction
 from klaw_facts.timeline import draw_timeline
 
 
@@ -263,6 +266,50 @@ def test_compress_says_what_of_a_model_was_refused(said, monkeypatch):
     report = CompressionReport(days=3, calls=8, tokens_in=2000, tokens_out=1000, refused=4)
     monkeypatch.setattr(Facts, "compress", lambda *_args, **_options: report)
     assert said("compress", "--daily").stdout == "3 new digests; 4 refused; 8 calls with 3,000 tokens\n"
+
+
+@pytest.fixture
+def with_model(open_memory, say, klaw, monkeypatch, tmp_path):
+    """Return a function that runs a command with a model of scripted answers, over two messages."""
+    memory = open_memory()
+    say(memory, "I live in Paris.")
+    say(memory, "I work for Acme.", days=1)
+    memory.close()
+    (tmp_path / "config.toml").write_text('[extensions.facts]\nextractor = "model"\ncompressor = "model"\n')
+    monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
+
+    def run(*arguments, answers=()):
+        monkeypatch.setattr(Extraction, "language_model", lambda _self: ScriptedModel(answers))
+        return klaw(*arguments)
+
+    return run
+
+
+@pytest.mark.parametrize("command", [("facts", "extract"), ("facts", "retry"), ("facts", "extract", "--quiet")])
+def test_a_model_that_fails_is_an_error_and_the_messages_wait(with_model, command):
+    failed = with_model(*command, answers=[LanguageModelError("no answer from :1")] * 9)
+    assert failed.exit_code == 1
+    assert "2 messages not read: no answer from :1" in failed.stderr
+    assert "→ `klaw facts extract`" in failed.stderr
+    assert ("0 facts extracted from 0 messages; 2 waiting" in failed.stdout) == ("--quiet" not in command)
+    reported = with_model(*command, "--json", answers=[LanguageModelError("no answer")] * 9)
+    assert (reported.exit_code, json.loads(reported.stdout)["waiting"]) == (1, 2)
+    assert "no answer" in json.loads(reported.stderr.splitlines()[-1])["error"]
+    done = with_model(*command, answers=['{"facts": []}'] * 9)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_messages_that_a_model_cannot_read_are_skipped_with_a_notice(with_model):
+    result = with_model("facts", "extract", answers=["not JSON"] * 99)
+    assert result.exit_code == 0
+    assert "the model could not read 2 messages; `klaw facts retry`" in result.stderr
+
+
+def test_compress_with_a_model_that_fails_is_an_error(with_model):
+    failed = with_model("compress", answers=[LanguageModelError("no answer from :1")] * 9)
+    assert failed.exit_code == 1
+    assert "not everything was compressed: no answer from :1" in failed.stderr
+    assert "0 new digests" in failed.stdout
 
 
 def test_compact_prints_a_summary_and_what_was_said_word_for_word(said):

@@ -10,7 +10,7 @@ from attrs import evolve
 from klaw_core import ContextItem, ContextQuestion
 from klaw_facts import Facts
 from klaw_facts.extracting.rules import category_of
-from klaw_facts.index import FactIndex
+from klaw_facts.index import FactIndex, show_key
 from klaw_facts.options import FactsOptions
 from klaw_facts.recall import Recall
 
@@ -53,6 +53,24 @@ def test_facts_of_a_slot_and_of_a_person_are_offered_whatever_else_rules_took(op
     memory.extension(Facts).remember("My home is by the sea", slot="home", value="the sea")
     context = memory.context("Where is my home by the sea?", budget=200)
     assert "My home is by the sea" in context.volatile
+
+
+def test_a_stated_fact_is_offered_although_an_older_version_indexed_many_sentences(open_memory, say, monkeypatch):
+    def old_show_key(fact):
+        key = show_key(fact)
+        return "always" if key == "bare" else key
+
+    memory = open_memory(extractor="rules")
+    for day in range(25):
+        say(memory, f"We walked {day + 2} miles around the harbour sea wall near home with Ada.", days=day)
+    monkeypatch.setattr("klaw_facts.index.show_key", old_show_key)
+    memory.index()
+    facts = memory.extension(Facts)
+    facts.remember("My cousin Eve likes the harbour")
+    monkeypatch.undo()
+    assert sum(fact.is_bare_quotation for fact in facts.list()) == 25
+    context = memory.context("Who walked around the harbour sea wall near home?", budget=200)
+    assert "My cousin Eve likes the harbour" in context.volatile
 
 
 def test_a_value_that_rules_found_is_offered_once_it_has_replaced_another(open_memory, say):

@@ -138,7 +138,7 @@ class FactIndex:
         """
         state = self.journal.state(known_at)
         shown = self._shown(state, as_of, known_at, bare=bare)
-        found = self._found(state, query, limit, [shown, *conditions], words_only=words_only)
+        found = self._found(state, query, limit, [*shown, *conditions], words_only=words_only)
         moment = as_of or self.now()
         ranked: list[tuple[Fact, float]] = []
         for result in found:
@@ -148,14 +148,19 @@ class FactIndex:
                 ranked.append((fact, result.score))
         return ranked, found.notices
 
-    def _shown(self, state: State, as_of: datetime | None, known_at: datetime | None, *, bare: bool) -> Condition:
-        """Return the condition that facts are shown for a moment. One alone, since each further one costs time."""
+    def _shown(
+        self, state: State, as_of: datetime | None, known_at: datetime | None, *, bare: bool
+    ) -> Sequence[Condition]:
+        """Return the conditions that facts are shown for a moment: as few as possible, since each costs time."""
         now = as_of or self.now()
-        visible = [fact for fact in state.visible(now).values() if bare or not fact.is_bare_quotation]
+        every = state.visible(now).values()
+        visible = [fact for fact in every if bare or not fact.is_bare_quotation]
         if as_of is not None or known_at is not None:
-            return Condition("fact", "in", tuple(fact.id for fact in visible))
+            return (Condition("fact", "in", tuple(fact.id for fact in visible)),)
         always = (_ALWAYS, _ALWAYS_BARE) if bare else (_ALWAYS,)
-        return Condition("show", "in", (*always, *(fact.id for fact in visible if show_key(fact) == fact.id)))
+        shown = Condition("show", "in", (*always, *(fact.id for fact in visible if show_key(fact) == fact.id)))
+        # Rows of sentences that were indexed before ``_ALWAYS_BARE`` existed have ``_ALWAYS``.
+        return (shown,) if len(visible) == len(every) else (shown, Condition("bare", "!=", True))
 
     def _found(
         self, state: State, query: str, limit: int, conditions: Sequence[Condition], *, words_only: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, notify, pass_settings, print_json
+from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, pass_settings, print_json
 
 
 @click.command("compress", short_help="Make digests of days, archive faded facts, update the profile.")
@@ -18,7 +18,8 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
 
     With `[extensions.facts] compressor = "model"` the language model writes digests and the profile, and merges facts
     of which there are many. Nothing is deleted: digests point to messages, `klaw facts undo` takes back a merge, and
-    `klaw facts reopen` restores an archived fact.
+    `klaw facts reopen` restores an archived fact. The exit status is 1 if the model failed and something waits for the
+    next run.
     """
     both = daily == weekly
     with settings.open_memory() as memory:
@@ -42,7 +43,12 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
             shown.append(f"{counted(report.calls, 'call')} with {report.tokens_in + report.tokens_out:,} tokens")
         data().line("; ".join(shown))
     if report.problem:
-        notify(settings, f"some of it waits for the next run: {report.problem}")
+        from klaw_core import LanguageModelError
+
+        raise LanguageModelError(
+            f"not everything was compressed: {report.problem}",
+            hint="`klaw compress` continues there, when the language model answers",
+        )
 
 
 @click.command("compact", short_help="Summarise the older messages of a chat.")

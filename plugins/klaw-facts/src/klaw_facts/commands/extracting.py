@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def extract(settings: Settings, *, chat: str | None, limit: int | None, dry_run: bool) -> None:
     """Extract facts from the messages since the last run.
 
-    `[extensions.facts] extractor` selects rules or the language model; with "none" this command uses the rules.
+    `[extensions.facts] extractor` selects rules or the language model; with "none" this command uses the rules. The
+    exit status is 1 if the model failed and messages wait for the next run.
     """
     with settings.open_memory() as memory:
         from klaw_core import Chat, NotFoundError
@@ -48,26 +49,37 @@ def retry(settings: Settings) -> None:
 
 
 def _show_report(settings: Settings, report: ExtractionReport, *, dry_run: bool) -> None:
+    """Print a report. Raise LanguageModelError if messages wait because the model failed."""
     from attrs import evolve
 
-    from klaw_core import to_json
+    from klaw_core import LanguageModelError, to_json
 
     if settings.json:
         found = [fact_json(fact) for fact in report.found]
         print_json({**to_json(evolve(report, found=())), "found": found})
-        return
-    if dry_run or settings.verbose:
-        listing = listing_of(report.found, "")
-        data().rows([listing.cells(row) for row in listing.rows])
+    else:
+        if dry_run or settings.verbose:
+            listing = listing_of(report.found, "")
+            data().rows([listing.cells(row) for row in listing.rows])
+        if not settings.quiet:
+            data().line(_summary(report, dry_run=dry_run))
+    if report.skipped:
+        skipped = counted(report.skipped, "message")
+        notify(settings, f"the model could not read {skipped}; `klaw facts retry` reads what was skipped again")
+    if report.problem:
+        raise LanguageModelError(
+            f"{counted(report.waiting, 'message')} not read: {report.problem}",
+            hint="`klaw facts extract` continues there, when the language model answers",
+        )
+
+
+def _summary(report: ExtractionReport, *, dry_run: bool) -> str:
     would = "would be " if dry_run else ""
     told = [f"{counted(report.facts, 'fact')} {would}extracted from {counted(report.messages, 'message')}"]
     told += [f"{count:,} {what}" for what in ("confirmed", "refused", "waiting") if (count := getattr(report, what))]
     if report.calls:
         told.append(f"{counted(report.calls, 'call')} with {report.tokens_in + report.tokens_out:,} tokens")
-    if not settings.quiet:
-        data().line("; ".join(told))
-    if report.problem:
-        notify(settings, f"some messages were not read: {report.problem}")
+    return "; ".join(told)
 
 
 @click.command("import", short_help="Import facts from MEMORY.md, day journals or mem0.")

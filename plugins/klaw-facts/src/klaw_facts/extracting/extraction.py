@@ -37,7 +37,10 @@ _ENDS = 2  # ends per model answer
 
 @frozen
 class ExtractionReport:
-    """The result of a run. ``waiting`` counts unread messages, ``problem`` is the reason."""
+    """The result of a run. ``waiting`` counts unread messages; ``problem`` is the reason if a model failed.
+
+    ``skipped`` counts messages that the model could not read even one at a time.
+    """
 
     facts: int = 0
     confirmed: int = 0
@@ -45,6 +48,7 @@ class ExtractionReport:
     messages: int = 0
     batches: int = 0
     waiting: int = 0
+    skipped: int = 0
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
@@ -280,6 +284,7 @@ class Extraction:
             refused=report.refused + line.refused,
             messages=report.messages + messages,
             batches=report.batches + 1,
+            skipped=report.skipped + (messages if line.state == "failed" else 0),
             calls=report.calls + line.calls,
             tokens_in=report.tokens_in + line.tokens_in,
             tokens_out=report.tokens_out + line.tokens_out,
