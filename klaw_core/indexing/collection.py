@@ -6,7 +6,7 @@ words and cached vectors, and :mod:`klaw_core.indexing.backfill` computes the ot
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -213,18 +213,26 @@ class Collection:
         return transaction.record(self.name, origin, path) != manifest.get(path)
 
     @retried
-    def remove(self, paths: Sequence[str], *, forget: bool = False, manifest: Manifest | None = None) -> int:
+    def remove(
+        self,
+        paths: Sequence[str],
+        *,
+        forget: bool = False,
+        manifest: Manifest | None = None,
+        only: Callable[[Sequence[str]], Sequence[str]] = lambda paths: paths,
+    ) -> int:
         """Remove documents from the rows and from every index, in one transaction; return the number of chunks.
 
         ``forget`` also removes their vectors from the embedding cache, and their words from the pages of the indexes.
-        Documents that another run has written since ``manifest`` stay, as in :meth:`replace`.
+        Documents that another run has written since ``manifest`` stay, as in :meth:`replace`. ``only`` returns which of
+        the paths to remove; it is called in the transaction, when no other writer can change these documents.
         """
         removed: list[int] = []
         damaged = False
         with self.write() as transaction:
             if forget:  # first, because a store with several writers waits here for those that write these documents
                 transaction.forget_documents(self.name, paths)
-            for path in paths:
+            for path in only(paths):
                 if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
                     continue
                 hashes = {stored.chunk.embedding_hash for stored in transaction.outline(self.name, path)}

@@ -90,17 +90,25 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
 
     An index run reads its source at the start and may write a document after ``forget`` has removed it. Therefore
     ``forget`` removes the document first and then records it as forgotten, and every run ends with a look at the
-    records.
+    records. The source is asked again in the transaction that removes: a document that was saved between its look at
+    its records and at the index is in the index but was not forgotten.
     """
     gone = source.forgotten(_IndexedPaths(collection, source.origin))
-    if gone:
-        collection.remove(gone, forget=True)
-    return len(gone)
+    if not gone:
+        return 0
+    removed: list[str] = []
+
+    def still_forgotten(paths: Sequence[str]) -> Sequence[str]:
+        removed[:] = source.forgotten(paths)
+        return removed
+
+    collection.remove(gone, forget=True, only=still_forgotten)
+    return len(removed)
 
 
 @define(eq=False)
 class _IndexedPaths(Sequence[str]):
-    """The indexed documents of an origin, read on first use: usually nothing was forgotten and they are not needed."""
+    """The indexed documents of an origin, read on first use, because not every source needs them."""
 
     collection: Collection
     origin: str

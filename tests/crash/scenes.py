@@ -138,9 +138,9 @@ def _save(memory: Memory, say: Say, number: int) -> None:
     text = f"{word('saved', number)} is a thing to keep, number {number}"
     say("begin", "save", "", text)
     passage = memory.save(text, created_at=NOON + timedelta(hours=number))
-    say("done", "save", passage.path, text)
-    if passage.notice:
+    if passage.notice:  # first, because another thread may end the process in between
         say("done", "notice", passage.path, text)
+    say("done", "save", passage.path, text)
 
 
 def go_on(memory: Memory, say: Say) -> None:

@@ -6,10 +6,12 @@ from itertools import count
 
 import pytest
 
-from klaw_core import EmbeddingError, SpaceRecord, StoreLockedError, VectorSpaceError
+from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError, VectorSpaceError
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
+from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.sources.forgetting import _IndexedPaths
 from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.sources.workspaces import Workspaces
 from klaw_core.testing.values import MOMENT
@@ -207,6 +209,65 @@ def test_a_memory_forgotten_during_an_index_run_stays_forgotten(home, monkeypatc
         assert one.index().added == 1
         assert not one.search("lantern", mode="fts")
         assert one.search("something", mode="fts")
+
+
+def _save(memory):
+    return memory.save("a lantern on the pier").path
+
+
+def _add(memory):
+    memory.add([NewDocument("pier", "a lantern on the pier")])
+    return "documents/pier"
+
+
+def _say(memory):
+    memory.conversations.append(Message("user", "a lantern on the pier", MOMENT, meta=Chat("web", "7").meta))
+    memory.index(origin="conversations")
+    return f"conversations/web_7/{MOMENT.date().isoformat()}.jsonl"
+
+
+@pytest.mark.parametrize("write", [_save, _add, _say])
+def test_what_is_written_while_a_run_looks_for_what_was_forgotten_stays_in_the_index(home, monkeypatch, check, write):
+    """The run has read which memories there are, and only then reads which are indexed."""
+    with home.open() as one, home.open() as two:
+        one.save("something else")
+        one.add([NewDocument("else", "something else")])
+        one.conversations.append(Message("user", "something else", MOMENT, meta=Chat("web", "8").meta))
+        one.index()
+        pending, written = [write], []
+        original = _IndexedPaths._paths
+
+        def meet(self):
+            if pending and self.origin == {_save: "saved", _add: "documents", _say: "conversations"}[write]:
+                written.append(pending.pop()(two))
+            return original(self)
+
+        monkeypatch.setattr(_IndexedPaths, "_paths", meet)
+        assert one.index().removed == 0
+        assert found(one, "lantern") == written
+        check(one)
+
+
+def test_what_is_saved_again_while_a_run_removes_it_stays_in_the_index(home, monkeypatch, check):
+    text = "the lantern is blue"
+    with home.open() as one, home.open() as two:
+        one.save("something else")
+        unseen = Saved.make(text, "manual", None, MOMENT)
+        two.extension("saved").journal.append(unseen)  # as after a crash between journal and index
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget(unseen.id))
+        original = IsolatedSource.forgotten
+        saved = []
+
+        def forgotten(self, paths, /):
+            gone = original(self, paths)
+            if gone and not saved:
+                saved.append(two.save(text, created_at=MOMENT).path)
+            return gone
+
+        monkeypatch.setattr(IsolatedSource, "forgotten", forgotten)
+        one.index()
+        assert found(one, "lantern") == saved == [unseen.id]
+        check(one)
 
 
 def after(monkeypatch, method, action):
