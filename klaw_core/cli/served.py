@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core.cli.settings import RENDEZVOUS
+from klaw_core.files.layout import DataDirectory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ class Server:
     @classmethod
     def of(cls, config: Config) -> Server | None:
         """Return the server that has the memory of this configuration open, or None."""
-        entry = _read_server_file(config.data_dir / RENDEZVOUS)
+        entry = _read_server_file(DataDirectory(config.data_dir).server)
         address, token = entry.get("socket"), entry.get("token")
         if not isinstance(address, str) or not isinstance(token, str) or not token.isascii() or not token.isprintable():
             return None

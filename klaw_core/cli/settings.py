@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from klaw_core.plugins.registry import Registry
     from klaw_core.values.config import Config, Selection
 
-#: The file that a server writes to the data directory of the memory that it has open.
-RENDEZVOUS = "server.json"
-
 Answer = TypeVar("Answer")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -104,7 +101,9 @@ def _registry(config: Config) -> Registry:
 
 def _server_of(config: Config) -> Server | None:
     """Return the server that has the memory of this configuration open, or None."""
-    if not (config.data_dir / RENDEZVOUS).exists():  # the usual case, without an import
+    from klaw_core.files.layout import DataDirectory
+
+    if not DataDirectory(config.data_dir).server.exists():
         return None
     from klaw_core.cli.served import Server
 

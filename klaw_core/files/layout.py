@@ -30,6 +30,11 @@ class DataDirectory:
         return self.root / "skipped.json"
 
     @property
+    def server(self) -> Path:
+        """The file that a server writes while it has this memory open, for the command line."""
+        return self.root / "server.json"
+
+    @property
     def agents(self) -> Path:
         """The directory with the data directory of each agent."""
         return self.root / "agents"

@@ -84,9 +84,9 @@ class Scope:
                 ranking = Ranking(configured.name, self._combined(hits, number), configured.weight)
                 found.setdefault(configured.name, []).append(ranking)
                 if not hits and target.query.within is None:
-                    from klaw_core.searching.why_nothing import gaps
+                    from klaw_core.searching.lacking import lacking_chunks
 
-                    notices.extend(gaps(self.snapshot, configured, target.query.collection))
+                    notices.extend(lacking_chunks(self.snapshot, configured, target.query.collection))
         if failure is not None and not found:
             raise failure
         return self._judged([_merged(rankings, depth) for rankings in found.values()])

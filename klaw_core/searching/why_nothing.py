@@ -1,18 +1,14 @@
-"""Explain an empty result: missing chunks in retrievers, and filters that match nothing. Imported only then."""
+"""Explain an empty result: filters that match nothing, and words that are probably misspelled. Imported only then."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from klaw_core.errors import as_klaw_error
-from klaw_core.indexing.reconcile import count_lacking
-from klaw_core.interfaces.index import Index
 from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.store import Snapshot
-    from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.searching.scope import Scope
 
 # A longer question is a pasted text.
@@ -24,20 +20,6 @@ _FILTERS = {
     "source": ("no results with source", "the source of a note is its path inside the workspace, e.g. MEMORY.md"),
     "chat_id": ("no messages from chat", "a chat name has the form CHANNEL_ID, e.g. telegram_123456"),
 }
-
-
-def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
-    """Report that a retriever lacks chunks, after an upgrade or an interrupted run."""
-    if not isinstance(configured.retriever, Index):
-        return
-    try:
-        lacking = count_lacking(snapshot, collection, (configured.retriever,))
-    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
-        yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
-        return
-    if lacking > 0:
-        hint = "klaw embed" if configured.retriever.needs_vectors else "klaw index"
-        yield f"{configured.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {hint}"
 
 
 def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> Iterator[str]:
