@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cached_property
-from typing import TypeAlias
+from functools import cache, cached_property
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
@@ -102,6 +102,12 @@ class StoredChunk:
 
 def text_hash(text: str) -> str:
     """Return the SHA-256 of ``text`` in UTF-8, in hex."""
-    from hashlib import sha256  # imported here because it loads OpenSSL, which a search does not need
+    digest: str = _sha256()(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest
 
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+@cache
+def _sha256() -> Callable[[bytes], Any]:
+    from hashlib import sha256  # imported at the first hash because it loads OpenSSL, which a search does not need
+
+    return sha256

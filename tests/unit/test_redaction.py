@@ -46,6 +46,10 @@ PIECES = [
     "\n",
     "%20",
     "Bearer ",
+    "bEArer+",
+    "rk_test_",
+    "ASIA",
+    "xoxz-",
 ]
 HARMLESS = [
     "We met at 10:30 on 2026-02-24 at https://example.org/a?b=c:d@e.",
