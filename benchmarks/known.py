@@ -165,6 +165,6 @@ class Bench:
         return evolve(registry, offers=offers)
 
 
-def _given(part: object, _options: NoOptions, _place: ComponentContext) -> object:
+def _given(part: object, _options: NoOptions, _context: ComponentContext) -> object:
     """Be the factory of a part that exists."""
     return part

@@ -33,7 +33,7 @@ def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
     yield Component("none", NoEmbedder, lambda options, _: options, API, "no vectors: search by words alone")
     summary = "the first embedder that works: local ones, then configured servers and APIs"
     # The assembly, which knows what is installed, replaces ``auto`` by the embedders to choose from.
-    yield Component("auto", NoOptions, lambda _options, _place: NoEmbedder(), API, summary)
+    yield Component("auto", NoOptions, lambda _options, _context: NoEmbedder(), API, summary)
 
 
 @hookimpl
@@ -111,19 +111,19 @@ def _workspace(options: WorkspaceOptions, context: ComponentContext) -> Source:
     )
 
 
-def _memory_store(_options: NoOptions, _place: ComponentContext) -> Store[Any]:
+def _memory_store(_options: NoOptions, _context: ComponentContext) -> Store[Any]:
     from klaw_core.builtin.memory_store import MemoryStore
 
     return MemoryStore()
 
 
-def _cosine(_options: NoOptions, _place: ComponentContext) -> Index[Any]:
+def _cosine(_options: NoOptions, _context: ComponentContext) -> Index[Any]:
     from klaw_core.builtin.memory_index import CosineIndex
 
     return CosineIndex()
 
 
-def _words(_options: NoOptions, _place: ComponentContext) -> Index[Any]:
+def _words(_options: NoOptions, _context: ComponentContext) -> Index[Any]:
     from klaw_core.builtin.memory_index import WordIndex
 
     return WordIndex()

@@ -9,14 +9,14 @@ from klaw_chunk_markdown.options import MarkdownOptions, TranscriptOptions
 from klaw_core import Chunker, Component, ComponentContext, hookimpl
 
 
-def build_markdown(options: MarkdownOptions, _place: ComponentContext) -> Chunker:
+def build_markdown(options: MarkdownOptions, _context: ComponentContext) -> Chunker:
     """Build the chunker ``markdown``."""
     from klaw_chunk_markdown.chunker import MarkdownChunker
 
     return MarkdownChunker(options)
 
 
-def build_transcript(options: TranscriptOptions, _place: ComponentContext) -> Chunker:
+def build_transcript(options: TranscriptOptions, _context: ComponentContext) -> Chunker:
     """Build the chunker ``transcript``."""
     from klaw_chunk_markdown.transcript import TranscriptChunker
 

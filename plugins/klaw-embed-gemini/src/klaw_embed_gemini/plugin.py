@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from klaw_http.embedding import RemoteEmbedder
 
 
-def _gemini(options: GeminiOptions, place: ComponentContext) -> RemoteEmbedder:
-    require_network(options.url, place)
+def _gemini(options: GeminiOptions, context: ComponentContext) -> RemoteEmbedder:
+    require_network(options.url, context)
     from klaw_embed_gemini.server import GeminiServer
     from klaw_http.embedding import RemoteEmbedder
 

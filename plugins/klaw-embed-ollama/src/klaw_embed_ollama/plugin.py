@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from klaw_http.embedding import RemoteEmbedder
 
 
-def _ollama(options: OllamaOptions, place: ComponentContext) -> RemoteEmbedder:
-    require_network(options.url, place)
+def _ollama(options: OllamaOptions, context: ComponentContext) -> RemoteEmbedder:
+    require_network(options.url, context)
     from klaw_embed_ollama.server import OllamaServer
     from klaw_http.embedding import RemoteEmbedder
 

@@ -1,4 +1,4 @@
-"""The embedder ``onnx``: a model that ONNX Runtime runs."""
+"""The embedder ``onnx``: runs a model with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from klaw_onnx import OnnxSession, SentenceEncoder, WindowEmbedder, usable_proce
 
 
 class OnnxEmbedder(WindowEmbedder):
-    """Embeds with ONNX Runtime. ``threads`` is how many batches are computed at once; 0: one for each processor."""
+    """Embeds with ONNX Runtime. ``threads`` is the number of parallel batches; 0 means one per processor."""
 
     def __init__(self, manifest: OnnxEmbedderManifest, *, threads: int = 0, batch_tokens: int = 256) -> None:
         super().__init__(manifest, lambda: load_encoder(manifest, threads=threads, batch_tokens=batch_tokens))

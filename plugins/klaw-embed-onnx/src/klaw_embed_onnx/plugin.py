@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``onnx``."""
+"""The hook implementations of klaw-embed-onnx: the embedder ``onnx``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from klaw_embed_onnx.embedder import OnnxEmbedder
 
 
-def _onnx(options: OnnxOptions, place: ComponentContext) -> OnnxEmbedder:
+def _onnx(options: OnnxOptions, context: ComponentContext) -> OnnxEmbedder:
     from klaw_embed_onnx.embedder import OnnxEmbedder
     from klaw_models import OnnxEmbedderManifest, find_model
 
-    manifest = find_model(OnnxEmbedderManifest, options.model, options.path, place.cache_dir)
+    manifest = find_model(OnnxEmbedderManifest, options.model, options.path, context.cache_dir)
     return OnnxEmbedder(manifest, threads=options.threads, batch_tokens=options.batch_tokens)
 
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from klaw_http.embedding import RemoteEmbedder
 
 
-def _openai(options: OpenAIOptions, place: ComponentContext) -> RemoteEmbedder:
-    require_network(options.url, place)
+def _openai(options: OpenAIOptions, context: ComponentContext) -> RemoteEmbedder:
+    require_network(options.url, context)
     from klaw_embed_openai.batches import BatchJobs
     from klaw_embed_openai.server import OpenAIServer
     from klaw_http.embedding import RemoteEmbedder
 
     server = OpenAIServer(options)
-    jobs = BatchJobs(server, place.data_dir / "batches") if options.batch_api else None
+    jobs = BatchJobs(server, context.data_dir / "batches") if options.batch_api else None
     return RemoteEmbedder(options, server, jobs)
 
 

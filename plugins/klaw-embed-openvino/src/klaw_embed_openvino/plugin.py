@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 BEFORE_ONNX, AFTER_ONNX = 5, 15
 
 
-def _openvino(options: OpenVinoOptions, place: ComponentContext) -> OpenVinoEmbedder:
+def _openvino(options: OpenVinoOptions, context: ComponentContext) -> OpenVinoEmbedder:
     from klaw_embed_openvino.embedder import OpenVinoEmbedder
     from klaw_models import OnnxEmbedderManifest, find_model
 
-    manifest = find_model(OnnxEmbedderManifest, options.model, options.path, place.cache_dir)
+    manifest = find_model(OnnxEmbedderManifest, options.model, options.path, context.cache_dir)
     return OpenVinoEmbedder(
         manifest, precision=options.precision, threads=options.threads, batch_tokens=options.batch_tokens
     )

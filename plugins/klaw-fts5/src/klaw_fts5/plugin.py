@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from klaw_fts5.index import Fts5Index
 
 
-def build(options: Fts5Options, _place: ComponentContext) -> Fts5Index:
+def build(options: Fts5Options, _context: ComponentContext) -> Fts5Index:
     """Build the index, which stores everything in the store's database."""
     from klaw_fts5.index import Fts5Index
 

@@ -37,9 +37,9 @@ class RemoteOptions:
     retries: int = field(default=2, validator=validators.ge(0))
 
 
-def require_network(url: str, place: ComponentContext) -> None:
+def require_network(url: str, context: ComponentContext) -> None:
     """Raise EmbedderUnavailableError if Klaw is offline and the URL is not on this machine."""
-    if place.offline and not is_loopback(url):
+    if context.offline and not is_loopback(url):
         raise EmbedderUnavailableError(
             f"{url} is another machine, but Klaw is offline",
             hint="unset KLAW_OFFLINE, or set memory.embedding.url to this machine",

@@ -15,7 +15,7 @@ def klaw_retrievers() -> Iterable[Component[LanceOptions, Any]]:
     yield Component("lancedb", LanceOptions, _index, 2, "nearest neighbours in LanceDB, also on object storage")
 
 
-def _index(options: LanceOptions, place: ComponentContext) -> Any:
+def _index(options: LanceOptions, context: ComponentContext) -> Any:
     from klaw_lancedb.index import LanceIndex
 
-    return LanceIndex(options, place.data_dir, place.agent)
+    return LanceIndex(options, context.data_dir, context.agent)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from klaw_llm_openai.model import OpenAIModel
 
 
-def _openai(options: OpenAIModelOptions, place: ComponentContext) -> OpenAIModel:
-    if place.offline and not is_loopback(options.url):
+def _openai(options: OpenAIModelOptions, context: ComponentContext) -> OpenAIModel:
+    if context.offline and not is_loopback(options.url):
         raise LanguageModelError(
             f"{options.url} is another machine, and Klaw is offline",
             hint="unset KLAW_OFFLINE, or set memory.language_model.url to this machine",
@@ -22,7 +22,7 @@ def _openai(options: OpenAIModelOptions, place: ComponentContext) -> OpenAIModel
     from klaw_llm_openai.model import OpenAIModel
     from klaw_llm_openai.usage import UsageLedger
 
-    path = place.data_dir / "language_model_usage.json"
+    path = context.data_dir / "language_model_usage.json"
     return OpenAIModel(options, UsageLedger(path, options.max_requests_per_day, options.max_tokens_per_day))
 
 

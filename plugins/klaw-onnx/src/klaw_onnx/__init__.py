@@ -1,4 +1,4 @@
-"""What the plugins that run ONNX models share. Importing this imports neither onnxruntime nor tokenizers yet."""
+"""Shared code of the plugins that run ONNX models. Importing it does not import onnxruntime or tokenizers."""
 
 from klaw_onnx.batches import compute_batches, usable_processors
 from klaw_onnx.embedder import GROUP_CHARACTERS, WindowEmbedder

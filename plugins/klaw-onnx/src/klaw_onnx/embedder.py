@@ -1,4 +1,4 @@
-"""An embedder around a model's session, whatever runs it: texts in, unit vectors out."""
+"""The base class of embedders that run a model locally: texts in, unit vectors out."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from klaw_models import OnnxEmbedderManifest
 from klaw_onnx.encoder import SentenceEncoder
 from klaw_onnx.windows import Ids, TextTokenizer, TextWindow
 
-#: Characters tokenised at once, some eight batches, while the model computes what was tokenised before.
+#: Characters per group, about eight batches. A group is tokenised while the model computes the previous one.
 GROUP_CHARACTERS = 16_384
 
 
 class WindowEmbedder:
     """Embeds with the encoder that ``load`` returns. Safe to use from several threads.
 
-    Constructing reads nothing. The tokenizer loads at the first call, the model at the first text to embed; both raise
-    EmbedderUnavailableError, ModelCorruptError. The vector of a text longer than the window is the mean of its
-    windows' (:func:`~klaw_onnx.windows.cut_tokens`); a text without any token has the vector of the special
-    tokens. A text's vector does not depend on what else is in the call, but for what the runtime rounds.
+    The constructor reads nothing. The tokenizer loads at the first call, the model when the first text is embedded;
+    both raise EmbedderUnavailableError or ModelCorruptError. The vector of a text longer than the window is the mean of
+    the vectors of its windows (:func:`~klaw_onnx.windows.cut_tokens`). A text without tokens has the vector of the
+    special tokens. The other texts of a call do not change a text's vector, except for rounding by the runtime.
     """
 
-    # Many, because the core bounds a call by its characters as well: short texts come in calls worth making.
+    # Large, so that a call with short texts is worth its overhead; klaw_core also limits the characters of a call.
     texts_per_call = 512
 
     def __init__(self, manifest: OnnxEmbedderManifest, load: Callable[[], SentenceEncoder]) -> None:
@@ -38,12 +38,12 @@ class WindowEmbedder:
 
     @property
     def space(self) -> VectorSpace:
-        """Return the vector space; only vectors of one space can be compared."""
+        """Return the vector space; only vectors of the same space are comparable."""
         return self._manifest.space
 
     @property
     def max_tokens(self) -> int:
-        """Return how many tokens of a text the model reads at once."""
+        """Return the maximum number of a text's tokens in one window."""
         return self._manifest.max_tokens
 
     def embed_documents(self, texts: Sequence[str], /) -> Matrix:
@@ -64,7 +64,7 @@ class WindowEmbedder:
             return np.empty((0, self._manifest.dimension), np.float32)
         tokenizer = self._tokenizer.get()
         texts_windows: list[Sequence[TextWindow]] = [()] * len(texts)
-        rows: dict[Ids, int] = {}  # equal windows, and so equal texts, are embedded once
+        rows: dict[Ids, int] = {}  # equal windows, and therefore equal texts, are embedded once
 
         def new_windows() -> Iterator[list[Ids]]:
             for group in _groups(texts):
@@ -87,14 +87,14 @@ class WindowEmbedder:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[int]]:
-    """Yield the numbers of the texts, longest first, in groups of about :data:`GROUP_CHARACTERS`."""
+    """Yield the indexes of the texts, longest first, in groups of about :data:`GROUP_CHARACTERS`."""
     group: list[int] = []
-    held = 0
+    characters = 0
     for number in sorted(range(len(texts)), key=lambda number: -len(texts[number])):
         group.append(number)
-        held += len(texts[number])
-        if held >= GROUP_CHARACTERS:
+        characters += len(texts[number])
+        if characters >= GROUP_CHARACTERS:
             yield group
-            group, held = [], 0
+            group, characters = [], 0
     if group:
         yield group

@@ -1,4 +1,4 @@
-"""From windows of token ids to unit vectors, in batches of similar length."""
+"""Turn windows of token ids into unit vectors, in batches of similar length."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Session(Protocol):
-    """A loaded model, whatever runs it. Safe to use from several threads."""
+    """A model that is loaded in some runtime. Safe to use from several threads."""
 
     @property
     def output(self) -> str:
-        """Return the name of the graph's output, for messages."""
+        """Return the name of the graph's output, for error messages."""
 
     def run(self, rows: Sequence[Sequence[int]], /) -> NDArray[Any]:
-        """Return the output for rows of token ids, padded to the longest. Raise EmbeddingError."""
+        """Return the output for rows of token ids, which are padded to the longest row. Raise EmbeddingError."""
 
 
 @frozen(eq=False)
 class SentenceEncoder:
-    """A loaded model. Safe to use from several threads."""
+    """Computes the vectors of windows with a loaded model. Safe to use from several threads."""
 
     session: Session
     manifest: OnnxEmbedderManifest
@@ -42,18 +42,18 @@ class SentenceEncoder:
         return self.embed_groups([windows])
 
     def embed_groups(self, groups: Iterable[Sequence[Ids]]) -> Matrix:
-        """Embed the windows of all groups, as :meth:`embed` does, row i for window i of them all.
+        """Embed the windows of all groups as :meth:`embed` does, row i for window i of all groups together.
 
-        While a group is computed the next is taken from the iterator, in the calling thread.
+        The calling thread takes the next group from the iterator while earlier ones are computed.
         """
-        done = compute_batches(self._embed_batch, self._batches(groups), self.threads)
-        vectors = np.empty((sum(len(numbers) for numbers, _ in done), self.manifest.dimension), np.float32)
-        for numbers, rows in done:
+        computed = compute_batches(self._embed_batch, self._batches(groups), self.threads)
+        vectors = np.empty((sum(len(numbers) for numbers, _ in computed), self.manifest.dimension), np.float32)
+        for numbers, rows in computed:
             vectors[numbers] = rows
         return vectors
 
     def _batches(self, groups: Iterable[Sequence[Ids]]) -> Iterator[tuple[list[int], list[Ids]]]:
-        """Yield each batch: its rows among all windows, and its windows."""
+        """Yield for each batch the indexes of its windows among all windows, and the windows."""
         first = 0
         for windows in groups:
             for batch in split_batches(windows, self.batch_tokens):
@@ -65,8 +65,8 @@ class SentenceEncoder:
         return numbers, self.embed_together(windows)
 
     def embed_together(self, windows: Sequence[Ids]) -> Matrix:
-        """Embed windows as :meth:`embed` does, in one batch and in this thread."""
-        states = self.session.run(windows).astype(np.float32, copy=False)  # some graphs give float16
+        """Embed windows as :meth:`embed` does, in one batch and in the calling thread."""
+        states = self.session.run(windows).astype(np.float32, copy=False)  # some graphs return float16
         name, output = self.manifest.name, self.session.output
         if states.shape[:2] != (len(windows), max(map(len, windows))) or states.ndim != 3:  # noqa: PLR2004  # (batch, tokens, dimension)
             raise EmbeddingError(f"{output} of {name} is not a vector a token: {states.shape}")
@@ -77,13 +77,16 @@ class SentenceEncoder:
         return unit_rows(np.stack([self._pool(states[row, : len(window)]) for row, window in enumerate(windows)]), name)
 
     def _pool(self, states: Matrix) -> Vector:
-        """Make one vector of a window's own tokens, so that padding next to it cannot matter."""
+        """Return one vector for a window from the states of its tokens, without padding."""
         pooled: Vector = states[0] if self.manifest.pooling == "cls" else states.mean(axis=0)
         return pooled
 
 
 def split_batches(windows: Sequence[Ids], batch_tokens: int) -> list[list[int]]:
-    """Group windows of similar length, longest first, up to ``batch_tokens`` a batch, padding included."""
+    """Return batches of window indexes, longest windows first, of at most ``batch_tokens`` including padding.
+
+    A window with more tokens is a batch of its own.
+    """
     batches: list[list[int]] = []
     width = 0
     for number in sorted(range(len(windows)), key=lambda number: -len(windows[number])):

@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU: from rows of token ids to what the graph gives."""
+"""Run a model with ONNX Runtime on the CPU: rows of token ids in, the graph's output out."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _REINSTALL = "pip install --upgrade --force-reinstall onnxruntime"
 class OnnxSession:
     """A loaded model. Safe to use from several threads.
 
-    One run takes one thread, and a process may fork: the session has no threads of its own. ``types_input`` is None
-    for a graph that is not told which of two texts a token belongs to. ``failed`` is the error that a run raises.
+    A run uses only the calling thread. The session has no threads of its own, so the process may fork. ``types_input``
+    is None if the graph has no input for token types (which of two texts a token belongs to). ``failed`` is the error
+    class that a run raises.
     """
 
     session: InferenceSession
@@ -38,8 +39,8 @@ class OnnxSession:
     def load(cls, manifest: OnnxManifest, *, unavailable: type[KlawError], failed: type[KlawError]) -> OnnxSession:
         """Check and load the model.
 
-        Raise ``unavailable`` if onnxruntime cannot be imported or does not take the graph, ModelCorruptError if the
-        file is not the one that the manifest names or the graph lacks an input or output.
+        Raise ``unavailable`` if onnxruntime cannot be imported or cannot load the graph, and ModelCorruptError if the
+        file does not match the manifest or the graph lacks an input or output.
         """
         session = _open(manifest, unavailable)
         inputs, outputs = ([value.name for value in values] for values in (session.get_inputs(), session.get_outputs()))
@@ -51,9 +52,9 @@ class OnnxSession:
         return cls(session, manifest, types_input, output, failed)
 
     def run(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] = ()) -> NDArray[Any]:
-        """Return the output for rows of token ids, which are padded to the longest; it has a line for each row.
+        """Return the output for rows of token ids, which are padded to the longest row: one output row per row.
 
-        ``types`` say for each token which text it belongs to (default: the first). Raise ``failed``.
+        ``types`` contain for each token the text that it belongs to (default: the first). Raise ``failed``.
         """
         feed = model_inputs(self.manifest, self.types_input, rows, types)
         try:
@@ -71,10 +72,10 @@ def model_inputs(
     *,
     width: int = 0,
 ) -> dict[str, NDArray[np.int64]]:
-    """Return what a graph is fed for rows of token ids: int64 of shape (rows, tokens), padded with zeros.
+    """Return the inputs of a graph for rows of token ids: int64 of shape (rows, tokens), padded with zeros.
 
-    ``tokens`` is the length of the longest row, or ``width`` if that is greater. ``types`` say for each token which
-    text it belongs to (default: the first); they are fed if ``types_input`` is the name of an input.
+    ``tokens`` is the length of the longest row, or ``width`` if that is greater. ``types`` contain for each token the
+    text that it belongs to (default: the first). They are an input only if ``types_input`` is a name.
     """
     ids = np.zeros((len(rows), max(width, *map(len, rows))), np.int64)
     mask = np.zeros_like(ids)
@@ -92,8 +93,8 @@ def model_inputs(
 def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSession:
     """Open the graph.
 
-    The file is read and hashed while onnxruntime is imported, which takes longer; the session is made of the very
-    bytes that were checked.
+    The file is read and hashed in another thread during the import of onnxruntime, which takes longer. The session is
+    built from the checked bytes, so the file is not read again.
     """
     content = Lazy(lambda: manifest.read(manifest.model))
     content.preload()
@@ -104,8 +105,8 @@ def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSess
     model = content.get()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors; they arrive as exceptions anyway
-    # To plan which outputs may share memory takes almost half of the time to load, and saves none: the arena does that.
+    options.log_severity_level = 3  # only errors; warnings would be printed to stderr
+    # Planning which outputs share memory takes almost half of the loading time and saves none: the arena reuses memory.
     options.enable_mem_reuse = False
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

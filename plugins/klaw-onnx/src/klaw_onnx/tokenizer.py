@@ -1,4 +1,4 @@
-"""A model's own tokenizer, without the settings of its official file that Klaw has no use for."""
+"""Load the tokenizer of a model, without padding and truncation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def load_tokenizer(manifest: OnnxManifest, *, unavailable: type[KlawError]) -> Tokenizer:
-    """Read and check ``tokenizer.json``. The tokenizer neither pads nor truncates; a "[SEP]" in a note is text to it.
+    """Read and check ``tokenizer.json``. The tokenizer neither pads nor truncates, and reads "[SEP]" as plain text.
 
     Raise ``unavailable`` if tokenizers cannot be imported, ModelCorruptError if the file cannot be used.
     """
@@ -25,7 +25,7 @@ def load_tokenizer(manifest: OnnxManifest, *, unavailable: type[KlawError]) -> T
     content = manifest.read(manifest.tokenizer)
     try:
         tokenizer = Tokenizer.from_buffer(content)
-    except Exception as error:  # tokenizers raises bare Exception for what it cannot parse
+    except Exception as error:  # tokenizers raises bare Exception if it cannot parse the file
         raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer}: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -34,5 +34,5 @@ def load_tokenizer(manifest: OnnxManifest, *, unavailable: type[KlawError]) -> T
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which are not text in any encoding and which tokenizers refuses."""
+    """Replace lone surrogates, which no encoding allows and which tokenizers rejects."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""The model's own tokenizer: it counts, and it turns texts into windows of token ids."""
+"""Count the tokens of texts, and cut texts into windows of token ids, with the tokenizer of the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORD = "a"
 
 @frozen
 class TextWindow:
-    """A piece of a text as the model reads it; ``tokens`` counts those of the text alone."""
+    """The token ids of a part of a text; ``tokens`` is their number without prefix and special tokens."""
 
     ids: Ids
     tokens: int
@@ -62,7 +62,7 @@ class TextTokenizer:
         return [len(encoding) for encoding in encodings]
 
     def windows(self, texts: Sequence[str], *, query: bool) -> list[list[TextWindow]]:
-        """Return each text's windows, at least one, with prefix and special tokens around the ids."""
+        """Return each text's windows, at least one, with the prefix and the special tokens in their ids."""
         prefix = self.query_prefix if query else self.document_prefix
         with _embedding_errors():
             encodings = self.tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
@@ -76,13 +76,13 @@ class TextTokenizer:
 
 
 def cut_tokens(words: Sequence[int | None], size: int) -> list[slice]:
-    """Cut a text of ``len(words)`` tokens into windows of at most ``size`` tokens, as even as they come.
+    """Cut a text of ``len(words)`` tokens into windows of at most ``size`` tokens, of nearly equal length.
 
-    ``words[i]`` is the number of the word that token i belongs to. A cut falls between words, unless a
-    word fills more than half of a window. A text without tokens is one empty window.
+    ``words[i]`` is the index of the word that token i belongs to. The text is cut between words, unless a word fills
+    more than half of a window. A text without tokens has one empty window.
 
-    The cuts decide a long text's vector, so they belong to the vector space (``mean/256``): a change here needs
-    another name there. Why they are these: ``docs/decisions/0004-embedding-long-texts.md``.
+    The cuts determine the vector of a long text, so they are part of the vector space (``mean/256``): if they change,
+    its name must change. Reasons: ``docs/decisions/0004-embedding-long-texts.md``.
     """
     cuts = [0]
     while len(words) - cuts[-1] > size:
@@ -98,12 +98,12 @@ def cut_tokens(words: Sequence[int | None], size: int) -> list[slice]:
 
 @contextmanager
 def _embedding_errors() -> Iterator[None]:
-    """Raise an EmbeddingError for what tokenizers raises of a tokenizer that it has loaded and cannot use."""
+    """Raise EmbeddingError if tokenizers fails with a tokenizer that it could load."""
     try:
         yield
     except KlawError:
         raise
-    except Exception as error:  # tokenizers raises bare Exception, of a vocabulary without its own [UNK] for instance
+    except Exception as error:  # tokenizers raises bare Exception, for example for a vocabulary without its [UNK]
         raise EmbeddingError(f"the model's tokenizer failed: {error}") from error
 
 
@@ -116,10 +116,10 @@ def _special_tokens(tokenizer: Tokenizer, manifest: OnnxEmbedderManifest) -> tup
 
 
 def _prefix(tokenizer: Tokenizer, prefix: str) -> Ids:
-    """Return the prefix's ids as they are in front of a text.
+    """Return the ids that a prefix has in front of a text.
 
-    A tokenizer of SentencePiece's kind puts the space after "query:" into the text's first token and would make
-    a token of its own of it, were the prefix encoded alone.
+    A SentencePiece tokenizer adds the space after "query:" to the first token of the text. If the prefix is encoded
+    alone, the space is a separate token.
     """
     whole, word = (tokenizer.encode(text, add_special_tokens=False).ids for text in (prefix + _WORD, _WORD))
     if whole[-len(word) :] == word:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from klaw_rerank_http.reranker import HttpReranker
 
 
-def _http(options: HttpRerankerOptions, place: ComponentContext) -> HttpReranker:
-    if place.offline and not is_loopback(options.url):
+def _http(options: HttpRerankerOptions, context: ComponentContext) -> HttpReranker:
+    if context.offline and not is_loopback(options.url):
         raise NoAnswerError(
             f"{options.url} is another machine, but Klaw is offline",
             hint="unset KLAW_OFFLINE, or give a url of this machine in [[memory.reranking]]",

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from klaw_rerank_onnx.reranker import OnnxReranker
 
 
-def _onnx(options: OnnxRerankerOptions, place: ComponentContext) -> OnnxReranker:
+def _onnx(options: OnnxRerankerOptions, context: ComponentContext) -> OnnxReranker:
     from klaw_models import CrossEncoderManifest, find_model
     from klaw_rerank_onnx.reranker import OnnxReranker
 
-    return OnnxReranker(options, find_model(CrossEncoderManifest, options.model, options.path, place.cache_dir))
+    return OnnxReranker(options, find_model(CrossEncoderManifest, options.model, options.path, context.cache_dir))
 
 
 @hookimpl

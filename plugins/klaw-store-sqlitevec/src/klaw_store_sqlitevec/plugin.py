@@ -28,14 +28,14 @@ def klaw_retrievers() -> Iterable[Component[VectorOptions, Index[apsw.Connection
     )
 
 
-def _store(options: SqliteOptions, place: ComponentContext) -> Any:
+def _store(options: SqliteOptions, context: ComponentContext) -> Any:
     from klaw_store_sqlitevec.store import SqliteStore
 
-    path = place.data_dir / options.path
+    path = context.data_dir / options.path
     return SqliteStore(path, busy_timeout_seconds=options.busy_timeout_seconds, compress=options.compress)
 
 
-def _index(options: VectorOptions, _place: ComponentContext) -> Any:
+def _index(options: VectorOptions, _context: ComponentContext) -> Any:
     from klaw_store_sqlitevec.vectors import VectorIndex
 
     return VectorIndex(options.search, options.exact_up_to, options.memory_mb)

@@ -12,7 +12,7 @@ class Options:
     """None: this component is never to be built."""
 
 
-def _embedder(_options: Options, _place: ComponentContext) -> Embedder:
+def _embedder(_options: Options, _context: ComponentContext) -> Embedder:
     raise AssertionError("a component of a plugin that failed was built")
 
 

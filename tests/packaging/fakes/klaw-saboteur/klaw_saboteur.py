@@ -191,7 +191,7 @@ class Source:
 
 
 def _component(name: str, kind: Any) -> Component[Options, Any]:
-    def build(options: Options, _place: ComponentContext) -> Any:
+    def build(options: Options, _context: ComponentContext) -> Any:
         return options.do("factory", kind(options))
 
     return Component(name, Options, factory=build, api=2)
