@@ -1,14 +1,15 @@
 """What it costs to ask a server instead of the memory: searches a second, and how long each takes.
 
-    python benchmarks/serving.py [--chunks 100000] [--seconds 5] [--embedder none] [--flat 100000]
+    python benchmarks/serving.py [--chunks 100000] [--seconds 5] [--rounds 3] [--embedder none] [--flat 100000]
 
-A data directory is filled with made-up notes of Zipf-distributed words. The same questions are then asked in process
-(in 1, 8 and 32 threads) and of `klaw serve` in a process of its own, by 1, 8 and 32 clients over HTTP (kept open),
-WebSocket and MCP. Each client waits for its answer before it asks again. The clients share one process, and with the
-server the processors: what 8 and 32 clients reach is a lower bound. Every question is asked once before anything is
-measured, in process and of the server. The server is `--read-only`: else its watcher looks at every document when it
-starts, next to the first searches. Compare the figures of one run only. `--flat` asks so many questions more over HTTP
-and prints the server's resident memory before and after.
+A data directory is filled with synthetic notes of Zipf-distributed words. 1, 8 and 32 clients then ask the same
+questions in turns: in process (threads), and over HTTP (connections kept open), WebSocket and MCP of `klaw serve` in a
+process of its own. Each client waits for its answer before it asks again. All clients run in one process, and share
+the processors with the server: the rates of 8 and 32 clients are lower bounds. Each question is asked once in each way
+before anything is measured. The server is `--read-only`: otherwise its watcher looks at every document when it starts,
+next to the first searches. The printed figures are medians over the rounds; `x` is the median of the rate divided by
+the rate in process, with the same number of clients, in the same round. `--flat` asks this many questions more over
+HTTP, and prints the server's resident memory before and after.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx2
@@ -99,11 +102,28 @@ def warm_up(make: Callable[[ExitStack, int], Ask], asked: Sequence[str]) -> None
             ask(question)
 
 
-def show(way: str, clients: int, took: list[float], seconds: float) -> None:
+@dataclass(frozen=True)
+class Round:
+    """The answers that some clients got in one round: how many a second, and their percentiles in milliseconds."""
+
+    rate: float
+    p50: float
+    p99: float
+
+    @classmethod
+    def of(cls, took: Sequence[float], seconds: float) -> Round:
+        """Sum up how long each answer took."""
+        return cls(len(took) / seconds, *percentiles(took))
+
+
+def show(way: str, clients: int, rounds: Sequence[Round], in_process: Sequence[Round]) -> None:
     """Print a row."""
-    p50, p99 = percentiles(took)
-    rate = len(took) / seconds
-    print(f"{way:12} {clients:3} clients {rate:8.1f} a second   p50 {p50:7.2f} ms   p99 {p99:7.2f} ms")
+    rate, p50, p99 = (median(getattr(each, name) for each in rounds) for name in ("rate", "p50", "p99"))
+    ratio = median(each.rate / other.rate for each, other in zip(rounds, in_process, strict=True))
+    print(
+        f"{way:12} {clients:3} clients {rate:8.1f} a second   x {ratio:5.2f}   p50 {p50:7.2f} ms   p99 {p99:7.2f} ms",
+        flush=True,
+    )
 
 
 def resident(process: int) -> float:
@@ -113,10 +133,11 @@ def resident(process: int) -> float:
 
 
 def main() -> None:
-    """Fill, ask, print."""
+    """Fill a data directory, ask in every way, print the figures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--embedder", default="none")
     parser.add_argument("--flat", type=int, default=0)
     given = parser.parse_args()
@@ -124,45 +145,64 @@ def main() -> None:
     asked = questions(500, rng)
     environment = {**os.environ, "KLAW_EMBEDDER": given.embedder}
     with tempfile.TemporaryDirectory() as root:
-        with Memory.open(load_config(data_dir=root, environment=environment)) as memory:
+        config = load_config(data_dir=root, environment=environment)
+        with Memory.open(config) as memory:
             memory.add(documents(given.chunks, rng))
-            warm_up(lambda *_: memory.search, asked)
-            for clients in CLIENTS:
-                took = measure(lambda *_: memory.search, clients, given.seconds, asked)
-                show("in process", clients, took, given.seconds)
         command = [sys.executable, "-m", "klaw_core", "serve", "--port", "0", "--json", "--read-only"]
         command += ["--data-dir", root]
         server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         try:
-            ask_server(server, root, given, asked)
+            port, token = address(server, root)
+            with Memory.open(config) as memory:
+                compare(memory, port, token, given, asked)
+            if given.flat:
+                ask_on(server, over_http(port, token), given.flat, asked)
         finally:
             server.terminate()
             server.wait()
 
 
-def ask_server(server: subprocess.Popen[str], root: str, given: argparse.Namespace, asked: Sequence[str]) -> None:
-    """Ask in every way, then so often that a leak would show."""
+def address(server: subprocess.Popen[str], root: str) -> tuple[int, str]:
+    """Wait for a server; return its port and its access token."""
     assert server.stdout is not None
     said = ""
     while "}" not in said:
         said += server.stdout.readline()
-    port = int(json.loads(said)["url"].rpartition(":")[2])
-    token = Path(root, "serve.token").read_text().strip()
-    ways = {"HTTP": over_http(port, token), "WebSocket": over_websocket(port, token)}
-    warm_up(over_http(port, token), asked)
-    for name, make in ways.items():
-        for clients in CLIENTS:
-            show(name, clients, measure(make, clients, given.seconds, asked), given.seconds)
+    return int(json.loads(said)["url"].rpartition(":")[2]), Path(root, "serve.token").read_text().strip()
+
+
+def compare(memory: Memory, port: int, token: str, given: argparse.Namespace, asked: Sequence[str]) -> None:
+    """Ask in every way, in turns, and print a row for each way and number of clients."""
+    makes: dict[str, Callable[[ExitStack, int], Ask]] = {
+        "in process": lambda *_: memory.search,
+        "HTTP": over_http(port, token),
+        "WebSocket": over_websocket(port, token),
+    }
+    for make in makes.values():
+        warm_up(make, asked)
+    seconds: float = given.seconds
     for clients in CLIENTS:
-        show("MCP", clients, asyncio.run(over_mcp(port, token, clients, given.seconds, asked)), given.seconds)
-    if given.flat:
-        with ExitStack() as stack:
-            ask = over_http(port, token)(stack, 0)
-            before = resident(server.pid)
-            for number in range(given.flat):
-                ask(asked[number % len(asked)])
-        after = resident(server.pid)
-        print(f"resident memory of the server: {before:.1f} MiB, {after:.1f} after {given.flat:,} questions more")
+        rounds: dict[str, list[Round]] = {way: [] for way in (*makes, "MCP")}
+        for _ in range(given.rounds):
+            for way, make in makes.items():
+                rounds[way].append(Round.of(measure(make, clients, seconds, asked), seconds))
+            took = asyncio.run(over_mcp(port, token, clients, seconds, asked))
+            rounds["MCP"].append(Round.of(took, seconds))
+        for way, found in rounds.items():
+            show(way, clients, found, rounds["in process"])
+
+
+def ask_on(
+    server: subprocess.Popen[str], make: Callable[[ExitStack, int], Ask], count: int, asked: Sequence[str]
+) -> None:
+    """Ask so many questions that a leak would show, and print the server's memory."""
+    with ExitStack() as stack:
+        ask = make(stack, 0)
+        before = resident(server.pid)
+        for number in range(count):
+            ask(asked[number % len(asked)])
+    after = resident(server.pid)
+    print(f"resident memory of the server: {before:.1f} MiB, {after:.1f} after {count:,} more questions")
 
 
 if __name__ == "__main__":
