@@ -1,1 +1,1 @@
-"""The search flow: find the chunks for a question, each with its place and the reason for its rank."""
+"""The search: find the chunks for a question, each with its location and the reason for its rank."""

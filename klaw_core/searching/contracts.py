@@ -1,4 +1,4 @@
-"""Check the results of retrievers and fusions. A plugin that violates its Protocol is reported."""
+"""Call fusions, and check the results of retrievers and fusions. A plugin that violates its Protocol is reported."""
 
 from __future__ import annotations
 
@@ -7,14 +7,36 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter, ge, index
 from typing import TYPE_CHECKING, Any
 
-from klaw_core.errors import PluginContractError
+from klaw_core.errors import PluginContractError, isolated
 from klaw_core.values.search import Hit, KeySelection, TellingSelection
 
 if TYPE_CHECKING:
-    from klaw_core.values.search import ChunkSelection
+    from klaw_core.interfaces.components import Fusion
+    from klaw_core.values.search import ChunkSelection, Ranking
 
+#: The maximum number of hits that a retriever is asked for; also the limit of sqlite-vec's vec0.
+MAX_DEPTH = 4096
 _LARGEST_KEY = 2**63
 _KEY, _SCORE = attrgetter("key"), attrgetter("score")
+
+
+def fusion_depth(fusion: Fusion, limit: int) -> int:
+    """Return the number of hits to ask each retriever for. Raise PluginError if the fusion does not return one."""
+    who = f"the fusion {type(fusion).__name__}"
+    with isolated(who):
+        depth: Any = fusion.depth(limit)
+    if not isinstance(depth, int) or depth < 1:
+        raise PluginContractError(f"{who} asked for {depth!r:.80} hits of each retriever")
+    return min(int(depth), MAX_DEPTH)
+
+
+def fuse(fusion: Fusion, rankings: Sequence[Ranking], limit: int) -> Sequence[Hit]:
+    """Fuse rankings into one of at most ``limit`` hits. Raise PluginError if the fusion fails."""
+    who = f"the fusion {type(fusion).__name__}"
+    with isolated(who):
+        fused = tuple(fusion.fuse(rankings, limit))
+        check_hits(fused, limit, None, who)
+    return fused
 
 
 def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, who: str) -> None:

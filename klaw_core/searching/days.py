@@ -1,8 +1,8 @@
-"""Days in a question: prefer chunks of that day; ``--explain`` shows by how much.
+"""Prefer chunks of the days in a question; ``--explain`` shows the bonus.
 
-A day that is written out (``2025-05-20``, ``10 May 2025``, ``May 10``) means the note of that day, by its name, a
-heading or its front matter, or messages of that day. A relative day (``yesterday``, ``last Tuesday``, ``two weeks
-ago``) or a month is a weaker hint, because people do not remember such days exactly.
+A date in the question (``2025-05-20``, ``10 May 2025``, ``May 10``) prefers notes with this date in their title, a
+heading or the front matter, and messages of this day. A relative day (``yesterday``, ``last Tuesday``, ``two weeks
+ago``) or a month has a smaller bonus, because people do not remember such days exactly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _EMPTY = frozenset(_EMPTY_WORDS.split())
 class DayPreference:
     """The days that a question asks about: ``first`` to ``last``, in any year if ``yearless``.
 
-    ``weight`` is the bonus as a share of the best score; ``is_named``: the days were written out.
+    ``weight`` is the bonus as a share of the best score; ``is_named``: the question contains the date.
     """
 
     first: date
@@ -60,7 +60,7 @@ class DayPreference:
 
 
 def preferred_days(question: str, today: date) -> DayPreference | None:
-    """Return the days that a question asks about; None if it names none."""
+    """Return the days that a question asks about, or None."""
     text = question.casefold()
     for start, end, day, yearless in _written(text):
         rest = re.findall(r"\w+", text[:start] + text[end:])
@@ -73,7 +73,7 @@ def preferred_days(question: str, today: date) -> DayPreference | None:
 def prefer_days(
     preference: DayPreference, found: Sequence[tuple[StoredChunk, Hit]]
 ) -> Sequence[tuple[StoredChunk, Hit]]:
-    """Return results with those of the preferred days moved up."""
+    """Return the results in their new order, after the bonus for chunks of the preferred days."""
     if not found:
         return found
     bonus = preference.weight * max(hit.score for _, hit in found)
@@ -85,13 +85,13 @@ def prefer_days(
         if any(map(preference.holds, _days_of(stored, named=preference.is_named))):
             rank += 1
             part = Contribution(COMPONENT, rank, 1.0, preference.weight, bonus)
-            hit = evolve(hit, score=hit.score + bonus, contributions=(*hit.contributions, part))  # noqa: PLW2901  # the same hit, moved up
+            hit = evolve(hit, score=hit.score + bonus, contributions=(*hit.contributions, part))  # noqa: PLW2901  # the same hit with a new score
         preferred.append((stored, hit))
     return sorted(preferred, key=lambda item: -item[1].score)
 
 
 def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
-    """Yield the days of a chunk; with ``named``, without the day of the file's time of modification."""
+    """Yield the days of a chunk; with ``named``, without the day of the file's modification time."""
     if not named or stored.chat_id is not None:
         yield stored.created_at.date()
     chunk = stored.chunk
@@ -104,7 +104,7 @@ def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
 
 
 def _written(text: str) -> Iterator[tuple[int, int, date, bool]]:
-    """Yield the days that are written out: start, end, day, and whether it has no year."""
+    """Yield the dates in a text: start, end, day, and whether it has no year."""
     for match in _days().finditer(text):
         found = match.groupdict()
         year = next((int(found[name]) for name in ("year", "year2", "year3", "year4") if found[name]), 0)

@@ -1,7 +1,8 @@
-"""The search flow: a question in, chunks out, each with where it stands and why it ranked.
+"""The steps of a search, from a question to ranked chunks with their locations and explanations.
 
-embed once if any retriever needs it → one snapshot → each retriever over-fetches, filtered inside → fusion →
-hydrate → collapse what overlaps → the reranking stages, if any
+Embed the question, if a retriever needs its vector. Open one snapshot. Ask each retriever for more hits than the limit;
+retrievers apply the filters themselves. Fuse the rankings, read the chunks, leave out overlapping ones, and apply the
+reranking stages.
 """
 
 from __future__ import annotations
@@ -16,19 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
 
-from klaw_core.errors import (
-    PluginContractError,
-    QueryError,
-    RetrievalError,
-    VectorSpaceError,
-    as_klaw_error,
-    isolated,
-)
-from klaw_core.searching.contracts import check_hits
-from klaw_core.searching.judging import familiarity
+from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError, as_klaw_error
+from klaw_core.searching.collecting import ResultCollector
+from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
+from klaw_core.searching.relevance import familiarity
 from klaw_core.searching.retrievers import AbsentRetriever
 from klaw_core.searching.scope import Scope, Target
-from klaw_core.searching.spreading import Spread
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import (
     WEAK_RELEVANCE,
@@ -41,7 +35,7 @@ from klaw_core.values.search import (
     check_filters,
 )
 
-if TYPE_CHECKING:  # what only vectors or stages need is imported with them
+if TYPE_CHECKING:
     from klaw_core.embedding.query_vectors import QueryVectors
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.store import Snapshot, Store
@@ -52,25 +46,23 @@ if TYPE_CHECKING:  # what only vectors or stages need is imported with them
     from klaw_core.values.vectors import SpaceRecord, Vector
 
 Mode = Literal["hybrid", "fts", "vector"]
-#: What to do with chunks that repeat a better one: leave them out, or return them as well.
+#: Whether to leave out chunks that repeat a better one, or to return them.
 Duplicates = Literal["collapse", "keep"]
 
-# A question longer than this says nothing a shorter one would not; the embedder would pool it to mush.
+# Characters. The mean vector of a longer question would be too vague to find anything.
 MAX_QUERY_CHARACTERS = 10_000
-# The most hits a retriever is asked for; also vec0's own limit.
-_DEEPEST = 4096
 _UNIT_TOLERANCE = 1e-3
 _NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: run `klaw embed`"
 _MODES, _DUPLICATES = get_args(Mode), get_args(Duplicates)
-# Without one of these words, or a digit, a question names no day. Most have none, which is found faster without cutting
-# the question into words.
+# A question without any of these words and without a digit contains no day. Looking for substrings first is faster,
+# and most questions contain none.
 _DAY_WORDS = ("today", "yesterday", "ago", "last", "past", "this")
 _DIGIT = re.compile(r"\d")
 _MAY_NAME_A_DAY = re.compile(r"\d|\b(?:today|yesterday|ago|last|past|this)\b", re.IGNORECASE)
 
 
-class _OutdatedError(Exception):
-    """What was known of a collection from the search before does not hold any more."""
+class _SpaceChangedError(Exception):
+    """The vector space of a collection has changed since the last search of this process."""
 
 
 @frozen(eq=False, repr=False)
@@ -90,17 +82,18 @@ class Searcher:
         return QueryVectors()
 
     @cached_property
-    def _known_familiarity(self) -> Callable[[str], float]:
-        """How well the model knows the script of a question: kept for as many as their vectors are."""
+    def _cached_familiarity(self) -> Callable[[str], float]:
+        """Computes how well the model knows the script of a question; caches as many questions as query vectors."""
         from klaw_core.embedding.query_vectors import MOST_KEPT
 
         return lru_cache(MOST_KEPT)(lambda text: familiarity(text, self.get_embedder()))
 
     @cached_property
-    def _spaces(self) -> dict[tuple[int, str], SpaceRecord]:
-        """The space of each collection when this process last searched it.
+    def _last_spaces(self) -> dict[tuple[int, str], SpaceRecord]:
+        """The vector space of each collection in the last search, by process id and collection.
 
-        One that was forked knows none: it is to meet the store, which says so, before a model that lost its threads.
+        A forked process finds no entry, so it opens the store before it uses the embedder: the store reports the fork,
+        but an embedder whose threads are missing may hang.
         """
         return {}
 
@@ -120,9 +113,8 @@ class Searcher:
     ) -> SearchResults:
         """Return at most ``limit`` chunks of these collections, best first.
 
-        A retriever that cannot answer is left out and named in the notices; the others' answer stands. Raise
-        QueryError if the query is empty or too long, EmbeddingError, RetrievalError or VectorSpaceError if no
-        retriever could answer.
+        If a retriever fails, a notice names it and the other retrievers answer. Raise QueryError if the query is empty
+        or too long, and EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
         _check(text, limit, mode, duplicates, per_document)
         check_filters(filters)
@@ -139,24 +131,24 @@ class Searcher:
             vector=vector,
             collapse=duplicates == "collapse",
         )
-        popped = {name: self._spaces.pop((os.getpid(), name), None) for name in collections}
-        known = {name: record for name, record in popped.items() if record is not None}
-        if known:
-            with suppress(_OutdatedError):
-                return search(known=known)
-        return search(known={})
+        popped = {name: self._last_spaces.pop((os.getpid(), name), None) for name in collections}
+        last_spaces = {name: record for name, record in popped.items() if record is not None}
+        if last_spaces:
+            with suppress(_SpaceChangedError):
+                return search(last_spaces=last_spaces)
+        return search(last_spaces={})
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
-        """Return the place of the text that is nearest to a question, None where only a server could tell, or nobody.
+        """Return the index of the text that is nearest to a question of the last search.
 
-        The question's vector is that of its last search.
+        Return None if the embedder is remote or fails, or if the last search used no vector.
         """
-        records = [record for (process, _), record in self._spaces.items() if process == os.getpid()]
+        records = [record for (process, _), record in self._last_spaces.items() if process == os.getpid()]
         if not records or not texts:
             return None
         from klaw_core.embedding.abilities import is_remote
 
-        with suppress(Exception, SystemExit):  # a plugin may raise anything; nothing depends on this answer
+        with suppress(Exception, SystemExit):  # an embedder may raise anything; the answer is optional
             embedder = self.get_embedder()
             if not is_remote(embedder):
                 vector = self._query_vectors.embed(question, embedder, records[0], "")
@@ -176,58 +168,59 @@ class Searcher:
         per_document: int | None,
         vector: Vector | None,
         collapse: bool,
-        known: Mapping[str, SpaceRecord],
+        last_spaces: Mapping[str, SpaceRecord],
     ) -> SearchResults:
-        """Search as :meth:`search` does. Raise _OutdatedError if a collection has left the space in ``known``."""
+        """Search as :meth:`search` does. Raise _SpaceChangedError if a space differs from ``last_spaces``."""
         notices: list[str] = []
         plans = []
         for name in collections:
-            retrievers = self._usable(mode, notices)
+            retrievers = self._usable_retrievers(mode, notices)
             question = text if vector is None else vector
-            embedded, space = self._embed(question, retrievers, name, notices, known)
+            embedded, space = self._embed(question, retrievers, name, notices, last_spaces)
             plans.append((name, retrievers, embedded, space))
         familiar = 1.0 if vector is not None else self._familiarity(text, [embedded for _, _, embedded, _ in plans])
         with self.store.read() as snapshot:
             targets = []
             for name, retrievers, embedded, space in plans:
                 if space is not None and not self._is_in(snapshot, name, space):
-                    if name in known:
-                        raise _OutdatedError
-                    _drop_moved(name, retrievers, notices)
+                    if name in last_spaces:
+                        raise _SpaceChangedError
+                    _leave_out_vectors(name, retrievers, notices)
                 within = snapshot.select(name, filters) if filters else None
                 targets.append(Target(Query(text, name, embedded, within), retrievers, familiar))
-            _overlook_empty(snapshot, [name for name, _, _, space in plans if space is None], notices)
+            _remove_needless_notice(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, collapse)
             preference = _preferred_days(text)
-            deep = bool(self.stages) or preference is not None
-            spread = self._find(scope, limit, notices, Spread(None, None) if deep else Spread(limit, per_document))
+            reorders = bool(self.stages) or preference is not None
+            limits = (None, None) if reorders else (limit, per_document)  # they apply to the final order
+            collector = self._find(scope, limit, notices, *limits)
             if preference is not None:
                 from klaw_core.searching.days import prefer_days
 
-                spread = _spread(scope, prefer_days(preference, spread.taken), Spread(None, None))
+                collector = _collect(scope, prefer_days(preference, collector.taken), ResultCollector(None, None))
             if scope.unreadable:
-                from klaw_core.values.findings import FIX  # seldom needed
+                from klaw_core.values.findings import FIX
 
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
             hints: list[str] = []
-            if not spread.count:
+            if not collector.count:
                 self._explain_nothing(scope, filters, hints)
-            _suggest(scope, spread, hints)
-        found: Sequence[tuple[StoredChunk, Hit]] = spread.taken
+            _suggest(scope, collector, hints)
+        found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
         if self.stages and found:
             from klaw_core.searching.reranking import rerank
 
             found, failures = rerank(self.stages, self.store, scope.target_of(found[0][0].key).query, found, limit)
             notices.extend(failures)
-        if deep:
-            spread = _spread(scope, found, Spread(limit, per_document))
-        also = spread.also
-        results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in spread.taken)
+        if reorders:
+            collector = _collect(scope, found, ResultCollector(limit, per_document))
+        also = collector.left_out
+        results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken)
         good = tuple(result for result in results if _is_good(result, min_score, min_relevance))
         return SearchResults(good, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
     def _explain_nothing(self, scope: Scope, filters: Filters, hints: list[str]) -> None:
-        """Say why nothing was found: nothing is indexed, or no chunk passes a filter."""
+        """Add the reason for an empty result: nothing is indexed, or no chunk passes the filters."""
         names = [target.query.collection for target in scope.targets]
         if all(map(scope.snapshot.is_empty, names)):
             hints.append("nothing is indexed yet: klaw index DIR")
@@ -238,7 +231,8 @@ class Searcher:
 
             hints.extend(unmatched(scope.snapshot, names, filters))
 
-    def _usable(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
+    def _usable_retrievers(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
+        """Return the retrievers for a mode that work. Raise QueryError or RetrievalError if there are none."""
         wanted = [
             configured
             for configured in self.retrievers
@@ -261,21 +255,21 @@ class Searcher:
         retrievers: list[ConfiguredRetriever],
         collection: str,
         notices: list[str],
-        spaces: Mapping[str, SpaceRecord],
+        last_spaces: Mapping[str, SpaceRecord],
     ) -> tuple[Vector | None, SpaceRecord | None]:
-        """Embed the question if a retriever needs it, and say in which space; on failure leave those retrievers out.
+        """Return the question's vector and its space if a retriever needs it; otherwise, or on failure, None.
 
-        A question that is a vector already is only checked. ``spaces`` are those of the last search, with which a
-        question that follows another needs no snapshot before its own.
+        On failure the retrievers that need vectors are removed from ``retrievers``. A question that is already a vector
+        is only checked. With ``last_spaces``, the spaces of the last search, no snapshot is needed to find the space.
         """
         needing = [configured for configured in retrievers if configured.retriever.needs_vectors]
         if not needing:
             return None, None
-        record = known = spaces.get(collection)
+        record = last = last_spaces.get(collection)
         if record is None:
             with self.store.read() as snapshot:
                 record = snapshot.space(collection)
-        if record is None:  # nothing was indexed with vectors yet: no reason to load a model
+        if record is None:  # nothing is embedded, so the model is not loaded
             _leave_out(needing, retrievers)
             notices.append(_NOTHING_EMBEDDED)
             return None, None
@@ -283,11 +277,11 @@ class Searcher:
             return _checked_vector(question, record), record
         try:
             return self._query_vectors.embed(question, self.get_embedder(), record, collection), record
-        except Exception as error:  # an embedder may raise anything; words can still answer
-            if known is not None:
+        except Exception as error:  # an embedder may raise anything; the other retrievers can still answer
+            if last is not None:
                 with self.store.read() as snapshot:
-                    if not self._is_in(snapshot, collection, known):
-                        raise _OutdatedError from error
+                    if not self._is_in(snapshot, collection, last):
+                        raise _SpaceChangedError from error
             _leave_out(needing, retrievers)
             problem = as_klaw_error(error)
             if not retrievers:
@@ -296,68 +290,72 @@ class Searcher:
             return None, None
 
     def _familiarity(self, text: str, embedded: Sequence[Vector | None]) -> float:
-        """Return how well the model knows the script of a question that it embedded."""
+        """Return how well the model knows the script of a question; 1 if the question was not embedded."""
         if all(vector is None for vector in embedded):
             return 1.0
         try:
-            return self._known_familiarity(text)
-        except Exception:  # noqa: BLE001  # a plugin may raise anything; its vectors are good all the same
+            return self._cached_familiarity(text)
+        except Exception:  # noqa: BLE001  # an embedder may raise anything; its vectors can still be used
             return 1.0
 
-    def _is_in(self, snapshot: Snapshot[Any], collection: str, known: SpaceRecord) -> bool:
-        """Return whether the collection is in the known space, of the same weights; remember it for the next search."""
+    def _is_in(self, snapshot: Snapshot[Any], collection: str, space: SpaceRecord) -> bool:
+        """Return whether a collection is in a space, with the same weights; save its space for the next search."""
         record = snapshot.space(collection)
-        if record is not known:
+        if record is not space:
             from klaw_core.embedding.query_vectors import record_identity
 
-            if record is None or record_identity(record) != record_identity(known):
+            if record is None or record_identity(record) != record_identity(space):
                 return False
-        self._spaces[os.getpid(), collection] = record
+        self._last_spaces[os.getpid(), collection] = record
         return True
 
-    def _find(self, scope: Scope, limit: int, notices: list[str], spread: Spread) -> Spread:
-        """Ask and fuse; where copies of one text leave too few results, ask again for more.
+    def _find(
+        self, scope: Scope, limit: int, notices: list[str], wanted: int | None, per_document: int | None
+    ) -> ResultCollector:
+        """Ask the retrievers and fuse their rankings; ask again for more hits if copies leave fewer than ``limit``.
 
-        ``spread`` is empty. Unless it wants all, ``limit`` are all that anybody will look at: no others are fetched.
+        ``wanted`` and ``per_document`` are those of :class:`ResultCollector`. No chunks are read beyond ``wanted``.
         """
-        depth = _depth(self.fusion, limit)
-        wanted, most = spread.wanted, spread.per_document
+        depth = fusion_depth(self.fusion, limit)
         while True:
             rankings = scope.ask(depth, notices)
-            spread = self._first(scope, rankings, depth * len(rankings), Spread(wanted, most))
+            collector = self._fused(scope, rankings, depth * len(rankings), ResultCollector(wanted, per_document))
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
-            if spread.count >= limit or exhausted or depth >= _DEEPEST:
-                return spread
-            depth = min(4 * depth, _DEEPEST)
+            if collector.count >= limit or exhausted or depth >= MAX_DEPTH:
+                return collector
+            depth = min(4 * depth, MAX_DEPTH)
 
-    def _first(self, scope: Scope, rankings: Sequence[Ranking], most: int, spread: Spread) -> Spread:
-        """Return the first of at most ``most`` hits, as many as ``spread`` wants (None: all).
+    def _fused(
+        self, scope: Scope, rankings: Sequence[Ranking], max_hits: int, collector: ResultCollector
+    ) -> ResultCollector:
+        """Fuse rankings into at most ``max_hits`` hits, and return a collector with as many as ``collector`` wants.
 
-        They are looked for among the first twice as many: a smaller limit cuts off the end of what a fusion returns.
+        Usually the first ``2 * wanted`` hits are enough. They are fused first, which is faster; a fusion with a smaller
+        limit returns the same first hits.
         """
-        wanted = spread.wanted
+        wanted = collector.wanted
         if wanted is not None and 2 * wanted < sum(len(ranking.hits) for ranking in rankings):
-            first = Spread(wanted, spread.per_document)
-            scope.hydrate(_fuse(self.fusion, rankings, 2 * wanted), first)
+            first = ResultCollector(wanted, collector.per_document)
+            scope.hydrate(fuse(self.fusion, rankings, 2 * wanted), first)
             if first.is_full:
                 return first
         if rankings:
-            scope.hydrate(_fuse(self.fusion, rankings, most), spread)
-        spread.fill()
-        return spread
+            scope.hydrate(fuse(self.fusion, rankings, max_hits), collector)
+        collector.fill()
+        return collector
 
 
-def _spread(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], spread: Spread) -> Spread:
-    """Return ``spread`` with what was found and put into another order."""
+def _collect(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], collector: ResultCollector) -> ResultCollector:
+    """Add chunks that were found, in their new order, to an empty collector, and return it."""
     for stored, hit in found:
-        spread.add(scope.collection_of(hit.key), stored, hit)
-    spread.fill()
-    return spread
+        collector.add(scope.collection_of(hit.key), stored, hit)
+    collector.fill()
+    return collector
 
 
-def _suggest(scope: Scope, spread: Spread, hints: list[str]) -> None:
-    """Say what was probably meant, where nothing or nothing good was found."""
-    known = (scope.relevance(hit.key) for _, hit in spread.taken)
+def _suggest(scope: Scope, collector: ResultCollector, hints: list[str]) -> None:
+    """Add corrections of the question if all results are weak or there are none."""
+    known = (scope.relevance(hit.key) for _, hit in collector.taken)
     if all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
         from klaw_core.searching.why_nothing import suggestions
 
@@ -365,24 +363,24 @@ def _suggest(scope: Scope, spread: Spread, hints: list[str]) -> None:
 
 
 def _is_good(result: SearchResult, min_score: float | None, min_relevance: float | None) -> bool:
-    """Return whether a result is as good as was asked; one whose relevance nobody can say is."""
+    """Return whether a result reaches both minimums; an unknown relevance does."""
     if min_score is not None and result.score < min_score:
         return False
     return min_relevance is None or result.relevance is None or result.relevance >= min_relevance
 
 
 def _preferred_days(text: str) -> DayPreference | None:
-    """Return the day that a question asks about. Most name none, and need no more than a look at their words."""
+    """Return the days that a question asks about, or None. Most questions are decided without importing ``days``."""
     folded = text.casefold()
     if not (any(map(folded.__contains__, _DAY_WORDS)) or _DIGIT.search(text)) or not _MAY_NAME_A_DAY.search(text):
         return None
     from klaw_core.searching.days import preferred_days
 
-    return preferred_days(text, date.today())  # noqa: DTZ011  # a person's yesterday is that of the clock on the wall
+    return preferred_days(text, date.today())  # noqa: DTZ011  # "yesterday" is in local time
 
 
 def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:
-    """Return a caller's vector. Raise QueryError unless it is float32 of unit length in the recorded space."""
+    """Return the caller's vector as float32. Raise QueryError unless it has unit length and the space's dimension."""
     import numpy as np
 
     given = np.asarray(vector, dtype=np.float32)
@@ -392,14 +390,14 @@ def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:
     return given
 
 
-def _overlook_empty(snapshot: Snapshot[Any], unembedded: Sequence[str], notices: list[str]) -> None:
-    """Do not say that nothing is embedded where there is nothing to embed."""
+def _remove_needless_notice(snapshot: Snapshot[Any], unembedded: Sequence[str], notices: list[str]) -> None:
+    """Remove the notice that nothing is embedded if there is nothing to embed."""
     if _NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):
         notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
 
 
-def _drop_moved(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:
-    """Leave out the retrievers that need vectors, since after the question was embedded the index has moved."""
+def _leave_out_vectors(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:
+    """Remove the retrievers that need vectors, because the collection got another space during the search."""
     _leave_out([configured for configured in retrievers if configured.retriever.needs_vectors], retrievers)
     problem = VectorSpaceError(f"the collection {collection!r} was rebuilt during the search", hint="search again")
     if not retrievers:
@@ -425,22 +423,3 @@ def _check(text: str, limit: int, mode: str, duplicates: str, per_document: int 
         raise QueryError("the query is empty", hint='give a query, e.g. klaw search "what did we decide about auth"')
     if len(text) > MAX_QUERY_CHARACTERS:
         raise QueryError(f"the query has {len(text):,} characters; the limit is {MAX_QUERY_CHARACTERS:,}")
-
-
-def _depth(fusion: Fusion, limit: int) -> int:
-    """Return how many hits each retriever is asked for. Raise PluginError if the fusion cannot say."""
-    who = f"the fusion {type(fusion).__name__}"
-    with isolated(who):
-        depth: Any = fusion.depth(limit)
-    if not isinstance(depth, int) or depth < 1:
-        raise PluginContractError(f"{who} asked for {depth!r:.80} hits of each retriever")
-    return min(int(depth), _DEEPEST)
-
-
-def _fuse(fusion: Fusion, rankings: Sequence[Ranking], limit: int) -> Sequence[Hit]:
-    """Return one ranking of several. Raise PluginError if the fusion raises or breaks its Protocol."""
-    who = f"the fusion {type(fusion).__name__}"
-    with isolated(who):
-        fused = tuple(fusion.fuse(rankings, limit))
-        check_hits(fused, limit, None, who)
-    return fused

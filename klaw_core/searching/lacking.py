@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def lacking_chunks(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
-    """Report that a retriever lacks chunks, after an upgrade or an interrupted run."""
+    """Report missing chunks in a retriever, for example after an upgrade or an interrupted run."""
     if not isinstance(configured.retriever, Index):
         return
     try:
         lacking = count_lacking(snapshot, collection, (configured.retriever,))
-    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the search continues
         yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
         return
     if lacking > 0:

@@ -1,7 +1,7 @@
-"""Where one search looks: a snapshot, and for each collection its query and its retrievers.
+"""The scope of one search: a snapshot, and for each collection a query and the retrievers.
 
-Keys are unique within a collection only. A search of several collections ranks their hits together, so each key is
-combined with the number of its collection; where there is one collection, keys stay as they are.
+Keys are unique only within a collection. If a search has several collections, each key is combined with the number of
+its collection, so that their hits can be ranked together. With one collection, keys are not changed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field, frozen
 
 from klaw_core.errors import RetrievalError, as_klaw_error
+from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import check_hits
-from klaw_core.searching.judging import is_unreachable, judge
+from klaw_core.searching.relevance import combine_relevance, is_unreachable
 from klaw_core.searching.retrievers import ConfiguredRetriever
-from klaw_core.searching.spreading import Spread
 from klaw_core.values.search import Hit, Query, Ranking, SearchResult
 from klaw_core.values.text import StoredChunk
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from klaw_core.values.text import Chunk
 
 
-# A model that hardly knows a question's script finds chance likenesses in others.
-_HALF_KNOWN = 0.5
-# How many of the nearest chunks that words did not find are read, to see whether words could have.
-_LOOKED_AT = 20
+# Below this familiarity, chunks in other scripts are near to the question only by chance.
+_FAMILIAR = 0.5
+# The number of nearest chunks that are checked for words in common with the question.
+_MOST_CHECKED = 20
 
 
 @frozen(eq=False)
 class Target:
-    """One collection of a search: the query as this collection is asked, and who is asked.
+    """One collection of a search: its query and its retrievers.
 
     ``familiarity`` is how well the model knows the question's script, from 0 to 1.
     """
@@ -46,23 +46,23 @@ class Target:
 
 @define(eq=False, slots=False)
 class Scope:
-    """The collections of one search, in one snapshot. ``collapse``: copies of a text are left out.
+    """The collections of one search, in one snapshot. ``collapse``: leave out copies and overlapping chunks.
 
-    ``relevance`` returns that of a hit of the last :meth:`ask` by its key, None if no retriever can say.
+    ``relevance`` is a function from the key of a hit of the last :meth:`ask` to its relevance, or None if unknown.
+    ``unreadable`` are the keys that retrievers found but whose chunks cannot be read.
     """
 
     snapshot: Snapshot[Any]
     targets: Sequence[Target]
     collapse: bool = True
-    # Keys that were found and have no chunk that can be read.
     unreadable: set[int] = field(factory=set, init=False)
     relevance: Callable[[int], float | None] = field(default=lambda _key: None, init=False)
     _read: dict[int, StoredChunk] = field(factory=dict, init=False)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
-        """Return one ranking per retriever, best first by its own scores, of at most ``depth`` hits.
+        """Return one ranking of at most ``depth`` hits per retriever, ordered by its own scores.
 
-        A retriever that fails is named and left out. Raise RetrievalError if none answers.
+        If a retriever fails, a notice names it. Raise RetrievalError if all fail.
         """
         found: dict[str, list[Ranking]] = {}
         failure: RetrievalError | None = None
@@ -74,13 +74,13 @@ class Scope:
                     if configured.noticing is not None:
                         remarks = configured.noticing.notices(self.snapshot.resource, target.query)
                         notices.extend(map(str, remarks))
-                except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others go on
+                except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others answer
                     problem = as_klaw_error(error)
                     failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
                     notices.append(f"searched without {configured.name}: {problem}")
                     continue
                 if target.familiarity < 1 and configured.retriever.needs_vectors:
-                    hits = tuple(_damped(hit, target.familiarity) for hit in hits)
+                    hits = tuple(_with_lower_relevance(hit, target.familiarity) for hit in hits)
                 ranking = Ranking(configured.name, self._combined(hits, number), configured.weight)
                 found.setdefault(configured.name, []).append(ranking)
                 if not hits and target.query.within is None:
@@ -89,24 +89,26 @@ class Scope:
                     notices.extend(lacking_chunks(self.snapshot, configured, target.query.collection))
         if failure is not None and not found:
             raise failure
-        return self._judged([_merged(rankings, depth) for rankings in found.values()])
+        return self._with_relevance([_merged(rankings, depth) for rankings in found.values()])
 
-    def _judged(self, rankings: list[Ranking]) -> list[Ranking]:
-        """Return the rankings with the hits marked that words could not have found; keep what tells a relevance."""
+    def _with_relevance(self, rankings: list[Ranking]) -> list[Ranking]:
+        """Set ``relevance``, and return the rankings with ``Hit.unreached`` set."""
         vectors = [ranking for ranking in rankings if ranking.retriever in self._vector_retrievers]
         words = [ranking for ranking in rankings if ranking.retriever not in self._vector_retrievers]
-        known = min((target.familiarity for target in self.targets), default=1.0)
-        if words and known > _HALF_KNOWN:
+        familiar = min((target.familiarity for target in self.targets), default=1.0)
+        if words and familiar > _FAMILIAR:
             reached = {hit.key for ranking in words for hit in ranking.hits}
             vectors = [self._mark_unreached(ranking, reached) for ranking in vectors]
-        self.relevance = judge(words, vectors, known)
+        self.relevance = combine_relevance(words, vectors, familiar)
         return [*words, *vectors]
 
     def _mark_unreached(self, ranking: Ranking, reached: Collection[int]) -> Ranking:
-        asked = [hit.key for hit in ranking.hits[:_LOOKED_AT] if hit.key not in reached and hit.relevance is not None]
+        """Set ``Hit.unreached`` for the hits that are not ``reached`` and that words could not have found."""
+        nearest = ranking.hits[:_MOST_CHECKED]
+        checked = [hit.key for hit in nearest if hit.key not in reached and hit.relevance is not None]
         question = self.targets[0].query.text
-        read = self._chunks(asked)
-        unreached = {key for key in asked if key in read and is_unreachable(question, read[key].chunk.text)}
+        chunks = self._chunks(checked)
+        unreached = {key for key in checked if key in chunks and is_unreachable(question, chunks[key].chunk.text)}
         if not unreached:
             return ranking
         hits = tuple(
@@ -120,47 +122,48 @@ class Scope:
         return hits if count == 1 else tuple(evolve(hit, key=hit.key * count + number) for hit in hits)
 
     def target_of(self, key: int) -> Target:
-        """Return where the chunk of a key of a ranking was looked for."""
+        """Return the target of a combined key."""
         return self.targets[key % len(self.targets)]
 
     def collection_of(self, key: int) -> str:
-        """Return the collection that a key of a ranking belongs to."""
+        """Return the collection of a combined key."""
         return self.target_of(key).query.collection
 
-    def hydrate(self, hits: Sequence[Hit], spread: Spread) -> None:
-        """Give the chunks of the hits to ``spread``, but for one whose text, or most of whose span, a better one shows.
+    def hydrate(self, hits: Sequence[Hit], collector: ResultCollector) -> None:
+        """Read the chunks of the hits and add them to ``collector``, until it is full.
 
-        They are fetched a part at a time, until nothing more is wanted.
+        With ``collapse``, a chunk is left out if a better one has the same text or contains most of its span. Chunks
+        are read in batches: as many as are missing, then twice as many, and so on.
         """
         texts: set[str] = set()
-        shown: dict[tuple[str, str], list[Chunk]] = {}
-        first, times = 0, 1
-        while first < len(hits) and not spread.is_full:
-            size = len(hits) if spread.wanted is None else times * (spread.wanted - spread.count)
-            part = hits[first : first + size]
-            stored = self._chunks([hit.key for hit in part])
-            for hit in part:
-                found = stored.get(hit.key)
-                if found is None:
+        kept: dict[tuple[str, str], list[Chunk]] = {}
+        first, factor = 0, 1
+        while first < len(hits) and not collector.is_full:
+            size = len(hits) if collector.wanted is None else factor * (collector.wanted - collector.count)
+            batch = hits[first : first + size]
+            chunks = self._chunks([hit.key for hit in batch])
+            for hit in batch:
+                stored = chunks.get(hit.key)
+                if stored is None:
                     self.unreadable.add(hit.key)
                     continue
                 collection = self.collection_of(hit.key)
                 if self.collapse:
-                    others = shown.setdefault((collection, found.path), [])
-                    if found.chunk.text in texts or _is_shown(found.chunk, others):
+                    others = kept.setdefault((collection, stored.path), [])
+                    if stored.chunk.text in texts or _overlaps(stored.chunk, others):
                         continue
-                    others.append(found.chunk)
-                    texts.add(found.chunk.text)
-                spread.add(collection, found, hit)
+                    others.append(stored.chunk)
+                    texts.add(stored.chunk.text)
+                collector.add(collection, stored, hit)
             first += size
-            times *= 2
+            factor *= 2
 
     def _chunks(self, keys: Sequence[int]) -> Mapping[int, StoredChunk]:
-        """Return the chunks of combined keys, by those keys, with those that were read before."""
-        self._read.update(self._fetched([key for key in keys if key not in self._read]))
+        """Return the chunks of all combined keys that were read so far, including ``keys``."""
+        self._read.update(self._read_chunks([key for key in keys if key not in self._read]))
         return self._read
 
-    def _fetched(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
+    def _read_chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         count = len(self.targets)
         if count == 1:
             collection = self.targets[0].query.collection
@@ -174,7 +177,7 @@ class Scope:
         return found
 
     def result(self, stored: StoredChunk, hit: Hit, also: Sequence[StoredChunk] = ()) -> SearchResult:
-        """Return a chunk and its hit as a result; ``also`` are other chunks of its document."""
+        """Return a chunk and its hit as a result; ``also`` are chunks of its document that were left out."""
         chunk = stored.chunk
         return SearchResult(
             content=chunk.text,
@@ -213,13 +216,13 @@ class Scope:
         }
 
 
-def _damped(hit: Hit, familiarity: float) -> Hit:
-    """Return a hit believed in only as far as the model knows what it was asked."""
+def _with_lower_relevance(hit: Hit, familiarity: float) -> Hit:
+    """Return a hit with its relevance multiplied by the familiarity."""
     return hit if hit.relevance is None else evolve(hit, relevance=hit.relevance * familiarity)
 
 
 def _merged(rankings: Sequence[Ranking], depth: int) -> Ranking:
-    """Return the hits of one retriever in several collections as one ranking, by its own scores."""
+    """Merge the rankings of one retriever in several collections by its own scores."""
     if len(rankings) == 1:
         return rankings[0]
     from heapq import merge  # one collection needs no merging
@@ -232,8 +235,8 @@ def _best_first(hit: Hit) -> tuple[float, int]:
     return -hit.score, hit.key
 
 
-def _is_shown(chunk: Chunk, others: Sequence[Chunk]) -> bool:
-    """Return whether one of the others, of the same document, shows most of a chunk."""
+def _overlaps(chunk: Chunk, others: Sequence[Chunk]) -> bool:
+    """Return whether another chunk of the same document contains more than half of a chunk."""
     return any(
         2 * (min(chunk.end, other.end) - max(chunk.start, other.start)) > chunk.end - chunk.start for other in others
     )

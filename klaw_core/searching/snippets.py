@@ -1,7 +1,7 @@
-"""Snippets: the part of a chunk that a question is about, with the matching words marked.
+"""Snippets: the part of a chunk that fits a question best, with the matching words marked.
 
-Pure text in, pure text out; a retriever's own idea of a match may differ in the details (stemming,
-synonyms, vectors), so nothing here decides what is found, only what is shown of it.
+Snippets only show results. They are computed from texts alone, so a match here may differ from a match in a retriever,
+which may use stemming, synonyms or vectors.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     from klaw_core.values.search import SearchResult
 
-#: Characters shown of a chunk, the ellipses included.
+#: The maximum length of a snippet in characters, including ellipses.
 SNIPPET_CHARACTERS = 300
 
-#: Given stretches of a text, returns the place of the one to show; None shows the first.
+#: A function from windows of a text to the index of the one to show; None means the first.
 ChooseWindow: TypeAlias = Callable[[Sequence[str]], int | None]
 
 _ELLIPSIS = "…"
-# Neighbouring windows overlap by half, so that each sentence is whole in one; very long texts have gaps instead.
+# Adjacent windows overlap by half, so that each sentence is in one of them. Texts too long for this have gaps.
 _MOST_WINDOWS = 16
-# How far, in characters, an edge may move to fall between words.
+# The maximum number of characters by which an edge is moved to a word boundary.
 _SLACK = 24
 _SHORTEST_STEM = 4
 _STEM_SHARE = 0.7
-# Kana, Han and Hangul: written without spaces, so pairs of characters stand for words.
+# Kana, Han and Hangul, of which pairs of characters are matched instead of words.
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 _FIRST_CJK = "\u3040"
 _WORD = re.compile(r"(?P<cjk>(?!))|\w+")
@@ -41,10 +41,10 @@ _BULLET = re.compile(r"\s*[-*+][ \t]+")
 _INDENT = re.compile(r"\A[ \t]+")
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _QUOTE = re.compile(r"\A(?:\s{0,3}>[ \t]?)+")
-# A fence, a thematic break, or the line below a table's head.
-# Possessive: a long line of dashes and bars is read once.
+# A fence, a thematic break, or the delimiter row of a table.
+# The possessive quantifiers keep the time linear for a long line of dashes and bars.
 _RULE = re.compile(r"\s*+(?:(?:```|~~~)\S*|(?:[-*_][ \t]*+){3,}+|[:|]?[ \t:|]*+-[ \t:-]*+\|[ \t:|-]*+)\s*+\Z")
-# Words that stand in almost every question: marking them would hide what the question is about.
+# English and Russian words that are in nearly every question. Marking them would hide the informative words.
 _COMMON = """
 a about an and are as at be but by can could d did do does for from had has have how i in is it its ll m me my of on or
 our re s should so t than that the their them then there these they this to us ve was we were what when where which
@@ -57,7 +57,7 @@ _COMMON_WORDS = frozenset(_COMMON.split())
 
 @frozen
 class Snippet:
-    """A stretch of text and the ``(start, end)`` of each matching word in it, in order, never overlapping."""
+    """A part of a text, and the ``(start, end)`` of each matching word in it: ordered, without overlaps."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
@@ -65,10 +65,10 @@ class Snippet:
 
 @frozen(eq=False, repr=False)
 class _Terms:
-    """What to look for: whole words, beginnings of words, and pairs of CJK characters.
+    """The terms to find: whole words, stems (the beginnings of words), and pairs of CJK characters.
 
-    ``beginnings`` are those of the stems: most words of a text have another. ``known`` has the terms that words of
-    texts satisfy: texts repeat most of theirs.
+    ``beginnings`` are the first characters of the stems; most words of a text have none of them, so no stem is tried.
+    ``known`` caches the term of each word.
     """
 
     words: frozenset[str]
@@ -79,7 +79,7 @@ class _Terms:
     known: dict[str, str] = field(factory=dict, init=False)
 
     def match(self, word: str) -> str:
-        """Return the term that a folded word satisfies, or an empty string."""
+        """Return the term that matches a folded word, or an empty string."""
         if word in self.words:
             return word
         if word[:_SHORTEST_STEM] not in self.beginnings:
@@ -98,13 +98,13 @@ class _Match(NamedTuple):
 
 @frozen(eq=False, repr=False)
 class ShownText:
-    """A text as snippets show it, and what a question asks for in it. Snippets of several lengths share it."""
+    """A text as snippets show it, and the matches of a question in it. Several snippets can be made of it."""
 
     text: str
     matches: Sequence[_Match]
 
     def snippet(self, max_characters: int = SNIPPET_CHARACTERS, choose: ChooseWindow | None = None) -> Snippet:
-        """Return a snippet of it; see :func:`make_snippet`."""
+        """Return a snippet of the text; see :func:`make_snippet`."""
         text, matches = self.text, self.matches
         if len(text) <= max_characters:
             return Snippet(text, _joined(matches))
@@ -122,7 +122,7 @@ class ShownText:
 
 
 def show_text(content: str, query: str) -> ShownText:
-    """Return a text as snippets show it, with the words of the query marked in it."""
+    """Return a text as snippets show it, and the matches of the query in it."""
     text = _shown(content).strip()
     return ShownText(text, list(_matches(text, _terms(query))))
 
@@ -130,12 +130,11 @@ def show_text(content: str, query: str) -> ShownText:
 def make_snippet(
     content: str, query: str, max_characters: int = SNIPPET_CHARACTERS, choose: ChooseWindow | None = None
 ) -> Snippet:
-    """Return the stretch of ``content`` with the most distinct words of ``query``.
+    """Return the part of ``content`` with the most distinct words of ``query``, in at most ``max_characters`` (>= 20).
 
-    Prose is one line, in which white space becomes single spaces; lines of code and rows of tables stay lines.
-    Markdown's marks at the beginning of lines go, except what is done (``[x]``) and what is not. A cut is shown by an
-    ellipsis, and the text never exceeds ``max_characters`` (at least 20). Without any matching word it is the
-    window that ``choose`` chooses, or the beginning. Time is linear in the content.
+    Prose becomes one line with single spaces; lines of code and rows of tables remain lines. Markdown marks at the
+    start of lines are removed, except those of tasks (``[x]``, ``[ ]``). An ellipsis shows where the text was cut. If
+    no word matches, the snippet is the window that ``choose`` returns, or the start. The time is linear in the content.
     """
     return show_text(content, query).snippet(max_characters, choose)
 
@@ -143,9 +142,9 @@ def make_snippet(
 def snippet_of(
     result: SearchResult, query: str, choose: ChooseWindow | None = None, clean: Callable[[str], str] = str
 ) -> Snippet:
-    """Return the snippet of a result: at most SNIPPET_CHARACTERS, without the headings that its heading path shows.
+    """Return the snippet of a result in at most SNIPPET_CHARACTERS, without headings that are in its heading path.
 
-    ``choose`` is asked only about a result that has a similarity. ``clean`` is applied to the text before it is cut.
+    ``choose`` is called only if the result has a similarity. ``clean`` is applied to the text before it is cut.
     """
     body = _LEADING_HEADINGS.sub("", result.content) if result.heading else result.content
     choose = None if result.similarity is None else choose
@@ -153,14 +152,14 @@ def snippet_of(
 
 
 def find_marks(text: str, query: str) -> tuple[tuple[int, int], ...]:
-    """Return the ``(start, end)`` of every word of ``text`` that ``query`` asks for, in order."""
+    """Return the ``(start, end)`` of every word of ``text`` that matches ``query``, in order."""
     return _joined(list(_matches(text, _terms(query))))
 
 
 def _shown(content: str) -> str:
-    """Return Markdown as it is shown: prose as running text, lines of code and rows of tables as lines.
+    """Return Markdown as snippets show it: prose on one line, lines of code and rows of tables as lines.
 
-    Headings end in a colon, bullets are dots, rules and fences are gone.
+    Headings end in a colon, bullets become ``•``, thematic breaks and fences are removed.
     """
     parts: list[str] = []
     is_code = after_line = False
@@ -193,7 +192,7 @@ def _plain(line: str) -> str:
     return line.strip().strip("|") if line.lstrip().startswith("|") else line
 
 
-@lru_cache(maxsize=1)  # every result of an answer is marked with the same question
+@lru_cache(maxsize=1)  # all results of a search have the same question
 def _terms(query: str) -> _Terms:
     tokens = list(_tokens(query))
     words = [token[0].casefold() for token in tokens if not token["cjk"]]
@@ -213,19 +212,19 @@ def _tokens(text: str) -> Iterator[re.Match[str]]:
 
 @cache
 def _word_or_cjk() -> re.Pattern[str]:
-    # Compiled at its first use: that takes as long as a search in a small collection.
+    # Compiled at the first use, because that takes as long as a search in a small collection.
     return re.compile(rf"(?P<cjk>[{_CJK}]+)|[^\W{_CJK}]+")
 
 
 def _stem(word: str) -> str:
-    """Return the beginning that related words share: most of a plain word, nothing of a short one or an identifier."""
+    """Return the first letters of a word, which related words share; nothing for short words and identifiers."""
     if len(word) < _SHORTEST_STEM or not word.isalpha():
         return ""
     return word[: max(_SHORTEST_STEM, int(len(word) * _STEM_SHARE))]
 
 
 def _fold(word: str) -> str:
-    """Return a word without case and accents, as full-text indexes compare it."""
+    """Return a word in lower case and without accents, as full-text indexes compare words."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold())
@@ -233,7 +232,7 @@ def _fold(word: str) -> str:
 
 
 def _matches(text: str, terms: _Terms) -> Iterator[_Match]:
-    """Yield every match, in order of where it starts."""
+    """Yield every match, in order of its start."""
     known = terms.known
     for token in _tokens(text):
         if token.lastgroup:
@@ -255,7 +254,7 @@ def _pairs(run: str, offset: int, wanted: frozenset[str]) -> Iterator[_Match]:
 
 
 def _joined(matches: Sequence[_Match]) -> tuple[tuple[int, int], ...]:
-    """Return the spans of matches, overlapping ones (pairs of CJK characters) as one."""
+    """Return the spans of matches; overlapping ones (pairs of CJK characters) are joined."""
     spans: list[tuple[int, int]] = []
     for match in matches:
         if spans and match.start < spans[-1][1]:
@@ -266,9 +265,9 @@ def _joined(matches: Sequence[_Match]) -> tuple[tuple[int, int], ...]:
 
 
 def _densest(matches: Sequence[_Match], width: int) -> tuple[int, int]:
-    """Return where the stretch of at most ``width`` with the most distinct terms begins and ends.
+    """Return the start and end of the span of at most ``width`` characters with the most distinct terms.
 
-    Among equals the one with more matches wins, then the first. ``(0, 0)`` without matches.
+    If several are equal, the one with the most matches is returned, then the first; ``(0, 0)`` without matches.
     """
     best, best_value = (0, 0), (0, 0)
     counts: dict[str, int] = {}
@@ -288,7 +287,7 @@ def _densest(matches: Sequence[_Match], width: int) -> tuple[int, int]:
 
 
 def _window(text: str, first: int, last: int, max_characters: int) -> tuple[int, int]:
-    """Return a stretch of ``text`` around ``first..last``, its edges between words, room for ellipses left."""
+    """Return a window of ``text`` around ``first..last``, with edges between words, and space for two ellipses."""
     width = max_characters - 2 * len(_ELLIPSIS)
     middle = (first + min(last, first + width)) // 2
     start = max(0, min(middle - width // 2, len(text) - width))
@@ -304,7 +303,7 @@ def _window(text: str, first: int, last: int, max_characters: int) -> tuple[int,
 
 
 def _windows(text: str, max_characters: int) -> Sequence[tuple[int, int]]:
-    """Return stretches that cover a text longer than a snippet, in order."""
+    """Return windows that cover a text longer than a snippet, in order."""
     half = (max_characters - 2 * len(_ELLIPSIS)) // 2
     steps = min(-(-(len(text) - 2 * half) // half), _MOST_WINDOWS - 1)
     centres = (half + step * (len(text) - 2 * half) // steps for step in range(steps + 1))
@@ -312,14 +311,14 @@ def _windows(text: str, max_characters: int) -> Sequence[tuple[int, int]]:
 
 
 def _next_character(text: str, at: int) -> int:
-    """Return the first offset from ``at`` on where no combined character is cut."""
+    """Return the first offset from ``at`` on that is not inside a combined character."""
     while at < len(text) and _continues(text, at):
         at += 1
     return at
 
 
 def _previous_character(text: str, at: int) -> int:
-    """Return the last offset up to ``at`` where no combined character is cut."""
+    """Return the last offset up to ``at`` that is not inside a combined character."""
     while at > 0 and _continues(text, at):
         at -= 1
     return at

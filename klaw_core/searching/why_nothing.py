@@ -1,4 +1,4 @@
-"""Explain an empty result: filters that match nothing, and words that are probably misspelled. Imported only then."""
+"""Explain empty and weak results: filters that match nothing, misspelled words. Imported if needed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filt
 
 
 def suggestions(scope: Scope) -> Iterator[str]:
-    """Yield corrections of the question from retrievers, because a question with a typo finds little."""
+    """Yield corrections of the question from retrievers, because a misspelled question finds little."""
     for target in scope.targets:
         query = target.query
 
@@ -48,7 +48,7 @@ def suggestions(scope: Scope) -> Iterator[str]:
                 continue
             try:
                 meant = configured.suggesting.suggest(scope.snapshot.resource, query, read)
-            except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; the answer stands without it
+            except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; suggestions are optional
                 continue
             if meant:
                 yield f"did you mean: {meant}"

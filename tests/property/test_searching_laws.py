@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from klaw_core import Chunk, Contribution, Hit, KeySelection, Query, Ranking, StoredChunk
 from klaw_core.builtin.fusion import ReciprocalRankFusion
+from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import _allowed
 from klaw_core.searching.flow import Searcher
 from klaw_core.searching.scope import Scope, Target
-from klaw_core.searching.spreading import Spread
 
 MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
 
@@ -70,10 +70,10 @@ def scope(rows):
 
 
 def hydrated(rows, hits, wanted, per_document=None):
-    spread = Spread(wanted, per_document)
-    scope(rows).hydrate(hits, spread)
-    spread.fill()
-    return spread.taken
+    collector = ResultCollector(wanted, per_document)
+    scope(rows).hydrate(hits, collector)
+    collector.fill()
+    return collector.taken
 
 
 @given(found(), st.one_of(st.none(), st.integers(1, 45)))
@@ -100,7 +100,7 @@ def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
     rankings = [Ranking("a", tuple(hits)), Ranking("b", tuple(Hit(hit.key, hit.score) for hit in hits[::3]))]
     most = 2 * max(len(hits), 1)
 
-    first = searcher._first(scope(rows), rankings, most, Spread(wanted, None)).taken
+    first = searcher._fused(scope(rows), rankings, most, ResultCollector(wanted, None)).taken
     assert first == plainly(rows, fusion.fuse(rankings, most))[:wanted]
 
 
@@ -120,9 +120,9 @@ def test_one_document_leaves_room_for_others_that_fit_nearly_as_well():
     hits = [Hit(key, 1.0 - key / 50) for key in range(1, 7)]
     assert [hit.key for _, hit in hydrated(rows, hits, 4, per_document=2)] == [1, 2, 4, 6]
     assert [hit.key for _, hit in hydrated(rows, hits, 6, per_document=2)] == [1, 2, 3, 4, 5, 6], "the places are free"
-    spread = Spread(4, 2)
-    scope(rows).hydrate(hits, spread)
-    assert {key: [chunk.key for chunk in others] for key, others in spread.also.items()} == {1: [3, 5]}
+    collector = ResultCollector(4, 2)
+    scope(rows).hydrate(hits, collector)
+    assert {key: [chunk.key for chunk in others] for key, others in collector.left_out.items()} == {1: [3, 5]}
 
 
 def test_one_document_keeps_its_places_where_others_are_clearly_worse():

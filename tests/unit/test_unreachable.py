@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.searching.judging import is_unreachable
+from klaw_core.searching.relevance import is_unreachable
 
 _ALPHABET = "ab cdeÄß1_.жИ所有权ا"
 

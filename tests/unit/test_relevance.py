@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.searching.judging import is_unreachable, judge
+from klaw_core.searching.relevance import combine_relevance, is_unreachable
 from klaw_core.values.search import WEAK_RELEVANCE, Hit, Ranking
 
 beliefs = st.floats(0.0, 1.0)
@@ -23,36 +23,36 @@ def vectors(*relevances):
 
 
 def test_a_paraphrase_is_judged_by_vectors_where_words_find_nothing():
-    relevance = judge([words()], [vectors(0.14, 0.02)], 1.0)
+    relevance = combine_relevance([words()], [vectors(0.14, 0.02)], 1.0)
 
-    assert relevance(0) == pytest.approx(judge([], [vectors(0.14, 0.02)], 1.0)(0))
+    assert relevance(0) == pytest.approx(combine_relevance([], [vectors(0.14, 0.02)], 1.0)(0))
     assert relevance(0) > WEAK_RELEVANCE > relevance(1)
 
 
 def test_so_it_is_where_words_find_only_what_every_text_holds():
-    relevance = judge([words(*[0.035] * 9)], [vectors(0.14, 0.02)], 1.0)
+    relevance = combine_relevance([words(*[0.035] * 9)], [vectors(0.14, 0.02)], 1.0)
 
     assert relevance(0) > WEAK_RELEVANCE > relevance(1)
 
 
 def test_a_model_that_does_not_know_the_script_is_not_believed():
-    assert judge([words()], [vectors(0.3)], 0.0)(0) < WEAK_RELEVANCE
+    assert combine_relevance([words()], [vectors(0.3)], 0.0)(0) < WEAK_RELEVANCE
 
 
 def test_what_few_chunks_share_is_not_the_topic_of_all():
-    few = judge([words(0.5, 0.4)], [vectors()], 1.0)
-    many = judge([words(0.5, 0.4, 0.4, 0.4, 0.4)], [vectors()], 1.0)
+    few = combine_relevance([words(0.5, 0.4)], [vectors()], 1.0)
+    many = combine_relevance([words(0.5, 0.4, 0.4, 0.4, 0.4)], [vectors()], 1.0)
 
     assert few(0) > many(0)
 
 
 def test_what_nothing_found_has_no_relevance():
-    assert judge([words(0.5)], [vectors(0.1)], 1.0)(7) is None
+    assert combine_relevance([words(0.5)], [vectors(0.1)], 1.0)(7) is None
 
 
 @given(st.lists(beliefs, max_size=9), st.lists(beliefs, max_size=9), beliefs)
 def test_it_lies_between_0_and_1_for_whatever_was_found(said, alike, known):
-    relevance = judge([words(*said)], [vectors(*alike)], known)
+    relevance = combine_relevance([words(*said)], [vectors(*alike)], known)
 
     assert all(0.0 <= relevance(key) <= 1.0 for key in range(max(len(said), len(alike))))
 
