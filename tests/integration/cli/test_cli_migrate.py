@@ -13,7 +13,7 @@ def installed():
 def test_what_is_no_place_of_a_memory_is_refused(klaw, tmp_path, places):
     result = klaw("migrate", *(place.format(tmp_path / "klaw.db") for place in places))
     assert result.exit_code == 1
-    assert "is not the place of a memory" in result.stderr
+    assert "is not the address of a memory" in result.stderr
     assert "postgresql://USER@HOST/DATABASE" in result.stderr
     assert "hidden" not in result.stderr
 

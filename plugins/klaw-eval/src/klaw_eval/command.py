@@ -94,7 +94,7 @@ class _WithFacts(click.Command):
 )
 @click.option("--half", type=click.Choice(("tune", "report")), help="Ask one half: tune on one, report on the other.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask only N questions, for a quick look.")
-@click.option("--relevance", is_flag=True, help="Ask with and without each question's documents: does relevance tell?")
+@click.option("--relevance", is_flag=True, help="Measure relevance: ask with and without each question's documents.")
 @click.option(
     "--compare", type=(_FILE, _FILE), metavar="A B", help="Compare two configuration files on the same questions."
 )
@@ -112,10 +112,10 @@ def command(settings: Settings, /, **options: Any) -> None:
     questions and TREC judgements (Cranfield), or a SQuAD file. It is indexed with your configuration, like your notes,
     in a separate directory.
 
-    `klaw eval facts DATASET...` measures what a context holds, with and without facts.
+    `klaw eval facts DATASET...` measures what a context contains, with and without facts.
 
     Your own questions are lines of JSON: {"question": "...", "path": "notes/a.md"} or {"question": "...", "text":
-    "what the chunk contains"}. They are asked of your current index.
+    "what the chunk contains"}. Klaw searches your current index for them.
     """
     wanted = Arguments(**options)
     _check(settings, wanted)

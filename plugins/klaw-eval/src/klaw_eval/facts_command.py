@@ -20,7 +20,7 @@ _ARMS = ("chunks", "marks", "facts", "digests")
 _BY_CATEGORY = 1000
 
 
-@click.command("facts", short_help="Measure what a context holds, with and without facts.")
+@click.command("facts", short_help="Measure what a context contains, with and without facts.")
 @click.argument("datasets", nargs=-1, type=_FILE, required=True, metavar="DATASET...")
 @click.option("--arm", "arms", type=click.Choice(_ARMS), multiple=True, help="What to measure. [all of them]")
 @click.option("--half", type=click.Choice(("tune", "report")), help="Ask about one half of the chats.")
@@ -29,11 +29,12 @@ _BY_CATEGORY = 1000
 @common_options
 @pass_settings
 def command(settings: Settings, /, **options: Any) -> None:
-    """Measure what `Memory.context` holds within 250, 500 and 1,000 tokens: evidence, and the words of answers.
+    """Measure how much of the evidence and of the answer's words `Memory.context` contains.
 
-    A DATASET is a LoCoMo file or a BEAM folder. Each chat is indexed with your configuration in a directory of its
-    own. The arms: chunks alone; chunks as the extension `facts` arranges and marks them; the same with facts that
-    rules found; and with digests of days. No model judges anything.
+    The contexts have 250, 500 and 1,000 tokens. A DATASET is a LoCoMo file or a BEAM folder. Each chat is indexed with
+    your configuration in a separate directory. The arms are: `chunks` alone; `marks`, chunks that the extension
+    `facts` arranges and marks; `facts`, also facts that rules found; `digests`, also digests of days. No model judges
+    the results.
     """
     from klaw_eval.contexts import run_arms
     from klaw_eval.progress import progress_bars
@@ -61,7 +62,7 @@ def _read(path: Path, half: str | None, limit: int | None) -> Dataset:
 
     form = recognise(path)
     if form not in {"locomo", "beam"}:
-        raise DatasetError(f"{path} has the form {form}; a context is measured on LoCoMo or BEAM")
+        raise DatasetError(f"{path} has the format {form}; contexts can be measured with LoCoMo or BEAM only")
     dataset = read_dataset(path, form, unit="turn")
     corpora = tuple(
         evolve(corpus, questions=tuple(evolve(question, side=question.group) for question in corpus.questions))
@@ -69,7 +70,7 @@ def _read(path: Path, half: str | None, limit: int | None) -> Dataset:
     )
     chosen = select(evolve(dataset, corpora=corpora), half, limit)
     if not chosen.corpora:
-        raise DatasetError(f"no chat of {dataset.name} is in the half {half!r}")
+        raise DatasetError(f"the half {half!r} contains no chat of {dataset.name}")
     return chosen
 
 

@@ -29,7 +29,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _INDEX_SECONDS = 600.0
 
 _timeout = click.option(
-    "--timeout", type=click.FloatRange(0.1, 60), default=3.0, show_default=True, metavar="SECONDS", help="At most."
+    "--timeout",
+    type=click.FloatRange(0.1, 60),
+    default=3.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Print nothing if it takes longer.",
 )
 
 
@@ -40,7 +45,7 @@ def _budget_of(tokens: int) -> Callable[[Decorated], Decorated]:
         default=tokens,
         show_default=True,
         metavar="TOKENS",
-        help="At most.",
+        help="Print at most this many tokens.",
     )
 
 
@@ -48,7 +53,10 @@ def _budget_of(tokens: int) -> Callable[[Decorated], Decorated]:
 @common_options
 @pass_settings
 def command(_settings: Settings) -> None:
-    """Give coding agents what memory knows, by their hooks; `klaw hook install claude-code` sets it up."""
+    """Pass relevant memory to a coding agent without a tool call. The agent runs these commands as hooks.
+
+    `klaw hook install claude-code` adds the hooks to the agent's settings.
+    """
 
 
 command.add_command(install)
@@ -60,7 +68,7 @@ command.add_command(install)
 @common_options
 @pass_settings
 def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
-    """Print core memory, and what else is always worth knowing, as the hook SessionStart expects it.
+    """Print core memory, and what extensions always add to a prompt, as output of the hook SessionStart.
 
     The agent's message is read from standard input.
     """
@@ -82,10 +90,10 @@ def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
 @common_options
 @pass_settings
 def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeout: float) -> None:
-    """Print what memory knows for a prompt, as the hook UserPromptSubmit expects it.
+    """Print the chunks and facts that are relevant to a prompt, as output of the hook UserPromptSubmit.
 
-    What the session was shown before, and what was said in it, is left out. The agent's message is read from standard
-    input.
+    Items that the session was shown before, and messages of the session itself, are left out. The agent's message is
+    read from standard input.
     """
     from klaw_sessions.recall import for_prompt
 
@@ -102,7 +110,7 @@ def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeou
 @common_options
 @pass_settings
 def stop(settings: Settings, *, transcript: str | None) -> None:
-    """Index what was just said, in a process of its own: the agent is not held up. Prints nothing.
+    """Index the session's new messages in a separate process, so that the agent does not wait. Prints nothing.
 
     Only transcripts of a configured source are indexed. The agent's message is read from standard input.
     """

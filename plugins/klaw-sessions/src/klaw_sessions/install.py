@@ -77,14 +77,14 @@ CLIENTS = {
     help="For all your projects, or for this one.",
 )
 @click.option("--remove", is_flag=True, help="Remove Klaw's hooks instead.")
-@click.option("--print", "only_print", is_flag=True, help="Print what would be written, and write nothing.")
-@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+@click.option("--print", "only_print", is_flag=True, help="Print the settings instead of writing them.")
+@click.option("-y", "--yes", is_flag=True, help="Write without confirmation.")
 @common_options
 @pass_settings
 def install(settings: Settings, *, client: str, scope: str, remove: bool, only_print: bool, yes: bool) -> None:
     """Add the hooks to the settings of CLIENT, with absolute paths and this data directory.
 
-    What will be added is shown and you are asked first; what was there stays, and a copy of the file as it was is kept.
+    The command shows the change and asks for confirmation. It keeps the other settings, and a backup of the file.
     """
     chosen = CLIENTS[client]
     file = chosen.user if scope == "user" else chosen.project

@@ -25,10 +25,10 @@ _POSTGRES = ("postgres://", "postgresql://")
 @common_options
 @pass_settings
 def command(settings: Settings, *, source: str, target: str) -> None:
-    """Give the memory TARGET everything that SOURCE has: sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE.
+    """Copy the memory SOURCE to the memory TARGET: sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE.
 
-    Saved memories, conversations, core memory and other records, the list of workspaces, and computed vectors. Then
-    index TARGET, and compare what both hold. SOURCE stays as it is.
+    The command copies saved memories, conversations, core memory and other records, the list of workspaces, and
+    computed vectors. Then it indexes TARGET, and compares the contents of both. SOURCE is not changed.
     """
     from klaw_store_postgres.migrating import migrate
 
@@ -42,7 +42,8 @@ def command(settings: Settings, *, source: str, target: str) -> None:
         data().line(f"{kind}: {count:,}")
     data().line(f"vectors: {report.vectors:,}")
     if report.differing:
-        notify(settings, f"{counted(len(report.differing), 'document')} indexed otherwise: `klaw index` on both sides")
+        differing = counted(len(report.differing), "document")
+        notify(settings, f"{differing} indexed differently; run `klaw index` on both memories")
 
 
 def config_of(config: Config, place: str) -> Config:
@@ -59,6 +60,6 @@ def config_of(config: Config, place: str) -> Config:
     scheme, found, _ = place.partition("://")
     shown = f"{scheme}://…" if found else place  # the rest may contain a password
     raise ConfigError(
-        [f"{shown:.80} is not the place of a memory"],
-        hint="sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE",
+        [f"{shown:.80} is not the address of a memory"],
+        hint="use sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE",
     )

@@ -34,10 +34,10 @@ _STOP_SECONDS = 0.7
 @common_options
 @pass_settings
 def command(settings: Settings, *, only_unit: bool) -> None:
-    """Index what has changed, then each file a moment after it changes, until interrupted.
+    """Index everything that has changed, then each file shortly after it changes, until interrupted.
 
-    The settings `memory.sync` say when. SIGHUP has everything looked at and cut again. There is one watcher for a data
-    directory; `klaw status` shows what it does.
+    The table `memory.sync` of the configuration sets the delays and intervals. SIGHUP makes it read and chunk all
+    files again. Each data directory has at most one watcher; `klaw status` shows its state.
     """
     if only_unit:
         from klaw_watch.unit import unit
