@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -28,8 +28,15 @@ from klaw_core.values.runs import SkippedEntry
 
 # Messages per transaction.
 _BATCH = 1000
+# Messages per insert where all rows of a chat are made again, and bytes of its files that are read before that.
+_TOGETHER = 20_000
+_MOST_AHEAD_BYTES = 16 * 1024 * 1024
 # In place of the recipe of a file's rows, while messages are being removed from the files of its chat.
 _FORGETTING = "forgetting"
+
+
+#: Messages as rows, the end of the batch in bytes, and the bad lines in it.
+_Batch: TypeAlias = tuple[list[StoredMessage], int, list[BadLine]]
 
 
 @frozen
@@ -45,6 +52,20 @@ class SyncReport:
 
     def __add__(self, other: SyncReport) -> SyncReport:
         return SyncReport(self.messages + other.messages, self.bad + other.bad, self.skipped + other.skipped)
+
+
+@frozen(eq=False)
+class _ReadAhead:
+    """The batches of the first ``size`` bytes of a file, which have this checksum."""
+
+    size: int
+    checksum: int
+    batches: tuple[_Batch, ...]
+
+    def is_still_in(self, log: Log) -> bool:
+        """Return whether the file still begins with these bytes."""
+        size = log.size
+        return size is not None and size >= self.size and log.checksum(0, self.size) == self.checksum
 
 
 @frozen
@@ -144,19 +165,52 @@ class RowSync:
         return self._mirror_again(chat)
 
     def _mirror_again(self, chat: Chat) -> SyncReport:
-        """Make all rows of a chat again, in one transaction, so that readers always find its messages."""
+        """Make all rows of a chat again, in one transaction, so that readers always find its messages.
+
+        Its files are read before the transaction, so that other writers do not wait for that. A file that another
+        program has changed since, other than by appending, is read again inside.
+        """
+        ahead = self._read_ahead(chat)
         report = SyncReport()
         with self.store.write() as transaction:
             transaction.messages.purge(chat.name)
+            waiting: list[StoredMessage] = []  # inserted together, because the session is derived after each insert
             for file in self.journal.files(chat).files:
                 end = 0
-                for messages, reached, broken in self._batches(file, 0):
+                for messages, reached, broken in self._batches_after(file, ahead.get(file.day)):
                     end = reached
-                    report += SyncReport(transaction.messages.insert(messages), _named(file, broken))
+                    waiting += messages
+                    report += SyncReport(bad=_named(file, broken))
+                    if len(waiting) >= _TOGETHER:
+                        report += SyncReport(transaction.messages.insert(waiting))
+                        waiting = []
                 if end:
                     transaction.messages.put_file(self._state(file, end, file.log.checksum(0, end)))
+            report += SyncReport(transaction.messages.insert(waiting))
             transaction.messages.put_summaries(chat.name, self.written_summaries(chat))
         return report
+
+    def _read_ahead(self, chat: Chat) -> Mapping[date, _ReadAhead]:
+        """Read the files of a chat, up to a limit; leave out those that have no checksum."""
+        found: dict[date, _ReadAhead] = {}
+        left = _MOST_AHEAD_BYTES
+        for file in self.journal.files(chat).files:
+            size = file.log.size or 0
+            # The checksum comes first: if it is still the same in the transaction, so was what is read here.
+            checksum = file.log.checksum(0, size)
+            if not size or checksum is None or size > left:
+                continue
+            left -= size
+            found[file.day] = _ReadAhead(size, checksum, tuple(self._batches(file, 0, size)))
+        return found
+
+    def _batches_after(self, file: ChatFile, ahead: _ReadAhead | None) -> Iterator[_Batch]:
+        """Yield the batches that were read ahead and then the rest of the file; all of it if it has changed."""
+        start = 0
+        if ahead is not None and ahead.is_still_in(file.log):
+            yield from ahead.batches
+            start = ahead.batches[-1][1]
+        yield from self._batches(file, start)
 
     def sync_summaries(self, chat: Chat) -> None:
         """Replace a chat's summaries in the store with those of its file. Raise StoreError."""
@@ -189,12 +243,14 @@ class RowSync:
             if not overtaken:
                 return SyncReport(total, _named(file, bad))
 
-    def _batches(self, file: ChatFile, start: int) -> Iterator[tuple[list[StoredMessage], int, list[BadLine]]]:
-        """Yield batches: messages as rows, the end of the batch in bytes, and the bad lines in it."""
+    def _batches(self, file: ChatFile, start: int, stop: int | None = None) -> Iterator[_Batch]:
+        """Yield the lines from ``start``, of which none ends after ``stop``, in batches."""
         messages: list[StoredMessage] = []
         bad: list[BadLine] = []
         end = start
         for line in self.journal.read_file(file, start):
+            if stop is not None and line.end > stop:
+                break
             end = line.end
             if isinstance(line, BadLine):
                 bad.append(line)

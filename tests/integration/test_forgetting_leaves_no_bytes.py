@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
 
@@ -267,6 +269,91 @@ def test_the_other_messages_are_there_while_one_is_forgotten(home, monkeypatch):
         assert found
         assert set(found) == {5}
         assert len(beside.conversations.search("harbour")) == 4
+
+
+def meanwhile(monkeypatch, action):
+    """Let ``action`` happen once, while the files of a chat are read to make its rows again."""
+    row, pending = RowSync.row, [action]
+
+    def read(*arguments):
+        if pending:
+            pending.pop()()
+        return row(*arguments)
+
+    monkeypatch.setattr(RowSync, "row", read)
+
+
+def contents(memory):
+    with memory._assembly.store.read() as snapshot:
+        return [message.content for message in snapshot.messages.all(CHAT.name)]
+
+
+def test_others_can_write_while_the_messages_of_a_chat_are_read_again(home, monkeypatch):
+    with home.open() as memory, home.open() as beside:
+        memory.conversations.append_many([said(f"harbour {number}", f"m{number}") for number in range(5)])
+        memory.index()
+        saved = []
+        meanwhile(monkeypatch, lambda: saved.append(beside.save("a lantern on the pier")))
+        memory.conversations.forget(CHAT, "m2")
+        assert saved[0].notice == "", "it was not locked out"
+        assert beside.search("lantern", mode="fts")
+        assert contents(memory) == [f"harbour {number}" for number in (0, 1, 3, 4)]
+
+
+def _say(beside, _home):
+    beside.conversations.append(said("harbour 9", "m9"))
+
+
+def _say_on_another_day(beside, _home):
+    beside.conversations.append(Message("user", "harbour 9", MOMENT + timedelta(days=1), id="m9", meta=CHAT.meta))
+
+
+def _forget(beside, _home):
+    beside.conversations.forget(CHAT, "m1")
+
+
+def _edit(_beside, home):
+    (path,) = (home.root / "data" / "conversations" / CHAT.name).iterdir()
+    path.write_text(path.read_text().replace("harbour 4", "harbour 8"))
+
+
+def _purge(beside, _home):
+    beside.conversations.purge(CHAT)
+
+
+@pytest.mark.parametrize(
+    ("act", "left"),
+    [(_say, "01349"), (_say_on_another_day, "01349"), (_forget, "034"), (_edit, "0138"), (_purge, "")],
+)
+def test_what_happens_to_a_chat_while_its_messages_are_read_again_is_in_its_rows(home, monkeypatch, check, act, left):
+    with home.open() as memory, home.open() as beside:
+        memory.conversations.append_many([said(f"harbour {number}", f"m{number}") for number in range(5)])
+        memory.index()
+        meanwhile(monkeypatch, lambda: act(beside, home))
+        memory.conversations.forget(CHAT, "m2")
+        assert contents(memory) == [f"harbour {number}" for number in left]
+        memory.index()
+        assert contents(memory) == [f"harbour {number}" for number in left]
+        assert memory.doctor().findings == ()
+        check(memory)
+
+
+@pytest.mark.parametrize("others", [0, 1, 40])
+def test_the_words_of_a_purged_chat_go_and_those_of_others_stay(home, check, others):
+    """With few others the index of words is made again; with many, its entries are deleted one by one."""
+    other = Chat("telegram", "other")
+    with home.open() as memory:
+        memory.conversations.append_many([said("the harbour", "one"), said(f"a secret: {WORD}", "two")])
+        memory.conversations.append_many(
+            Message("user", f"gulls {number}", MOMENT, id=f"g{number}", meta=other.meta) for number in range(others)
+        )
+        memory.index()
+        memory.conversations.purge(CHAT)
+        assert left_behind(home) == []
+        assert not memory.conversations.search("harbour")
+        assert len(memory.conversations.search("gulls", others + 1)) == others
+        assert memory.doctor().findings == ()
+        check(memory)
 
 
 def digests(home, *texts):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Deleting the words of a message so that no trace is left takes at least as long as adding those of so many again.
+_REFILLED_PER_DELETED = 4
+
 _TABLES = """
 CREATE TABLE messages (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -250,10 +253,17 @@ class SqliteMessages:
         self.erasing.add("messages")
         where, values = "WHERE chat_id = ?", (chat_id,)
         rows: list[Any] = self.resource.execute(f"SELECT key FROM messages {where}", values).fetchall()
+        (others,) = next(self.resource.execute("SELECT count(*) FROM messages WHERE chat_id <> ?", values))
         try:
-            whole: list[Any] = self.resource.execute(f"SELECT key, content FROM messages {where}", values).fetchall()
-            self._delete(whole)
+            if others > _REFILLED_PER_DELETED * len(rows):
+                whole: list[Any] = self.resource.execute(f"SELECT key, content FROM messages {where}", values).fetchall()
+                self._delete(whole)
+                refill = False
+            else:
+                refill = bool(rows)
         except UnicodeDecodeError:  # the words of an unreadable message cannot be removed individually
+            refill = True
+        if refill:
             self.resource.execute(f"DELETE FROM messages {where}", values)
             refill_words(self.resource)
         for table in ("sessions", "summaries", "message_files"):
