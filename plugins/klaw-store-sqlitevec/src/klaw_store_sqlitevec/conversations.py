@@ -256,7 +256,9 @@ class SqliteMessages:
         (others,) = next(self.resource.execute("SELECT count(*) FROM messages WHERE chat_id <> ?", values))
         try:
             if others > _REFILLED_PER_DELETED * len(rows):
-                whole: list[Any] = self.resource.execute(f"SELECT key, content FROM messages {where}", values).fetchall()
+                whole: list[Any] = self.resource.execute(
+                    f"SELECT key, content FROM messages {where}", values
+                ).fetchall()
                 self._delete(whole)
                 refill = False
             else:
