@@ -109,6 +109,7 @@ class Memory(OpenMemory):
         if directory is not None:
             check_collection_name(collection)
             configured = [source for source in self._assembly.sources if source.root is not None]
+            elsewhere = self._sources.elsewhere()
             workspaces: WorkspacesExtension = self._part("workspaces")
             workspace = workspaces.registry.remember(
                 directory,
@@ -118,6 +119,7 @@ class Memory(OpenMemory):
                 include=include,
                 exclude=exclude,
                 configured={source.origin: source.root for source in configured if source.root is not None},
+                elsewhere={name: [one.directory for one in each] for name, each in elsewhere.items()},
             )
             origin = workspace.origin
         if origin is not None:

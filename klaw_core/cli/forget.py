@@ -77,6 +77,8 @@ def _question(memory: Memory, target: str) -> str:
         if name in status.workspaces:
             notes, root = counted(documents, "note"), status.workspaces[name]
             return f"Forget the workspace {name} with {notes} (the files in {root} stay)?"
+        if name in status.elsewhere:
+            return f"Forget {counted(documents, 'document')} of {name}, which {status.elsewhere[name]} indexes?"
         if name in status.origins and all(source.origin != name for source in memory.sources()):
             return f"Forget {counted(documents, 'document')} of {name}, which is no longer a source?"
     excerpt = memory.get(target)

@@ -85,7 +85,9 @@ def _show_origins(out: Output, status: Status) -> None:
 
 
 def _remarks(status: Status, name: str) -> Iterator[str]:
-    """Yield remarks on an origin: collections other than the default, and excluded or skipped files."""
+    """Yield remarks on an origin: another machine's, collections other than the default, excluded or skipped files."""
+    if name in status.elsewhere:
+        yield f"on {status.elsewhere[name]}"
     collections = status.collections.get(name, (_DEFAULT_COLLECTION,))
     if len(collections) > 1:
         yield f"(in the collections {', '.join(collections)})"

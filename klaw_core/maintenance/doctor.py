@@ -100,9 +100,8 @@ class Doctor:
     def _check_sources(self, name: str) -> Iterator[Finding]:
         try:
             sources = self.sources.of(name)
-            yield from check_origins(
-                self.assembly.collection(name), sources, self.sources.reserved(), self.sources.broken()
-            )
+            known, reserved = self.sources.origins(name), self.sources.reserved()
+            yield from check_origins(self.assembly.collection(name), known, reserved, self.sources.broken())
             indexer = self.assembly.indexer(name)
         except KlawError as error:
             yield Finding("sources", "error", error.message, name, error.hint)
@@ -137,7 +136,7 @@ class Doctor:
         """Index the sources for which the checks found differences."""
         sources, collection = self.sources.of(name), self.assembly.collection(name)
         if not self.sources.broken():
-            remove_unknown_origins(collection, sources, self.sources.reserved())
+            remove_unknown_origins(collection, self.sources.origins(name) | self.sources.reserved())
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         damaged = any(finding.check == _DAMAGED for finding in found)
         indexer = self.assembly.indexer(name)

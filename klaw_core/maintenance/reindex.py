@@ -24,18 +24,18 @@ from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import EMBEDDING_LOCK
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.store import Store
-from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection, named_embedding
 from klaw_core.values.documents import Document
-from klaw_core.values.runs import IndexReport, SkippedEntry
+from klaw_core.values.runs import IndexReport
 from klaw_core.values.text import StoredChunk, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
 # The lock for embedding in a vector space that no collection uses yet.
 _MOVING_LOCK = f"{EMBEDDING_LOCK}-moving"
+_CARRIED_AT_ONCE = 100
 
 
 def move(
@@ -81,19 +81,26 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
     # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
     with alone(), assembly.store.rebuild() as fresh:
         own = sources.complete()  # again, because sources may have been added or forgotten during step 1
-        collections = tuple(dict.fromkeys((MEMORY, *(source.collection for source in own))))
+        elsewhere = [shared for each in sources.elsewhere().values() for shared in each]
+        origins = {(each.origin, each.collection) for each in own}
+        origins |= {(each.origin, each.collection) for each in elsewhere}
+        collections = tuple(dict.fromkeys((MEMORY, *sorted(collection for _, collection in origins))))
         for name in collections:
             collection = assembly.collection(name, store=fresh, embedder=embedder)
             if record is not None:
                 collection.adopt_space(record)
-            collection.keep_origins({source.origin for source in own if source.collection == name})
+            collection.keep_origins({origin for origin, held_in in origins if held_in == name})
         for source in own:
             prepared = source.prepare(fresh)
             indexer = assembly.indexer(source.collection, store=fresh, embedder=embedder)
             written = indexer.write(source, run, on_progress=on_progress)
-            _carry_over(assembly.store, indexer.collection, source, written.skipped)
+            keeps = partial(stays, skipped=written.skipped)
+            _carry_over(assembly.store, indexer.collection, source.origin, source.version, keeps)
             source.carry_over(assembly.store, fresh, written.skipped)
             report += written + IndexReport(skipped=tuple(prepared))
+        for shared in elsewhere:  # their files are on other machines
+            fresh_collection = assembly.collection(shared.collection, store=fresh, embedder=embedder)
+            _carry_over(assembly.store, fresh_collection, shared.origin, "", lambda _: True)
         for name in collections:  # embed the documents that were added after step 1
             report += assembly.indexer(name, store=fresh, embedder=embedder).embed(run)
         embedded = ahead.embedded + run.embedded
@@ -121,18 +128,20 @@ def _spaces(store: Store[Any]) -> Sequence[SpaceRecord]:
         return [found for found in map(snapshot.space, snapshot.collections()) if found is not None]
 
 
-def _carry_over(store: Store[Any], fresh: Collection, source: IsolatedSource, skipped: Sequence[SkippedEntry]) -> None:
+def _carry_over(store: Store[Any], fresh: Collection, origin: str, version: str, keeps: Callable[[str], bool]) -> None:
     """Copy documents that cannot be read now from the current index; a later run that can read them updates them."""
     with store.read() as snapshot, fresh.store.read() as new:
-        written = new.manifest(fresh.name, source.origin)
-        lost = [path for path in snapshot.manifest(fresh.name, source.origin) if path not in written]
-        for chunks in (snapshot.outline(fresh.name, path) for path in lost if stays(path, skipped)):
-            if chunks:
-                dated = [evolve(stored.chunk, created_at=stored.created_at) for stored in chunks]
-                fresh.replace([(_as_indexed(chunks[0], source), dated)])
+        written = new.manifest(fresh.name, origin)
+        lost = [path for path in snapshot.manifest(fresh.name, origin) if path not in written and keeps(path)]
+        for first in range(0, len(lost), _CARRIED_AT_ONCE):
+            outlines = [snapshot.outline(fresh.name, path) for path in lost[first : first + _CARRIED_AT_ONCE]]
+            fresh.replace([
+                (_as_indexed(chunks[0], version), [evolve(one.chunk, created_at=one.created_at) for one in chunks])
+                for chunks in outlines if chunks
+            ])  # fmt: skip
 
 
-def _as_indexed(stored: StoredChunk, source: IsolatedSource) -> Document:
+def _as_indexed(stored: StoredChunk, version: str) -> Document:
     """Return the document of a chunk with an empty text; its hash differs from that of any text that can be read."""
     return Document(
         stored.path,
@@ -141,7 +150,7 @@ def _as_indexed(stored: StoredChunk, source: IsolatedSource) -> Document:
         stored.origin,
         stored.created_at,
         stored.chat_id,
-        source.version,
+        version,
         recipe="carried over",
         metadata=stored.metadata,
         title=stored.chunk.title,

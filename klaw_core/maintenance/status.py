@@ -61,6 +61,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             for name, skipped in SkippedFiles(DataDirectory(assembly.config.data_dir).skipped).all().items()
             if name in roots
         },
+        elsewhere={name: ", ".join(one.location for one in each) for name, each in sources.elsewhere().items()},
     )
 
 

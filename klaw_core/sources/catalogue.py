@@ -11,6 +11,7 @@ from attrs import frozen
 
 from klaw_core.errors import KlawError, NotFoundError, PluginError, WorkspaceError
 from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.sources.shared import SharedSource, SharedSources
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 
 if TYPE_CHECKING:
@@ -136,8 +137,41 @@ class Sources:
 
     def strays(self) -> set[str]:
         """Return the origins of indexed documents that no longer have a source and are not reserved."""
-        known = {*self.reserved(), *(source.origin for source in self.all())}
+        known = {*self.reserved(), *(source.origin for source in self.all()), *self.elsewhere()}
         return {origin for by_origin in self.counts().values() for origin in by_origin} - known
+
+    @property
+    def shared(self) -> SharedSources:
+        """The records of which machine indexes which source."""
+        return SharedSources.of(self.assembly.store, self.assembly.config.data_dir)
+
+    def elsewhere(self) -> Mapping[str, Sequence[SharedSource]]:
+        """Return the sources that other machines index in the same store, and this one does not know, by origin."""
+        found: dict[str, list[SharedSource]] = {}
+        others = self.shared.elsewhere()
+        here = {(source.origin, source.collection) for source in self.all()} if others else set()
+        for shared in others:
+            if (shared.origin, shared.collection) not in here:
+                found.setdefault(shared.origin, []).append(shared)
+        return found
+
+    def origins(self, collection: str) -> set[str]:
+        """Return the origins whose documents a collection may hold: those of its sources, here or elsewhere."""
+        shared = (one.origin for each in self.elsewhere().values() for one in each if one.collection == collection)
+        return {*(source.origin for source in self.of(collection)), *shared}
+
+    def forget_records(self, origin: str) -> None:
+        """Remove the records of which machines index the sources of an origin, so that its name is free."""
+        self.shared.remove(one for one in self.shared.all().values() if one.origin == origin)
+
+    def record(self, source: IsolatedSource) -> None:
+        """Record that this machine indexes a source, unless an extension gives it to all machines.
+
+        Raise WorkspaceError if another machine indexes another directory under its name.
+        """
+        shared = self.shared
+        if shared.journal is not None and source.origin not in self.reserved():
+            shared.record(source)
 
     def counts(self) -> Mapping[str, Mapping[str, tuple[int, int]]]:
         """Return (documents, chunks) by collection and origin."""

@@ -35,7 +35,7 @@ class Forgetter:
         name = target.rstrip("/")
         if name != target:
             own = [source for source in sources if source.origin == name]
-            if any(source.can_remove for source in own) or name in self.sources.strays():
+            if any(source.can_remove for source in own) or name in {*self.sources.strays(), *self.sources.elsewhere()}:
                 return self._forget_origin(name, own)
             if any(source.configured for source in own):
                 raise NotFoundError(
@@ -79,6 +79,7 @@ class Forgetter:
             gone += paths
         for source in own:
             source.remove()
+        self.sources.forget_records(origin)
         self.sources.assembly.converters.keep_only(origin, tuple)
         for name in collections:
             drop_indexed_again(self.get_collection(name), origin, self.sources.paths(origin, name))

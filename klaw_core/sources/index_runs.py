@@ -60,6 +60,7 @@ class IndexRuns:
         report = IndexReport()
         for source in sources:
             try:
+                self.sources.record(source)
                 written = self._write(source, run, force=force, verify=verify, on_progress=on_progress)
                 if source.root is not None:
                     self.skipped.replace(source.origin, written.skipped)

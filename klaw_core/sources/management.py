@@ -66,12 +66,13 @@ class WorkspaceManager:
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {name} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
-        taken = [source.origin for source in self.runs.sources.all()]
+        taken = [*(source.origin for source in self.runs.sources.all()), *self.runs.sources.elsewhere()]
         registry.rename(name, new, taken=taken)
         report = self.runs.over(self.runs.sources.with_origin(new), on_progress=on_progress, alone=True)
         collection = self.get_collection(workspace.collection)
         collection.remove(self.runs.sources.paths(name, workspace.collection))
         self.runs.skipped.replace(name, ())
+        self.runs.sources.shared.remove_own(name)
         return report
 
     def remove(self, name: str) -> ForgetReport:

@@ -172,12 +172,14 @@ class Workspaces:
         include: Sequence[str] | None = None,
         exclude: Sequence[str] = (),
         configured: Mapping[str, Path] = MappingProxyType({}),
+        elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> Workspace:
         """Return the workspace of a directory; add it if it is new.
 
         ``include`` replaces its file name patterns, ``version`` its version; ``exclude`` adds patterns of relative
         paths. A directory inside a known workspace belongs to that workspace. If ``name`` is a workspace whose
-        directory no longer exists, that workspace moves to this directory and keeps its exclude patterns.
+        directory no longer exists, that workspace moves to this directory and keeps its exclude patterns. ``elsewhere``
+        are the directories that other machines index, by name: such a name is free only for the same directory.
 
         Raise WorkspaceError if the directory does not exist, contains a known workspace, overlaps a ``configured``
         one, or is known under another name or in another collection, or if the name is taken.
@@ -200,9 +202,9 @@ class Workspaces:
             if moved is not None and is_gone(moved.root) and collection in {"memory", moved.collection}:
                 workspace = evolve(moved, root=root)
             else:
-                chosen = _free_name(
-                    name or root.name or "root", {*known, *settled, *self.reserved}, chosen=name is not None
-                )
+                others = {other for other, directories in elsewhere.items() if str(root) not in directories}
+                taken = {*known, *settled, *self.reserved, *others}
+                chosen = _free_name(name or root.name or "root", taken, chosen=name is not None)
                 workspace = Workspace(root, chosen, collection=collection)
             workspace = _Changes(version, include, exclude).applied(workspace)
             self._write({**known, workspace.origin: workspace})

@@ -111,7 +111,8 @@ class Status:
 
     These map an origin: ``origins`` to the numbers of documents and chunks, ``collections`` to names of collections,
     ``workspaces`` to a directory, ``excluded`` to the numbers of forgotten notes and of patterns, ``skipped`` to the
-    entries that the last run could not index.
+    entries that the last run could not index, ``elsewhere`` to the machine and directory of a source that only another
+    machine of a shared store indexes.
     """
 
     location: str
@@ -126,3 +127,4 @@ class Status:
     statistics: Mapping[str, int | str]
     problems: tuple[str, ...] = ()
     skipped: Mapping[str, tuple[SkippedEntry, ...]] = field(factory=dict)
+    elsewhere: Mapping[str, str] = field(factory=dict)

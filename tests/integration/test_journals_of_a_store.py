@@ -8,7 +8,18 @@ from zlib import crc32
 import pytest
 from attrs import define, evolve, field
 
-from klaw_core import Chat, JournalingStore, LogRecord, Memory, Message, NewDocument, RecordError, Replay
+from klaw_core import (
+    Chat,
+    Diagnosis,
+    JournalingStore,
+    LogRecord,
+    Memory,
+    Message,
+    NewDocument,
+    RecordError,
+    Replay,
+    WorkspaceError,
+)
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import decode, encode
@@ -324,3 +335,95 @@ class TestTwoMachines:
             assert other.get(saved.path).content == "the lantern hangs at the pier"
             assert other.core.get().user == {"name": "Ada"}
             assert [line.message.content for line in other.conversations.tail(CHAT, 9)] == ["where is the harbour?"]
+
+
+class TestNotesOfTwoMachines:
+    """Machines that share a store have directories of their own."""
+
+    @pytest.fixture
+    def machine(self, tmp_path, make_home):
+        home = make_home("memory")
+        home.store = ServerStore()
+        opened = []
+
+        def open_on(name, **notes):
+            config = evolve(home.config(), data_dir=tmp_path / name)
+            opened.append(Memory.open(config, registry=home.registry()))
+            directory = tmp_path / name / "disk" / "notes"
+            directory.mkdir(parents=True, exist_ok=True)
+            for note, text in notes.items():
+                (directory / f"{note}.md").write_text(text)
+            return opened[-1], directory
+
+        yield open_on
+        for memory in opened:
+            memory.close()
+
+    def test_an_index_of_one_removes_no_note_of_the_other(self, machine):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
+        one.index(harbour)
+        report = two.index(mill)
+        assert (report.added, report.removed) == (1, 0)
+        for memory in (one, two, one, two):
+            assert memory.index().removed == 0
+            assert [found.path for found in memory.search("pier", mode="fts")] == ["notes/boat.md"]
+            assert [found.path for found in memory.search("wheel", mode="fts")] == ["notes-2/wheel.md"]
+
+    def test_a_name_that_the_other_uses_is_taken(self, machine):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat"), machine("two", wheel="# Wheel")
+        one.index(harbour)
+        with pytest.raises(WorkspaceError, match="already in use"):
+            two.index(mill, name="notes")
+        two.index(mill, name="mill")
+        with pytest.raises(WorkspaceError, match="already in use"):
+            two.workspaces.rename("mill", "notes")
+        one.workspaces.rename("notes", "harbour")
+        two.workspaces.rename("mill", "notes")
+        assert {found.path for found in one.search("boat wheel", mode="fts")} == {"harbour/boat.md", "notes/wheel.md"}
+
+    def test_the_other_takes_no_note_for_a_leftover(self, machine):
+        (one, harbour), (two, _) = machine("one", boat="# Boat at the pier"), machine("two")
+        one.index(harbour)
+        two.save("the mill")
+        status = two.status()
+        assert (status.problems, status.origins["notes"]) == ((), (1, 1))
+        assert status.elsewhere["notes"].endswith(f":{harbour.resolve()}")
+        assert one.status().elsewhere == {}
+        assert two.doctor(fix=True) == Diagnosis()
+        assert two.search("pier", mode="fts")
+
+    def test_a_rebuild_keeps_the_notes_of_the_other(self, machine, check):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
+        one.index(harbour)
+        two.index(mill)
+        two.reindex()
+        assert [found.path for found in two.search("pier")][:1] == ["notes/boat.md"]
+        one.index()
+        assert (one.index().changed, one.index().removed) == (0, 0)
+        check(one)
+
+    def test_a_list_of_workspaces_that_was_lost_takes_the_same_directory_again(self, machine):
+        one, harbour = machine("one", boat="# Boat at the pier")
+        one.index(harbour)
+        new, _ = machine("new")  # a container that starts with nothing but the notes
+        assert (new.index(harbour).unchanged, new.status().elsewhere) == (1, {})
+        assert one.index().removed == 0
+
+    def test_lists_that_already_use_one_name_do_not_overwrite_each_other(self, machine):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
+        two.index(mill)
+        two.forget("notes/")
+        one.index(harbour)
+        two._part("workspaces").registry.remember(mill)  # as an earlier version did
+        with pytest.raises(WorkspaceError, match=r"two.* needs another name: .*'notes' is .*one"):
+            two.index(origin="notes")
+        assert [(item.path, item.keep) for item in two.index().skipped] == [("notes", True)]
+        assert two.search("pier", mode="fts")
+
+    def test_one_can_forget_what_the_other_left(self, machine):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat"), machine("two", wheel="# Wheel")
+        one.index(harbour)
+        assert two.forget("notes/").paths == ("notes/boat.md",)
+        assert two.status().elsewhere == {}
+        two.index(mill)
+        assert list(two.status().origins) == ["notes"]

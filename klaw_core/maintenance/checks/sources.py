@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from klaw_core.builtin.workspace import EMPTY
 from klaw_core.errors import KlawError
@@ -51,15 +52,14 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
 
 
 def check_origins(
-    collection: Collection, sources: Sequence[Source], reserved: frozenset[str], broken: Sequence[str]
+    collection: Collection, known: AbstractSet[str], reserved: frozenset[str], broken: Sequence[str]
 ) -> Iterator[Finding]:
-    """Find indexed documents whose source no longer exists.
+    """Find indexed documents whose source no longer exists: their origin is not ``known``.
 
     Documents of a ``reserved`` origin belong to an extension whose journal is missing. The index may hold the only
     copy, so they are never removed. Other documents are kept while a plugin or an extension is ``broken``, because
     they may belong to it.
     """
-    known = {source.origin for source in sources}
     for origin, paths in _unknown(collection, known).items():
         what = f"{len(paths):,} documents are indexed from a source that no longer exists"
         if origin in reserved:
@@ -72,15 +72,14 @@ def check_origins(
             yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 
 
-def remove_unknown_origins(collection: Collection, sources: Sequence[Source], reserved: frozenset[str]) -> None:
-    """Remove documents whose source no longer exists; their vectors stay cached. Raise StoreError."""
-    known = {*(source.origin for source in sources), *reserved}
+def remove_unknown_origins(collection: Collection, known: AbstractSet[str]) -> None:
+    """Remove documents whose origin is not ``known``; their vectors stay cached. Raise StoreError."""
     paths = [path for gone in _unknown(collection, known).values() for path in gone]
     if paths:
         collection.remove(paths)
 
 
-def _unknown(collection: Collection, known: set[str]) -> Mapping[str, tuple[str, ...]]:
+def _unknown(collection: Collection, known: AbstractSet[str]) -> Mapping[str, tuple[str, ...]]:
     with collection.store.read() as snapshot:
         manifests: dict[str, Mapping[str, DocumentRecord]] = {
             origin: snapshot.manifest(collection.name, origin)
