@@ -53,9 +53,11 @@ def may_be_call(scope: Mapping[str, Any]) -> bool:
 
 
 def parse(body: bytes) -> ToolCall | None:
-    """Return the tool call in a body; None for any other message and for invalid JSON."""
+    """Return the tool call in a body; None for any other message and for what the SDK refuses as JSON."""
     try:
         frame = json.loads(body.decode())  # json.loads accepts other encodings than UTF-8
+        if b"\\ud" in body.lower():  # escapes of surrogates; the SDK refuses half of a pair, which cannot be encoded
+            json.dumps(frame, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0" or frame.get("method") != "tools/call":
