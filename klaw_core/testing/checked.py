@@ -13,16 +13,16 @@ R = TypeVar("R")
 class CheckedIndexContract(IndexContract[R]):
     """The index reports no damage in rows that it wrote. The tests of each index must prove that it finds damage."""
 
-    def test_checks_itself(self, index: Index[R]) -> None:
+    def test_it_can_be_checked(self, index: Index[R]) -> None:
         assert isinstance(index, CheckedIndex)
 
-    def test_what_the_index_wrote_is_sound(self, index: CheckedIndex[R], filled: R) -> None:
+    def test_a_filled_index_has_no_findings(self, index: CheckedIndex[R], filled: R) -> None:
         assert list(index.check(filled, "memory", self.space(index))) == []
         index.remove(filled, "memory", self.held(index, filled)[::2])
         self.add(index, filled, crowd(5, first=1000))
         assert list(index.check(filled, "memory", self.space(index))) == []
 
-    def test_an_index_that_was_never_filled_is_sound(self, index: CheckedIndex[R], migrated: R) -> None:
+    def test_an_unfilled_index_has_no_findings(self, index: CheckedIndex[R], migrated: R) -> None:
         assert list(index.check(migrated, "memory", None)) == []
 
     def test_checking_writes_nothing(self, index: CheckedIndex[R], filled: R) -> None:

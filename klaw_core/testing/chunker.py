@@ -113,20 +113,20 @@ class ChunkerContract:
     def test_spans_lie_in_bounds_and_in_order(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.spans_lie_in_bounds_and_in_order, make_chunker)
 
-    def test_every_solid_character_is_covered(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.every_solid_character_is_covered, make_chunker)
+    def test_all_text_is_covered(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.all_text_is_covered, make_chunker)
 
-    def test_sizes_stay_within_the_bound(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.sizes_stay_within_the_bound, make_chunker, st.one_of(hard_documents(), self.texts()))
+    def test_sizes_do_not_exceed_the_maximum(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.sizes_do_not_exceed_the_maximum, make_chunker, st.one_of(hard_documents(), self.texts()))
 
-    def test_overlap_stays_within_its_bound(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.overlap_stays_within_its_bound, make_chunker)
+    def test_overlap_does_not_exceed_the_maximum(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.overlap_does_not_exceed_the_maximum, make_chunker)
 
     def test_splitting_is_deterministic(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.splitting_is_deterministic, make_chunker)
 
-    def test_spans_begin_and_end_with_text(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.spans_begin_and_end_with_text, make_chunker)
+    def test_spans_have_no_outer_white_space(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.spans_have_no_outer_white_space, make_chunker)
 
     def test_no_grapheme_cluster_is_cut(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.no_grapheme_cluster_is_cut, make_chunker, st.one_of(hard_documents(), self.texts()))
@@ -159,11 +159,11 @@ class MarkdownChunkerContract(ChunkerContract):
     def test_overlap_stays_in_its_section(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.overlap_stays_in_its_section, make_chunker)
 
-    def test_a_heading_stays_with_what_follows_it(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.a_heading_stays_with_what_follows_it, make_chunker)
+    def test_headings_stay_with_the_text_below(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.headings_stay_with_the_text_below, make_chunker)
 
-    def test_elements_stay_whole(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.elements_stay_whole, make_chunker)
+    def test_elements_that_fit_are_not_cut(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.elements_that_fit_are_not_cut, make_chunker)
 
     def test_paragraphs_are_cut_at_sentence_ends(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.paragraphs_are_cut_at_sentence_ends, make_chunker)
@@ -171,11 +171,11 @@ class MarkdownChunkerContract(ChunkerContract):
     def test_code_and_tables_are_cut_at_line_ends(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.code_and_tables_are_cut_at_line_ends, make_chunker)
 
-    def test_headings_are_the_path_in_effect(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.headings_are_the_path_in_effect, make_chunker)
+    def test_heading_paths_are_correct(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.heading_paths_are_correct, make_chunker)
 
-    def test_a_continuation_says_so(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.a_continuation_says_so, make_chunker)
+    def test_continued_elements_are_marked(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.continued_elements_are_marked, make_chunker)
 
     def test_a_text_that_fits_is_one_span(self, make_chunker: MakeChunker) -> None:
         def law(trial: Trial) -> None:
@@ -186,8 +186,8 @@ class MarkdownChunkerContract(ChunkerContract):
 
         self.holds(law, make_chunker)
 
-    def test_appending_changes_only_the_tail(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.appending_changes_only_the_tail, make_chunker)
+    def test_appending_changes_only_the_last_spans(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.appending_changes_only_the_last_spans, make_chunker)
 
 
 @frozen

@@ -74,7 +74,7 @@ def spans_lie_in_bounds_and_in_order(trial: Trial) -> None:
         assert before.end < after.end, (before, after)
 
 
-def every_solid_character_is_covered(trial: Trial) -> None:
+def all_text_is_covered(trial: Trial) -> None:
     """Check that text outside all spans is white space."""
     covered = 0
     for span in trial.spans:
@@ -83,7 +83,7 @@ def every_solid_character_is_covered(trial: Trial) -> None:
     assert not trial.text[covered:].strip(), covered
 
 
-def sizes_stay_within_the_bound(trial: Trial) -> None:
+def sizes_do_not_exceed_the_maximum(trial: Trial) -> None:
     """Check that no span exceeds the maximum number of tokens, or 16 characters per allowed token."""
     counts = trial.count_tokens([trial.text[span.start : span.end] for span in trial.spans])
     for span, count in zip(trial.spans, counts, strict=True):
@@ -91,7 +91,7 @@ def sizes_stay_within_the_bound(trial: Trial) -> None:
         assert span.end - span.start <= trial.max_tokens * CHARACTERS_PER_TOKEN, span
 
 
-def overlap_stays_within_its_bound(trial: Trial) -> None:
+def overlap_does_not_exceed_the_maximum(trial: Trial) -> None:
     """Check that no span repeats more of the previous span than allowed."""
     for before, after in pairwise(trial.spans):
         if after.start < before.end:
@@ -111,7 +111,7 @@ def splitting_is_deterministic(trial: Trial) -> None:
     assert list(trial.chunker.split(trial.text, trial.count_tokens)) == trial.spans
 
 
-def spans_begin_and_end_with_text(trial: Trial) -> None:
+def spans_have_no_outer_white_space(trial: Trial) -> None:
     """Check that spans have no outer white space except the indentation of their first line."""
     for span in trial.spans:
         span_text = trial.text[span.start : span.end]
@@ -123,7 +123,7 @@ def spans_begin_and_end_with_text(trial: Trial) -> None:
             assert span.start == 0 or trial.text[span.start - 1] in "\r\n", span
 
 
-def a_heading_stays_with_what_follows_it(trial: Trial) -> None:
+def headings_stay_with_the_text_below(trial: Trial) -> None:
     """Check that a span ends with a heading only if the text ends or a row of headings fills over half a span."""
     ends = sorted(span.end for span in trial.spans)
     for element in trial.elements:
@@ -136,7 +136,7 @@ def a_heading_stays_with_what_follows_it(trial: Trial) -> None:
             assert not trial.within(trial.max_tokens // 2, *element.row, solid), element
 
 
-def elements_stay_whole(trial: Trial) -> None:
+def elements_that_fit_are_not_cut(trial: Trial) -> None:
     """Check that code, tables and list items are whole if they and the headings directly above fit in one span."""
     kinds = {"fence", "code_block", "table", "list_item"}
     edges = sorted({edge for span in trial.spans for edge in (span.start, span.end)})
@@ -192,7 +192,7 @@ def no_grapheme_cluster_is_cut(trial: Trial) -> None:
             assert not trial.within(trial.max_tokens, start, end), cluster
 
 
-def headings_are_the_path_in_effect(trial: Trial) -> None:
+def heading_paths_are_correct(trial: Trial) -> None:
     """Check that a span names the headings of its first character, including one that starts there."""
     for span in trial.spans:
         path: list[Element] = []
@@ -208,7 +208,7 @@ def headings_are_the_path_in_effect(trial: Trial) -> None:
             )
 
 
-def a_continuation_says_so(trial: Trial) -> None:
+def continued_elements_are_marked(trial: Trial) -> None:
     """Check that a span that starts inside code, a table or a list item has the right ``continues``."""
     kinds = {"fence": "code", "code_block": "code", "table": "table", "list_item": "list item"}
     for span in trial.spans:
@@ -228,7 +228,7 @@ def a_text_that_fits_is_one_span(trial: Trial) -> None:
         assert trial.spans[0].end >= len(last), trial.spans
 
 
-def appending_changes_only_the_tail(trial: Trial) -> None:
+def appending_changes_only_the_last_spans(trial: Trial) -> None:
     """Check that appending a section changes only the last spans.
 
     A chunker may look ahead by one maximum size from the start of a span, and appended text may become part of the last
@@ -246,19 +246,19 @@ def appending_changes_only_the_tail(trial: Trial) -> None:
 #: The laws that hold for every text.
 LAWS: tuple[Callable[[Trial], None], ...] = (
     spans_lie_in_bounds_and_in_order,
-    every_solid_character_is_covered,
-    sizes_stay_within_the_bound,
-    overlap_stays_within_its_bound,
+    all_text_is_covered,
+    sizes_do_not_exceed_the_maximum,
+    overlap_does_not_exceed_the_maximum,
     overlap_stays_in_its_section,
     splitting_is_deterministic,
-    spans_begin_and_end_with_text,
-    a_heading_stays_with_what_follows_it,
-    elements_stay_whole,
+    spans_have_no_outer_white_space,
+    headings_stay_with_the_text_below,
+    elements_that_fit_are_not_cut,
     paragraphs_are_cut_at_sentence_ends,
     code_and_tables_are_cut_at_line_ends,
     no_grapheme_cluster_is_cut,
-    headings_are_the_path_in_effect,
-    a_continuation_says_so,
+    heading_paths_are_correct,
+    continued_elements_are_marked,
     a_text_that_fits_is_one_span,
-    appending_changes_only_the_tail,
+    appending_changes_only_the_last_spans,
 )

@@ -34,7 +34,7 @@ class ConverterContract:
     def converter(self) -> Any:
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
-    def test_it_says_what_it_reads(self, converter: Converter) -> None:
+    def test_it_declares_valid_patterns(self, converter: Converter) -> None:
         patterns: Any = converter.patterns
         assert not isinstance(patterns, str)
         assert patterns
@@ -58,13 +58,13 @@ class ConverterContract:
         for name, data in self.files.items():
             assert converter.convert(data, name) == converter.convert(data, name)
 
-    def test_an_original_text_has_the_lines_of_its_file(self, converter: Converter) -> None:
+    def test_an_original_text_has_the_lines_of_the_file(self, converter: Converter) -> None:
         for name, data in self.files.items():
             made = converter.convert(data, name)
             if made.is_original:
                 assert made.text.splitlines() == data.decode("utf-8-sig").splitlines()
 
-    def test_a_damaged_file_is_text_or_a_reason(self, converter: Converter) -> None:
+    def test_a_damaged_file_gives_text_or_a_conversion_error(self, converter: Converter) -> None:
         """A file that is cut short or has changed bytes raises nothing except ConversionError."""
 
         @settings(max_examples=self.examples, deadline=None, suppress_health_check=list(HealthCheck))
@@ -85,7 +85,7 @@ class ConverterContract:
 
         check_damaged()
 
-    def test_an_empty_file_is_text_or_a_reason(self, converter: Converter) -> None:
+    def test_an_empty_file_gives_text_or_a_conversion_error(self, converter: Converter) -> None:
         for name in self.files:
             try:
                 check(converter.convert(b"", name))

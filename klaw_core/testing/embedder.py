@@ -33,7 +33,7 @@ _TEXTS = (
     "Заметка о встрече в четверг",
     "def add(a, b):\n    return a + b\n",
 )
-_ODD = {
+_UNUSUAL = {
     "empty": "",
     "white space": " \t\r\n\u3000",
     "NUL alone": "\0",
@@ -49,7 +49,9 @@ _ODD = {
     "one word of a megabyte": "x" * 1_000_000,
     "a megabyte of spaces": " " * 1_000_000,
 }
-_odd = pytest.mark.parametrize("text", [pytest.param(text, id=name.replace(" ", "-")) for name, text in _ODD.items()])
+_unusual = pytest.mark.parametrize(
+    "text", [pytest.param(text, id=name.replace(" ", "-")) for name, text in _UNUSUAL.items()]
+)
 _line = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=60)
 
 
@@ -80,7 +82,7 @@ class EmbedderContract:
         alone = np.concatenate([embedder.embed_documents([text]) for text in _TEXTS])
         np.testing.assert_allclose(embedder.embed_documents(_TEXTS), alone, rtol=0, atol=self.tolerance)
 
-    def test_a_long_text_in_the_batch_changes_no_other(self, embedder: Embedder) -> None:
+    def test_a_long_text_does_not_change_other_vectors(self, embedder: Embedder) -> None:
         long = " ".join(_text_of(embedder, self._window(embedder)))
         beside = embedder.embed_documents([_TEXTS[1], long, _TEXTS[0]])
         alone = embedder.embed_documents([_TEXTS[1]])[0]
@@ -110,7 +112,7 @@ class EmbedderContract:
             assert float(embedder.embed_query(text) @ vector) >= self.query_document_cosine
 
     @pytest.mark.parametrize("changed", range(5))
-    def test_every_part_of_a_long_text_counts(self, embedder: Embedder, changed: int) -> None:
+    def test_every_part_of_a_long_text_changes_its_vector(self, embedder: Embedder, changed: int) -> None:
         words = _text_of(embedder, 5 * self._window(embedder))
         fifth = len(words) // 5
         other = list(words)
@@ -118,15 +120,15 @@ class EmbedderContract:
         before, after = embedder.embed_documents([" ".join(words), " ".join(other)])
         assert np.abs(before - after).max() > self.least_change
 
-    def test_the_last_words_of_a_long_text_count(self, embedder: Embedder) -> None:
+    def test_the_last_words_of_a_long_text_change_its_vector(self, embedder: Embedder) -> None:
         words = _text_of(embedder, 5 * self._window(embedder))
         long, longer = " ".join(words), " ".join([*words, *["vinegar"] * 9])
         before, after = embedder.embed_documents([long, longer])
         assert np.abs(before - after).max() > self.least_change
         assert np.abs(embedder.embed_query(long) - embedder.embed_query(longer)).max() > self.least_change
 
-    @_odd
-    def test_an_odd_text_has_a_vector_or_an_error(self, embedder: Embedder, text: str) -> None:
+    @_unusual
+    def test_an_unusual_text_gives_a_vector_or_an_embedding_error(self, embedder: Embedder, text: str) -> None:
         try:
             vectors = embedder.embed_documents([text])
         except EmbeddingError:
@@ -134,8 +136,8 @@ class EmbedderContract:
         assert_sound(vectors, (1, embedder.space.dimension))
         assert_sound(embedder.embed_query(text), (embedder.space.dimension,))
 
-    @_odd
-    def test_an_odd_text_changes_no_other(self, embedder: Embedder, text: str) -> None:
+    @_unusual
+    def test_an_unusual_text_does_not_change_other_vectors(self, embedder: Embedder, text: str) -> None:
         try:
             vectors = embedder.embed_documents([_TEXTS[0], text, _TEXTS[1]])
         except EmbeddingError:
@@ -143,12 +145,12 @@ class EmbedderContract:
         alone = embedder.embed_documents([_TEXTS[0], _TEXTS[1]])
         np.testing.assert_allclose(vectors[[0, 2]], alone, rtol=0, atol=self.tolerance)
 
-    @_odd
-    def test_an_odd_text_can_be_counted(self, embedder: Embedder, text: str) -> None:
+    @_unusual
+    def test_tokens_of_unusual_texts_are_counted(self, embedder: Embedder, text: str) -> None:
         (count,) = embedder.count_tokens([text])
         assert count >= 0
 
-    def test_counts_are_one_whole_number_a_text(self, embedder: Embedder) -> None:
+    def test_token_counts_are_one_integer_per_text(self, embedder: Embedder) -> None:
         counts = embedder.count_tokens(_TEXTS)
         assert len(counts) == len(_TEXTS)
         assert {type(count) for count in counts} == {int}
@@ -158,7 +160,7 @@ class EmbedderContract:
 
     @law
     @given(lines=st.lists(_line, min_size=1, max_size=8), cut=st.integers(0, 8))
-    def test_counts_are_subadditive_at_line_ends(self, embedder: Embedder, lines: list[str], cut: int) -> None:
+    def test_token_counts_are_subadditive_at_line_ends(self, embedder: Embedder, lines: list[str], cut: int) -> None:
         ended = [line + "\n" for line in lines]
         whole, head, tail, *parts = embedder.count_tokens(
             ["".join(ended), "".join(ended[:cut]), "".join(ended[cut:]), *ended]
@@ -167,10 +169,10 @@ class EmbedderContract:
 
     @law
     @given(texts=st.lists(_line, max_size=6))
-    def test_a_count_does_not_depend_on_the_other_texts(self, embedder: Embedder, texts: list[str]) -> None:
+    def test_a_token_count_does_not_depend_on_other_texts(self, embedder: Embedder, texts: list[str]) -> None:
         assert list(embedder.count_tokens(texts)) == [embedder.count_tokens([text])[0] for text in texts]
 
-    def test_the_space_says_what_the_vectors_are(self, embedder: Embedder) -> None:
+    def test_the_space_describes_the_vectors(self, embedder: Embedder) -> None:
         before = embedder.space
         assert embedder.embed_query(_TEXTS[0]).shape == (before.dimension,)
         assert embedder.space == before
@@ -178,7 +180,7 @@ class EmbedderContract:
         assert before.model
         assert embedder.max_tokens > 0
 
-    def test_what_it_may_say_of_itself_is_of_its_type(self, embedder: Embedder) -> None:
+    def test_optional_attributes_have_the_right_types(self, embedder: Embedder) -> None:
         assert type(getattr(embedder, "remote", False)) is bool
         texts_per_call = getattr(embedder, "texts_per_call", 1)
         assert type(texts_per_call) is int

@@ -57,16 +57,16 @@ class ExtensionContract:
         """Return the extension under test."""
         return memory.extension(self.name)
 
-    def test_it_is_reached_by_the_name_it_gives(self, memory: Memory, extension: Extension) -> None:
+    def test_memory_finds_it_by_name_and_by_type(self, memory: Memory, extension: Extension) -> None:
         assert extension.name == self.name
         assert memory.extension(type(extension)) is extension
 
-    def test_its_sources_have_only_origins_of_its_own(self, memory: Memory, extension: Extension) -> None:
+    def test_its_sources_have_only_its_own_origins(self, memory: Memory, extension: Extension) -> None:
         if isinstance(extension, SourcedExtension) and extension.origins:
             assert {source.origin for source in extension.sources()} <= set(extension.origins)
         assert len(memory.sources()) == len({(source.origin, source.collection) for source in memory.sources()})
 
-    def test_its_documents_are_found_after_a_reindex_as_before(self, memory: Memory, extension: Extension) -> None:
+    def test_a_reindex_keeps_the_number_of_its_documents(self, memory: Memory, extension: Extension) -> None:
         if not isinstance(extension, SourcedExtension) or not extension.sources():
             pytest.skip("it has no documents")
         memory.index()
@@ -75,7 +75,7 @@ class ExtensionContract:
         after = {name: count for name, count in memory.status().origins.items() if name in extension.origins}
         assert before == after
 
-    def test_its_tools_are_plain_json_and_refuse_what_their_schema_refuses(
+    def test_its_tools_have_json_schemas_and_reject_unknown_arguments(
         self, memory: Memory, extension: Extension
     ) -> None:
         if not isinstance(extension, ToolExtension):
@@ -87,7 +87,7 @@ class ExtensionContract:
             answer = memory.call_tool(tool.name, {"no such argument": 1})
             assert "error" in answer
 
-    def test_a_sound_memory_has_no_findings_and_checking_changes_nothing(self, extension: Extension) -> None:
+    def test_an_undamaged_memory_has_no_errors_and_checks_are_repeatable(self, extension: Extension) -> None:
         if not isinstance(extension, CheckedExtension):
             pytest.skip("it checks nothing")
         assert [finding for finding in extension.check() if finding.severity == "error"] == []
@@ -105,13 +105,13 @@ class ExtensionContract:
         counts = extension.add(iter(records))
         assert (counts.added, counts.present) == (0, len(records))
 
-    def test_what_it_offers_for_a_context_is_text(self, extension: Extension) -> None:
+    def test_its_context_items_have_text(self, extension: Extension) -> None:
         if not isinstance(extension, ContextExtension):
             pytest.skip("it offers no context")
         for item in extension.offer(ContextQuestion("what do you know?")):
             assert item.text.strip()
 
-    def test_its_status_is_short(self, extension: Extension) -> None:
+    def test_its_status_values_are_integers_or_strings(self, extension: Extension) -> None:
         if not isinstance(extension, StatusExtension):
             pytest.skip("it has no status")
         assert all(isinstance(value, int | str) for value in extension.status().values())

@@ -78,7 +78,7 @@ class FusionContract:
 
     @given(given_rankings=rankings(min_retrievers=1), limit=st.integers(1, 20))
     @law
-    def test_an_empty_ranking_changes_nothing_in_the_others_order(
+    def test_an_empty_ranking_does_not_change_the_result(
         self, fusion: Fusion, given_rankings: list[Ranking], limit: int
     ) -> None:
         with_empty = [*given_rankings, Ranking("empty", (), 3.0)]
@@ -86,7 +86,7 @@ class FusionContract:
 
     @given(given_rankings=rankings(min_retrievers=1), data=st.data(), exponent=st.integers(-20, 20))
     @law
-    def test_the_unit_of_a_retrievers_scores_does_not_matter(
+    def test_scaling_the_scores_of_a_retriever_does_not_change_the_result(
         self, fusion: Fusion, given_rankings: list[Ranking], data: st.DataObject, exponent: int
     ) -> None:
         number = data.draw(st.integers(0, len(given_rankings) - 1))
@@ -98,7 +98,9 @@ class FusionContract:
 
     @given(given_rankings=rankings(), limit=st.integers(1, 20))
     @law
-    def test_a_smaller_limit_cuts_the_end_off(self, fusion: Fusion, given_rankings: list[Ranking], limit: int) -> None:
+    def test_a_smaller_limit_returns_the_first_hits(
+        self, fusion: Fusion, given_rankings: list[Ranking], limit: int
+    ) -> None:
         assert list(fusion.fuse(given_rankings, limit)) == list(fusion.fuse(given_rankings, 1000))[:limit]
 
     @given(given_rankings=rankings(min_retrievers=1), data=st.data())
@@ -120,9 +122,7 @@ class FusionContract:
 
     @given(given_rankings=rankings())
     @law
-    def test_one_ranking_alone_keeps_its_order_where_its_scores_differ(
-        self, fusion: Fusion, given_rankings: list[Ranking]
-    ) -> None:
+    def test_a_single_ranking_keeps_its_order(self, fusion: Fusion, given_rankings: list[Ranking]) -> None:
         for ranking in given_rankings:
             raw = {hit.key: hit.score for hit in ranking.hits}
             fused = fusion.fuse([ranking], 20)
@@ -134,7 +134,7 @@ class FusionContract:
     def test_the_depth_covers_the_limit(self, fusion: Fusion, limit: int) -> None:
         assert fusion.depth(limit) >= limit
 
-    def test_nothing_fuses_to_nothing(self, fusion: Fusion) -> None:
+    def test_empty_rankings_give_no_hits(self, fusion: Fusion) -> None:
         assert list(fusion.fuse([], 10)) == []
         assert list(fusion.fuse([Ranking("a", ())], 10)) == []
 

@@ -132,23 +132,23 @@ class IndexContract(RetrieverContract[R]):
     def test_is_an_index(self, index: Index[R]) -> None:
         assert isinstance(index, Index)
 
-    def test_migrations_have_names_of_their_own(self, index: Index[R]) -> None:
+    def test_migrations_have_distinct_names(self, index: Index[R]) -> None:
         names = [migration.name for migration in index.migrations()]
         assert len(set(names)) == len(names)
         assert names == [migration.name for migration in index.migrations()]
         assert all(names)
 
-    def test_a_second_connection_may_be_prepared(self, index: Index[R], resource: R) -> None:
+    def test_a_resource_can_be_prepared_twice(self, index: Index[R], resource: R) -> None:
         index.prepare(resource)
         assert self.held(index, resource) == []
 
-    def test_an_index_that_was_never_filled_answers_nothing(self, index: Index[R], migrated: R) -> None:
+    def test_an_unfilled_index_finds_nothing(self, index: Index[R], migrated: R) -> None:
         for collection in self.collections:
             assert tuple(self.ask(index, migrated, COMMON, collection=collection)) == ()
             assert self.held(index, migrated, collection) == []
 
     @pytest.mark.parametrize("name", AWKWARD_NAMES)
-    def test_a_collection_of_which_the_index_never_heard_is_empty(self, index: Index[R], filled: R, name: str) -> None:
+    def test_an_unknown_collection_is_empty(self, index: Index[R], filled: R, name: str) -> None:
         for _ in range(2):
             assert tuple(self.ask(index, filled, COMMON, collection=name)) == ()
             assert self.held(index, filled, name) == []
@@ -159,7 +159,7 @@ class IndexContract(RetrieverContract[R]):
                 assert list(index.check(filled, name, None)) == []
         assert self.held(index, filled) == list(range(1, 31))
 
-    def test_what_is_written_together_answers_as_before(self, index: Index[R], filled: R) -> None:
+    def test_compacting_does_not_change_results(self, index: Index[R], filled: R) -> None:
         if not isinstance(index, CompactingIndex):
             pytest.skip("the index does not write anything together")
         for number in range(31, 61):
@@ -188,7 +188,7 @@ class IndexContract(RetrieverContract[R]):
         assert self.held(index, filled) == list(range(1, 31))
         assert self.found(index, filled, COMMON) == set(range(1, 31))
 
-    def test_an_empty_index_answers_nothing(self, index: Index[R], resource: R) -> None:
+    def test_an_empty_index_finds_nothing(self, index: Index[R], resource: R) -> None:
         for collection in self.collections:
             assert tuple(self.ask(index, resource, COMMON, collection=collection)) == ()
             assert self.held(index, resource, collection) == []
@@ -198,7 +198,7 @@ class IndexContract(RetrieverContract[R]):
         index.remove(filled, "memory", [])
         assert self.held(index, filled) == list(range(1, 31))
 
-    def test_what_is_removed_is_never_found(self, index: Index[R], filled: R) -> None:
+    def test_a_removed_chunk_is_never_found(self, index: Index[R], filled: R) -> None:
         index.remove(filled, "memory", range(1, 16))
         assert self.found(index, filled, COMMON) == set(range(16, 31))
         assert self.held(index, filled) == list(range(16, 31))
@@ -211,7 +211,7 @@ class IndexContract(RetrieverContract[R]):
         index.remove(filled, "memory", list(key_array(range(2, 31))))
         assert self.held(index, filled) == [1]
 
-    def test_a_removed_key_may_be_added_again(self, index: Index[R], filled: R) -> None:
+    def test_a_removed_key_can_be_added_again(self, index: Index[R], filled: R) -> None:
         index.remove(filled, "memory", [7])
         self.add(index, filled, [stored(7, "lantern")])
         assert 7 in self.found(index, filled, "lantern")
@@ -265,7 +265,7 @@ class IndexContract(RetrieverContract[R]):
         assert self.held(index, filled) == list(range(1, 31))
         assert self.ask(index, filled, COMMON, 30) == before
 
-    def test_rolling_back_the_first_rows_of_a_collection_leaves_none(self, index: Index[R], filled: R) -> None:
+    def test_rolling_back_the_first_rows_of_a_collection_leaves_no_rows(self, index: Index[R], filled: R) -> None:
         for undone in (True, False):
             self.begin(filled)
             index.reset(filled, "figures", self.space(index))
@@ -284,7 +284,7 @@ class IndexContract(RetrieverContract[R]):
         self.rollback(filled)
         assert self.found(index, filled, COMMON) == set(range(1, 31))
 
-    def test_law_of_recall(self, index: Index[R], resource: R) -> None:
+    def test_recall_is_at_least_0_9(self, index: Index[R], resource: R) -> None:
         """A search for 10 of 5,000 chunks returns 10, with a recall of at least 0.9, also with filters."""
         if not index.needs_vectors:
             pytest.skip("the index has no vectors")
@@ -317,7 +317,7 @@ class IndexContract(RetrieverContract[R]):
             max_size=12,
         )
     )
-    def test_holds_what_was_added_less_what_was_removed(
+    def test_keys_are_those_added_and_not_removed(
         self, index: Index[R], resource: R, steps: list[tuple[bool, str, set[int]]]
     ) -> None:
         model: dict[str, set[int]] = {}

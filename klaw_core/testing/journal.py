@@ -35,12 +35,12 @@ class RecordJournalContract:
         journal.finish()
         assert journal.forget(["x"]) == 0
 
-    def test_records_are_replayed_in_the_order_in_which_they_first_came(self, journal: RecordJournal) -> None:
+    def test_records_are_replayed_in_order_of_their_first_version(self, journal: RecordJournal) -> None:
         journal.append([_record("b"), _record("a")])
         journal.append([_record("b", "newer")])
         assert list(journal.replay().records.items()) == [("b", _record("b", "newer")), ("a", _record("a"))]
 
-    def test_law_of_versions(self, journal: RecordJournal) -> None:
+    def test_every_write_makes_a_new_version(self, journal: RecordJournal) -> None:
         """Every write makes a new version that was never used before, and the version stays until the next write."""
         seen = [journal.version, journal.append([_record("a")])]
         journal.replay()
@@ -54,23 +54,23 @@ class RecordJournalContract:
         assert journal.append([]) == seen[-1]
         assert len(set(seen)) == len(seen)
 
-    def test_nothing_is_kept_of_a_batch_with_a_record_without_id(self, journal: RecordJournal) -> None:
+    def test_a_batch_with_a_record_without_id_writes_nothing(self, journal: RecordJournal) -> None:
         with pytest.raises(RecordError):
             journal.append([_record("a"), {"text": "no id"}])
         assert dict(journal.replay().records) == {}
 
-    def test_adding_lets_no_record_replace_another(self, journal: RecordJournal) -> None:
+    def test_add_does_not_replace_a_different_record(self, journal: RecordJournal) -> None:
         assert journal.add([_record("a"), _record("b"), _record("a", "other")]) == {"a"}
         assert journal.add([_record("b", "other"), _record("c"), _record("a")]) == {"b"}
         assert list(journal.replay().records.values()) == [_record("a"), _record("b"), _record("c")]
         assert journal.add([]) == frozenset()
 
-    def test_adding_replaces_what_counts_as_the_same(self, journal: RecordJournal) -> None:
+    def test_add_replaces_an_equivalent_record(self, journal: RecordJournal) -> None:
         first, second = {"id": "a", "text": "x", "at": 1}, {"id": "a", "text": "x", "at": 2}
         assert journal.add([first]) == journal.add([second], lambda old, new: old["text"] == new["text"]) == frozenset()
         assert journal.replay().records["a"] == second
 
-    def test_adding_side_by_side_keeps_one_text_of_an_id(self, journal: RecordJournal) -> None:
+    def test_concurrent_adds_keep_one_record_per_id(self, journal: RecordJournal) -> None:
         refused: list[str] = []
 
         def write(writer: int) -> None:
@@ -85,20 +85,20 @@ class RecordJournalContract:
         assert len(refused) == 30
         assert len(journal.replay().records) == 10
 
-    def test_what_is_forgotten_does_not_come_back(self, journal: RecordJournal) -> None:
+    def test_a_forgotten_record_is_not_replayed(self, journal: RecordJournal) -> None:
         journal.append([_record("a"), _record("b")])
         assert journal.forget(["a", "unknown"]) == 1
         replayed = journal.replay()
         assert list(replayed.records) == ["b"]
         assert replayed.unfinished == ()
 
-    def test_a_forgotten_id_can_be_kept_again(self, journal: RecordJournal) -> None:
+    def test_a_forgotten_id_can_be_appended_again(self, journal: RecordJournal) -> None:
         journal.append([_record("a")])
         journal.forget(["a"])
         journal.append([_record("a", "again")])
         assert journal.replay().records["a"] == _record("a", "again")
 
-    def test_law_of_single_records(self, journal: RecordJournal) -> None:
+    def test_get_and_ids_agree_with_replay(self, journal: RecordJournal) -> None:
         """``get`` and ``ids`` agree with ``replay`` after every kind of write."""
         asked = ["a", "b", "c", "nobody's"]
 
@@ -120,12 +120,12 @@ class RecordJournalContract:
         agree()
         assert journal.get(["c"]) == {"c": _record("c", "again")}
 
-    def test_values_come_back_as_they_were(self, journal: RecordJournal) -> None:
+    def test_values_are_read_back_equal(self, journal: RecordJournal) -> None:
         record = {"id": "é/ß 😀", "number": 1.5, "none": None, "nested": {"list": [1, "two", True]}, "text": "a\nb\0c"}
         journal.append([record])
         assert journal.replay().records["é/ß 😀"] == record
 
-    def test_writers_side_by_side_lose_nothing(self, journal: RecordJournal) -> None:
+    def test_concurrent_appends_lose_no_record(self, journal: RecordJournal) -> None:
         def write(writer: int) -> None:
             for number in range(20):
                 journal.append([_record(f"{writer}-{number}")])
@@ -162,7 +162,7 @@ class LogFolderContract:
         logs.log("a_1", "day").delete()
         assert list(logs.names("a_1")) == ["later"]
 
-    def test_what_is_appended_is_read_in_its_order_from_any_place(self, logs: LogFolder) -> None:
+    def test_records_are_read_in_order_from_any_offset(self, logs: LogFolder) -> None:
         log = logs.log("chat_1", "day")
         made = [*log.append({"n": 1}, {"n": 2, "text": "é😀\nb\0c"}), *log.append(lambda offset: {"at": offset})]
         assert list(log.read()) == made
@@ -173,13 +173,13 @@ class LogFolderContract:
         assert made[2].value == {"at": made[2].offset}
         assert log.size == made[-1].end
 
-    def test_nothing_of_an_append_with_what_cannot_be_kept_is_there(self, logs: LogFolder) -> None:
+    def test_an_append_with_an_invalid_record_writes_nothing(self, logs: LogFolder) -> None:
         log = logs.log("chat_1", "day")
         with pytest.raises(RecordError):
             log.append({"n": 1}, {"n": float("nan")})
         assert list(log.read()) == []
 
-    def test_what_is_removed_does_not_come_back_and_the_rest_stays(self, logs: LogFolder) -> None:
+    def test_removed_records_are_not_read_and_the_others_stay(self, logs: LogFolder) -> None:
         log = logs.log("chat_1", "day")
         log.append(*({"n": number} for number in range(4)))
         before = log.checksum(0, log.size or 0)
@@ -188,7 +188,7 @@ class LogFolderContract:
         assert [line.value["n"] for line in log.read() if isinstance(line, LogRecord)] == [1, 3, 4]
         assert log.checksum(0, log.size or 0) != before
 
-    def test_law_of_checksums(self, logs: LogFolder) -> None:
+    def test_checksums_can_be_continued(self, logs: LogFolder) -> None:
         """A checksum can be continued from that of the preceding bytes, and differs for other contents."""
         log, other = logs.log("chat_1", "day"), logs.log("chat_2", "day")
         first, second = log.append({"n": 1}, {"n": 2})
@@ -197,14 +197,14 @@ class LogFolderContract:
         assert log.checksum(second.offset, second.end, log.checksum(0, first.end) or 0) == whole
         assert whole not in (None, other.checksum(0, second.end), crc32(b""))
 
-    def test_ends_are_told_from_other_places(self, logs: LogFolder) -> None:
+    def test_is_end_accepts_only_record_ends(self, logs: LogFolder) -> None:
         log = logs.log("chat_1", "day")
         first, second = log.append({"n": 1}, {"n": 2})
         assert [log.is_end(place) for place in (0, first.end, second.end)] == [True, True, True]
         assert not log.is_end(second.end + 1)
         assert log.count_blank(first.end, second.offset) == 0
 
-    def test_writers_side_by_side_lose_nothing(self, logs: LogFolder) -> None:
+    def test_concurrent_appends_lose_no_record(self, logs: LogFolder) -> None:
         def write(writer: int) -> None:
             for number in range(20):
                 logs.log("chat_1", "day").append({"writer": writer, "n": number})
@@ -226,14 +226,14 @@ class OwnedTextContract:
     def text(self) -> OwnedText:
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
-    def test_there_is_nothing_until_it_is_written(self, text: OwnedText) -> None:
+    def test_a_new_text_does_not_exist(self, text: OwnedText) -> None:
         assert text.read(10) is None
         with text.changing():
             text.replace("é😀")
         assert text.read(100) == "é😀".encode()
         assert text.read(2) == "é".encode()
 
-    def test_who_changes_it_is_alone(self, text: OwnedText) -> None:
+    def test_changes_exclude_each_other(self, text: OwnedText) -> None:
         def count() -> None:
             for _ in range(20):
                 with text.changing():
@@ -246,7 +246,7 @@ class OwnedTextContract:
             thread.join()
         assert text.read(9) == b"80"
 
-    def test_a_copy_is_kept_once_for_each_content(self, text: OwnedText) -> None:
+    def test_equal_copies_are_kept_once(self, text: OwnedText) -> None:
         with text.changing():
             text.replace("good")
         places = [text.keep_aside(data) for data in (b"one", b"two", b"one")]

@@ -100,9 +100,9 @@ class LanguageModelContract:
             return  # a model may fail to match the schema, but must not return an answer that does not match
         Draft202012Validator(_SCHEMA).validate(completion.value)
 
-    def test_counts_of_tokens_grow_with_the_text(self, model: LanguageModel) -> None:
+    def test_a_longer_text_has_more_tokens(self, model: LanguageModel) -> None:
         assert 0 <= model.count_tokens("") <= model.count_tokens("one") <= model.count_tokens("one " * 100)
 
-    def test_a_deadline_that_has_passed_raises(self, model: LanguageModel) -> None:
+    def test_an_expired_deadline_raises(self, model: LanguageModel) -> None:
         with pytest.raises(LanguageModelError):
             model.complete(self.ask("Say one word.", deadline_seconds=0.0))

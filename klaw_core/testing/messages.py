@@ -103,7 +103,7 @@ class MessagesContract:
         yield store
         store.close()
 
-    def test_a_new_store_knows_no_chat(self, store: Store[Any]) -> None:
+    def test_a_new_store_has_no_messages(self, store: Store[Any]) -> None:
         with store.read() as snapshot:
             messages = snapshot.messages
             assert list(messages.chats()) == []
@@ -113,7 +113,7 @@ class MessagesContract:
             assert dict(messages.files(CHAT)) == {}
             assert list(messages.search("anything", 10)) == []
 
-    def test_what_is_written_is_read_back_equal(self, store: Store[Any]) -> None:
+    def test_written_data_is_read_back_equal(self, store: Store[Any]) -> None:
         written = [
             make_message(1, "nul \0, память 内存 🧵\r\nline", metadata={"tokens_in": 7, "deep": {"a": [None, 1.5]}}),
             make_message(2, role="assistant", type="subagent_result"),
@@ -133,7 +133,7 @@ class MessagesContract:
             assert len(snapshot.messages.all(CHAT)) == 3
             assert ids(snapshot.messages.search("message", 10)) == ids(snapshot.messages.all(CHAT))
 
-    def test_of_two_with_one_id_the_earlier_in_place_stays(self, store: Store[Any]) -> None:
+    def test_the_first_of_two_messages_with_the_same_id_is_kept(self, store: Store[Any]) -> None:
         late, early = make_message(5, "late", id_="x"), make_message(2, "early", id_="x")
         put_messages(store, late)
         assert put_messages(store, early, late) == 0
@@ -142,19 +142,19 @@ class MessagesContract:
             assert list(snapshot.messages.search("late", 10)) == []
             assert list(snapshot.messages.search("early", 10)) == [early]
 
-    def test_an_id_is_unique_in_its_chat_only(self, store: Store[Any]) -> None:
+    def test_ids_are_unique_only_within_a_chat(self, store: Store[Any]) -> None:
         assert put_messages(store, make_message(1, id_="x"), make_message(1, id_="x", chat=OTHER)) == 2
         with store.read() as snapshot:
             assert [len(snapshot.messages.all(chat)) for chat in (CHAT, OTHER)] == [1, 1]
 
-    def test_the_order_is_that_of_the_places_not_of_the_clock(self, store: Store[Any]) -> None:
+    def test_messages_are_ordered_by_position_and_not_by_time(self, store: Store[Any]) -> None:
         second = make_message(2, created_at=MOMENT - timedelta(days=9))
         before = make_message(9, day=DAY - timedelta(days=1))
         put_messages(store, make_message(10), second, before)
         with store.read() as snapshot:
             assert list(snapshot.messages.all(CHAT)) == [before, second, make_message(10)]
 
-    def test_a_session_is_what_the_messages_say(self, store: Store[Any]) -> None:
+    def test_a_session_is_derived_from_its_messages(self, store: Store[Any]) -> None:
         put_messages(store, make_message(1), make_message(2, role="assistant", metadata={"model": "m1"}))
         start = MOMENT + timedelta(minutes=1)
         with store.read() as snapshot:
@@ -168,13 +168,13 @@ class MessagesContract:
             assert snapshot.messages.session(CHAT) == Session(CHAT, "m2", start + timedelta(minutes=2), start)
 
     @pytest.mark.parametrize("wrong", [{"role": "robot"}, {"type": "joke"}])
-    def test_a_role_or_type_that_there_is_not_is_refused(self, store: Store[Any], wrong: dict[str, Any]) -> None:
+    def test_an_unknown_role_or_type_is_rejected(self, store: Store[Any], wrong: dict[str, Any]) -> None:
         with pytest.raises(StoreError):
             put_messages(store, make_message(1), make_message(2, **wrong))
         with store.read() as snapshot:
             assert list(snapshot.messages.chats()) == []
 
-    def test_search_finds_any_word_in_one_chat_or_all(self, store: Store[Any]) -> None:
+    def test_search_finds_any_word_in_one_chat_or_in_all(self, store: Store[Any]) -> None:
         put_messages(
             store,
             make_message(1, "The kiln is hot"),
@@ -202,7 +202,7 @@ class MessagesContract:
             ("the architecture is done", "archit"),
         ],
     )
-    def test_a_message_is_found_as_a_chunk_would_be(self, store: Store[Any], said: str, question: str) -> None:
+    def test_messages_are_tokenized_like_chunks(self, store: Store[Any], said: str, question: str) -> None:
         put_messages(store, make_message(1, said), make_message(2, "nothing of that"))
         with store.read() as snapshot:
             assert [message.content for message in snapshot.messages.search(question, 10)] == [said]
@@ -221,7 +221,7 @@ class MessagesContract:
         with store.read() as snapshot:
             assert len(snapshot.messages.search(" ".join(f"w{number}" for number in range(50_000)), 10)) == 1
 
-    def test_summaries_are_replaced_as_a_whole(self, store: Store[Any]) -> None:
+    def test_put_summaries_replaces_all_summaries_of_a_chat(self, store: Store[Any]) -> None:
         first = Summary(CHAT, "They met.", "summaries/telegram_1.jsonl", MOMENT, "a", "b")
         second = evolve(first, content="", created_at=MOMENT + timedelta(hours=1), from_message_id=None)
         for summaries in ([first], [first, second]):
@@ -232,14 +232,14 @@ class MessagesContract:
                 assert list(snapshot.messages.summaries(OTHER)) == []
                 assert list(snapshot.messages.chats()) == [CHAT]
 
-    def test_how_far_a_file_is_mirrored_is_remembered(self, store: Store[Any]) -> None:
+    def test_the_state_of_a_journal_file_is_stored(self, store: Store[Any]) -> None:
         for end in (100, 250):
             with store.write() as transaction:
                 transaction.messages.put_file(JournalFileState(CHAT, DAY, end, "r"))
             with store.read() as snapshot:
                 assert dict(snapshot.messages.files(CHAT)) == {DAY: JournalFileState(CHAT, DAY, end, "r")}
 
-    def test_a_purge_leaves_nothing_of_its_chat_and_all_of_others(self, store: Store[Any]) -> None:
+    def test_a_purge_deletes_only_its_chat(self, store: Store[Any]) -> None:
         put_messages(store, make_message(1, "kiln"), make_message(2, "kiln"), make_message(1, "kiln", chat=OTHER))
         with store.write() as transaction:
             for chat in (CHAT, OTHER):
@@ -268,14 +268,14 @@ class MessagesContract:
             assert message_dump(snapshot.messages) == before
             assert ids(snapshot.messages.search("kiln ferry", 10)) == [f"msg_{DAY}_1"]
 
-    def test_a_transaction_sees_what_it_wrote_and_a_snapshot_does_not(self, store: Store[Any]) -> None:
+    def test_only_the_transaction_sees_its_uncommitted_messages(self, store: Store[Any]) -> None:
         with store.read() as snapshot:
             with store.write() as transaction:
                 transaction.messages.insert([make_message(1)])
                 assert len(transaction.messages.all(CHAT)) == len(transaction.messages.search("message", 5)) == 1
             assert list(snapshot.messages.all(CHAT)) == []
 
-    def test_a_rebuild_begins_without_conversations_and_takes_its_place(self, store: Store[Any]) -> None:
+    def test_a_rebuild_starts_without_messages_and_replaces_them(self, store: Store[Any]) -> None:
         put_messages(store, make_message(1, "old"))
         with store.rebuild() as fresh:
             with fresh.read() as snapshot:
@@ -287,7 +287,7 @@ class MessagesContract:
 
     @settings(law, max_examples=30)
     @given(batches=st.lists(st.lists(_stored, max_size=5), max_size=5), purged=st.sampled_from(["", CHAT, OTHER]))
-    def test_it_does_what_the_in_memory_store_does(
+    def test_it_agrees_with_the_in_memory_store(
         self, open_store: OpenStore, batches: list[list[StoredMessage]], purged: str
     ) -> None:
         store, oracle = open_store(), MemoryStore()

@@ -96,7 +96,7 @@ class RerankerContract:
 
     @given(given_candidates=candidates(min_size=1), limit=st.integers(1, 10), text=st.sampled_from(_QUESTIONS))
     @_few
-    def test_as_a_stage_it_loses_nothing_and_explains_itself(
+    def test_as_a_stage_it_keeps_all_candidates_and_explains_scores(
         self, reranker: Reranker, given_candidates: list[Candidate], limit: int, text: str
     ) -> None:
         found = [(candidate.stored, candidate.hit) for candidate in given_candidates]

@@ -172,7 +172,7 @@ class RetrieverContract(Generic[R]):
             assert set(keys) <= set((within if isinstance(within, np.ndarray) else within.keys()).tolist())
         return hits
 
-    def test_joins_a_type(self, retriever: Retriever[R], filled: R) -> None:
+    def test_the_resource_has_the_declared_type(self, retriever: Retriever[R], filled: R) -> None:
         assert isinstance(filled, retriever.joins)
 
     def test_finds_the_chunk_whose_text_is_the_query(self, retriever: Retriever[R], filled: R) -> None:
@@ -189,30 +189,30 @@ class RetrieverContract(Generic[R]):
         best = self.ask(retriever, filled, COMMON, limit)
         assert [hit.key for hit in best] == [hit.key for hit in everything[:limit]]
 
-    def test_filters_inside_the_search_and_not_after_it(self, retriever: Retriever[R], filled: R) -> None:
+    def test_filters_are_applied_before_the_limit(self, retriever: Retriever[R], filled: R) -> None:
         worst = key_array(hit.key for hit in self.ask(retriever, filled, COMMON, 30)[-5:])
         assert {hit.key for hit in self.ask(retriever, filled, COMMON, 5, within=worst)} == set(worst.tolist())
 
-    def test_any_class_of_selections_will_do(self, retriever: Retriever[R], filled: R) -> None:
+    def test_a_selection_of_another_class_is_accepted(self, retriever: Retriever[R], filled: R) -> None:
         for wanted in (frozenset({2, 3, 5, 999}), frozenset[int]()):
             hits = self.ask(retriever, filled, COMMON, within=_ForeignSelection(wanted))
             assert {hit.key for hit in hits} == wanted - {999}
 
-    def test_answers_nothing_within_no_keys(self, retriever: Retriever[R], filled: R) -> None:
+    def test_an_empty_filter_finds_nothing(self, retriever: Retriever[R], filled: R) -> None:
         assert not self.ask(retriever, filled, COMMON, within=key_array([]))
 
-    def test_keys_that_it_does_not_hold_may_be_allowed(self, retriever: Retriever[R], filled: R) -> None:
+    def test_unknown_keys_in_a_filter_are_ignored(self, retriever: Retriever[R], filled: R) -> None:
         within = key_array([3, 10_000, 2**40])
         assert [hit.key for hit in self.ask(retriever, filled, COMMON, within=within)] == [3]
 
-    def test_a_filter_that_cannot_be_written_to_is_read(self, retriever: Retriever[R], filled: R) -> None:
+    def test_a_read_only_filter_is_accepted(self, retriever: Retriever[R], filled: R) -> None:
         within = key_array([2, 4])
         within.flags.writeable = False
         assert {hit.key for hit in self.ask(retriever, filled, COMMON, within=within)} == {2, 4}
 
     @law
     @given(kept=st.sets(st.integers(1, 30)), limit=st.integers(1, 30))
-    def test_a_filter_keeps_all_that_it_allows(
+    def test_a_filter_finds_all_allowed_chunks(
         self, retriever: Retriever[R], filled: R, kept: set[int], limit: int
     ) -> None:
         hits = self.ask(retriever, filled, COMMON, limit, within=key_array(kept))

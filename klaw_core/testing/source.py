@@ -38,12 +38,12 @@ class SourceContract:
             else:
                 assert read.reason
 
-    def test_reading_twice_gives_the_same(self, source: Source) -> None:
+    def test_reading_is_deterministic(self, source: Source) -> None:
         for entry in source.scan():
             if isinstance(entry, Entry):
                 assert source.read(entry) == source.read(entry)
 
-    def test_the_digest_of_what_was_read_tells_that_it_is_unchanged(self, source: Source) -> None:
+    def test_an_unchanged_digest_is_recognised(self, source: Source) -> None:
         if not isinstance(source, DigestingSource):
             pytest.skip("the source gives no digests")
         for entry in source.scan():
@@ -52,7 +52,7 @@ class SourceContract:
                 if document.digest:
                     assert source.read_changed(entry, document.digest) is None
 
-    def test_an_entry_that_vanished_is_skipped(self, source: Source) -> None:
+    def test_a_missing_entry_is_skipped(self, source: Source) -> None:
         path = f"{source.origin}/never-was-there.md"
         read = source.read(Entry(path))
         assert isinstance(read, SkippedEntry)

@@ -71,7 +71,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert snapshot.space(C) is None
             assert snapshot.cached_vectors(SPACE, [text_hash("x")]) == {}
 
-    def test_what_is_written_is_read_back_equal(self, store: Store[Any]) -> None:
+    def test_written_data_is_read_back_equal(self, store: Store[Any]) -> None:
         document = make_document("notes/a.md", "alpha\n\nпамять 内存\nline 🧵", chat_id="telegram_1")
         with store.write() as transaction:
             change = transaction.replace(C, document, cut_lines(document))
@@ -84,7 +84,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             }
             assert snapshot.manifest(C, "notes")[document.path].content_hash == document.content_hash
 
-    def test_a_document_is_replaced_only_if_it_is_what_was_expected(self, store: Store[Any]) -> None:
+    def test_a_document_is_replaced_only_if_the_expected_one_is_stored(self, store: Store[Any]) -> None:
         first, other = make_document("notes/a.md", "one"), make_document("notes/b.md", "two")
         with store.write() as transaction:
             change = transaction.replace(C, first, cut_lines(first), expected={})
@@ -105,7 +105,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert (change.is_new, change.refused, len(change.added)) == (False, False, 1)
             assert transaction.replace(C, newer, cut_lines(newer), expected=seen).refused, "it must see its own changes"
 
-    def test_many_documents_are_replaced_as_one_by_one(self, store: Store[Any]) -> None:
+    def test_replace_all_agrees_with_replace(self, store: Store[Any]) -> None:
         first = [make_document(f"notes/{number}.md", f"one\ntwo {number}") for number in range(5)]
         put(store, *first[:3])
         with store.read() as snapshot:
@@ -136,7 +136,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert keys == sorted(set(keys))
 
     @pytest.mark.parametrize("where", ["text", "heading", "context", "path", "source", "chat_id", "metadata"])
-    def test_nul_is_kept_or_refused(self, store: Store[Any], where: str) -> None:
+    def test_nul_characters_are_stored_or_rejected(self, store: Store[Any], where: str) -> None:
         document = make_document("notes/a.md", "one\ntwo")
         chunks = cut_lines(document)
         if where in ("text", "heading", "context"):
@@ -159,7 +159,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert dict(second.metadata) == dict(document.metadata)
             assert [record.path for record in snapshot.documents(C, "", "", 9)] == [document.path]
 
-    def test_a_chunk_that_stays_keeps_its_key_and_gets_its_new_place(self, store: Store[Any]) -> None:
+    def test_an_unchanged_chunk_keeps_its_key_and_gets_its_new_position(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo\nthree"))
         with store.read() as snapshot:
             before = {item.chunk.text: item for item in snapshot.outline(C, "notes/a.md")}
@@ -177,7 +177,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         assert after["one"].chunk.start_line == 2
         assert after["one"].created_at == changed.created_at
 
-    def test_a_chunk_of_a_document_with_another_title_is_renewed_under_its_key(self, store: Store[Any]) -> None:
+    def test_a_chunk_with_a_new_title_is_renewed_and_keeps_its_key(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"))
         renamed = evolve(make_document("notes/a.md", "one\nthree"), title="Numbers")
         chunks = tuple(evolve(chunk, title=renamed.title) for chunk in cut_lines(renamed))
@@ -191,7 +191,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         with store.write() as transaction:
             assert not transaction.replace(C, renamed, chunks).renewed
 
-    def test_chunks_are_dated_by_themselves_where_they_can_be(self, store: Store[Any]) -> None:
+    def test_chunks_use_their_own_date_if_they_have_one(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"))
         moments = [MOMENT + timedelta(hours=hours) for hours in (3, 4)]
         document = evolve(make_document("notes/a.md", "one\nthree"), times=((1, moments[0]), (2, moments[1])))
@@ -207,7 +207,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         with store.read() as snapshot:
             assert {stored.created_at for stored in snapshot.outline(C, "notes/a.md")} == {MOMENT}
 
-    def test_law_of_equal_ids(self, store: Store[Any]) -> None:
+    def test_a_changed_chunk_with_the_same_id_is_replaced(self, store: Store[Any]) -> None:
         """A chunk with a known id and a different text replaces the stored text."""
         document = make_document("notes/a.md", "one")
         (chunk,) = cut_lines(document)
@@ -231,7 +231,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         with store.read() as snapshot:
             assert not set(snapshot.keys(C).tolist()) & set(gone)
 
-    def test_the_keys_of_one_call_are_distinct_and_ascend(self, store: Store[Any]) -> None:
+    def test_keys_of_one_call_are_distinct_and_ascending(self, store: Store[Any]) -> None:
         for text in ("one\ntwo\nthree", "zero\ntwo\nthree\nfour"):
             document = make_document("notes/a.md", text)
             with store.write() as transaction:
@@ -250,7 +250,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert list(snapshot.manifest(C, "notes")) == ["notes/b.md"]
             assert snapshot.counts(C) == {"notes": (1, 1)}
 
-    def test_one_document_is_recorded_as_in_the_manifest(self, store: Store[Any]) -> None:
+    def test_record_agrees_with_the_manifest(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"), make_document("saved/b", "three", origin="saved"))
         later = make_document("notes/a.md", "one", hours=1)
         with store.write() as transaction:
@@ -263,7 +263,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 recorded = {path: snapshot.record(C, origin, path) for path in ("notes/a.md", "saved/b", "notes/c.md")}
                 assert {path: record for path, record in recorded.items() if record} == manifest
 
-    def test_what_was_noted_of_a_document_stays_until_it_is_written_again(self, store: Store[Any]) -> None:
+    def test_seen_is_kept_until_the_document_is_written_again(self, store: Store[Any]) -> None:
         document, other = make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three")
         put(store, document, other)
         with store.write() as transaction:
@@ -303,7 +303,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 assert isinstance(transaction, RememberingTransaction)
                 transaction.remember(C, [evolve(record, seen="one\ntwo")])
 
-    def test_chunks_come_in_the_order_asked_for(self, store: Store[Any]) -> None:
+    def test_chunks_are_returned_in_the_requested_order(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo\nthree"))
         with store.read() as snapshot:
             keys = snapshot.keys(C).tolist()
@@ -342,7 +342,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 assert selected.is_empty == (not expected)
                 assert {item.path for item in snapshot.chunks(C, keys.tolist())} == expected, filters
 
-    def test_a_chunk_is_found_by_the_beginning_of_its_id(self, store: Store[Any]) -> None:
+    def test_a_chunk_is_found_by_the_prefix_of_its_id(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"))
         with store.read() as snapshot:
             wanted = snapshot.outline(C, "notes/a.md")[1]
@@ -362,7 +362,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert dump(snapshot) == before
             assert snapshot.cached_vectors(SPACE, [text_hash("x")]) == {}
 
-    def test_a_snapshot_does_not_see_what_is_written_later(self, store: Store[Any]) -> None:
+    def test_a_snapshot_does_not_see_later_writes(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one"))
         with store.read() as snapshot:
             put(store, make_document("notes/b.md", "two"))
@@ -380,7 +380,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert record.space == space
             assert record.probe.tolist() == vector(1, 2, 3, 4).tolist()
 
-    def test_threads_write_without_losing_each_other(self, store: Store[Any]) -> None:
+    def test_concurrent_writes_lose_no_document(self, store: Store[Any]) -> None:
         def write(number: int) -> None:
             for part in range(5):
                 put(store, make_document(f"notes/{number}-{part}.md", "one\ntwo"))
@@ -394,7 +394,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert snapshot.counts(C) == {"notes": (20, 40)}
             assert len(set(snapshot.keys(C).tolist())) == 40
 
-    def test_a_rebuild_takes_its_place_whole_and_knows_the_cache(self, store: Store[Any]) -> None:
+    def test_a_rebuild_replaces_all_data_and_can_read_the_cache(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "old"))
         with store.write() as transaction:
             transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
@@ -416,7 +416,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert snapshot.space(C) is None
         put(store, make_document("notes/c.md", "later"))
 
-    def test_a_rebuild_that_fails_changes_nothing(self, store: Store[Any]) -> None:
+    def test_a_failed_rebuild_changes_nothing(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "old"))
         with store.read() as snapshot:
             before = dump(snapshot)
@@ -427,7 +427,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert dump(snapshot) == before
         put(store, make_document("notes/c.md", "later"))
 
-    def test_a_sound_store_has_nothing_to_fix(self, store: Store[Any]) -> None:
+    def test_an_undamaged_store_has_nothing_to_fix(self, store: Store[Any]) -> None:
         assert list(store.check()) == []
         put(store, make_document("notes/a.md", "one\ntwo"))
         with store.write() as transaction:
@@ -456,7 +456,7 @@ class PersistentStoreContract(StoreContract):
         for other in others:
             other.close()
 
-    def test_what_was_committed_is_there_after_reopening(self, open_store: OpenStore) -> None:
+    def test_committed_data_is_read_after_reopening(self, open_store: OpenStore) -> None:
         first = open_store()
         put(first, make_document("notes/a.md", "one\ntwo"))
         with first.write() as transaction:
@@ -473,7 +473,7 @@ class PersistentStoreContract(StoreContract):
         finally:
             second.close()
 
-    def test_rows_of_an_extension_that_is_turned_off_are_kept(self, open_store: OpenStore) -> None:
+    def test_rows_of_a_disabled_extension_are_kept(self, open_store: OpenStore) -> None:
         first = open_store()
         first.migrate(OWNER, [Migration("0001", self.make_table)])
         self.keep(first, "one")
@@ -488,7 +488,7 @@ class PersistentStoreContract(StoreContract):
         assert self.kept(third) == ["one"]
         third.close()
 
-    def test_a_lock_excludes_who_opened_the_same_data(self, open_store: OpenStore) -> None:
+    def test_a_lock_excludes_other_stores_with_the_same_data(self, open_store: OpenStore) -> None:
         first, second = open_store(), open_store()
         self.assert_excludes(first, second)
         first.close()

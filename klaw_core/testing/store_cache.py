@@ -34,7 +34,7 @@ def put(store: Store[Any], *items: Document, collection: str = C) -> None:
 class CacheLaws:
     """The laws of a cache; the subclass defines the fixture ``store``."""
 
-    def test_the_cache_keeps_spaces_apart_and_forgets_in_all(self, store: Store[Any]) -> None:
+    def test_the_cache_separates_spaces_and_forgets_in_all(self, store: Store[Any]) -> None:
         digest, other = text_hash("x"), text_hash("y")
         with store.write() as transaction:
             transaction.cache_vectors(SPACE, {digest: vector(1, 0, 0, 0), other: vector(0, 0, 1, 0)})
@@ -48,7 +48,7 @@ class CacheLaws:
             assert snapshot.cached_vectors(SPACE, [digest, other]).keys() == {other}
             assert snapshot.cached_vectors(OTHER, [digest]) == {}
 
-    def test_law_of_documents(self, store: Store[Any]) -> None:
+    def test_forgetting_a_document_removes_its_vectors_in_a_future_space(self, store: Store[Any]) -> None:
         """Forgetting a document removes its cached vectors in a future space, even if its chunks have changed."""
         one, two, both = (text_hash(text) for text in ("one", "two", "both"))
         with store.write() as transaction:
@@ -67,7 +67,7 @@ class CacheLaws:
         with store.read() as snapshot:
             assert snapshot.cached_vectors(SPACE, [one, two, both]) == {}
 
-    def test_what_no_chunk_has_can_be_forgotten(self, store: Store[Any]) -> None:
+    def test_unused_vectors_can_be_forgotten(self, store: Store[Any]) -> None:
         document = make_document("notes/a.md", "one")
         (chunk,) = cut_lines(document)
         put(store, document)
@@ -83,7 +83,7 @@ class CacheLaws:
             assert snapshot.cached_vectors(SPACE, list(rows)).keys() == {chunk.embedding_hash}
             assert snapshot.cached_vectors(OTHER, [unused]).keys() == {unused}, "that space is being built"
 
-    def test_of_a_full_cache_the_least_recently_used_leave_first(self, store: Store[Any]) -> None:
+    def test_a_full_cache_evicts_the_least_recently_used_vectors(self, store: Store[Any]) -> None:
         hashes = [text_hash(str(number)) for number in range(6)]
         with store.write() as transaction:
             transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
@@ -101,7 +101,7 @@ class CacheLaws:
         with store.write() as transaction:
             assert transaction.tend_cache(0) == 2
 
-    def test_vectors_of_a_space_that_is_being_built_are_not_in_the_way_and_stay(self, store: Store[Any]) -> None:
+    def test_vectors_of_a_space_that_is_being_built_are_not_evicted(self, store: Store[Any]) -> None:
         hashes = [text_hash(str(number)) for number in range(4)]
         with store.write() as transaction:
             transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
@@ -111,7 +111,7 @@ class CacheLaws:
             assert len(transaction.cached_vectors(SPACE, hashes)) == 1
             assert len(transaction.cached_vectors(OTHER, hashes)) == 4
 
-    def test_a_space_that_is_retired_keeps_its_collection_and_is_no_embedders(self, store: Store[Any]) -> None:
+    def test_a_retired_space_stays_with_its_collection_under_a_new_revision(self, store: Store[Any]) -> None:
         record = SpaceRecord(SPACE, vector(1, 2, 3, 4))
         with store.write() as transaction:
             transaction.retire_space(SPACE)
@@ -131,7 +131,7 @@ class CacheLaws:
         with store.read() as snapshot:
             assert snapshot.space(C) == retired
 
-    def test_a_rebuild_keeps_the_cached_vectors_that_its_chunks_need(self, store: Store[Any]) -> None:
+    def test_a_rebuild_keeps_only_the_cached_vectors_of_its_chunks(self, store: Store[Any]) -> None:
         old, new = make_document("notes/a.md", "one\ntwo"), make_document("notes/a.md", "two\nfour")
         before, after = ([chunk.embedding_hash for chunk in cut_lines(document)] for document in (old, new))
         stray, strayed = text_hash("three"), text_hash("five")

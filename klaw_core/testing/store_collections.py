@@ -34,7 +34,7 @@ class InjectedError(Exception):
 class CollectionLaws:
     """The laws of collections; the subclass defines the fixture ``store``."""
 
-    def test_a_collection_that_was_never_written_to_is_empty(self, store: Store[Any]) -> None:
+    def test_an_unwritten_collection_is_empty(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one"))
         with store.read() as snapshot:
             self._assert_nothing_in(snapshot, "facts")
@@ -61,7 +61,7 @@ class CollectionLaws:
         assert snapshot.key_digest(name) == KeyDigest()
         assert snapshot.space(name) is None
 
-    def test_a_collection_comes_into_being_with_a_document_or_a_space_and_stays(self, store: Store[Any]) -> None:
+    def test_a_document_or_a_space_creates_a_collection(self, store: Store[Any]) -> None:
         with store.read() as snapshot:
             assert list(snapshot.collections()) == []
         put(store, make_document("notes/a.md", "one"), collection="facts")
@@ -92,7 +92,7 @@ class CollectionLaws:
                 assert transaction.is_empty(name)
                 assert transaction.is_empty(following) == (following == MEMORY)
 
-    def test_a_name_that_no_collection_can_have_is_refused(self, store: Store[Any]) -> None:
+    def test_an_invalid_collection_name_is_rejected(self, store: Store[Any]) -> None:
         for name in ("", "Facts", "a-b", "1a", "_a", "a b", "z" * 41, "a;--", 'a"', "a\n", "ф"):
             with pytest.raises(QueryError):
                 put(store, make_document("notes/a.md", "one"), collection=name)
@@ -101,7 +101,7 @@ class CollectionLaws:
         with store.read() as snapshot:
             assert list(snapshot.collections()) == []
 
-    def test_a_collection_of_a_failed_transaction_never_was(self, store: Store[Any]) -> None:
+    def test_a_failed_transaction_creates_no_collection(self, store: Store[Any]) -> None:
         document = make_document("notes/a.md", "one")
         with pytest.raises(InjectedError), store.write() as transaction:  # noqa: PT012  # the block is the subject
             transaction.replace("facts", document, cut_lines(document))
@@ -113,7 +113,7 @@ class CollectionLaws:
         with store.read() as snapshot:
             assert [item.chunk.text for item in snapshot.outline("facts", document.path)] == ["one"]
 
-    def test_a_snapshot_does_not_see_a_collection_that_came_later(self, store: Store[Any]) -> None:
+    def test_a_snapshot_does_not_see_a_later_collection(self, store: Store[Any]) -> None:
         with store.read() as snapshot:
             assert snapshot.is_empty("facts")
             put(store, make_document("notes/a.md", "one"), collection="facts")
@@ -123,7 +123,7 @@ class CollectionLaws:
         with store.read() as snapshot:
             assert not snapshot.is_empty("facts")
 
-    def test_a_rebuild_has_the_collections_that_are_written_to_it(self, store: Store[Any]) -> None:
+    def test_a_rebuild_has_only_the_collections_written_to_it(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one"), collection="facts")
         with store.rebuild() as fresh:
             with fresh.read() as snapshot:
@@ -134,7 +134,7 @@ class CollectionLaws:
             assert snapshot.is_empty("facts")
             assert [item.chunk.text for item in snapshot.outline("figures", "notes/b.md")] == ["two"]
 
-    def test_an_empty_collection_is_told_from_one_with_chunks(self, store: Store[Any]) -> None:
+    def test_a_collection_without_chunks_is_empty(self, store: Store[Any]) -> None:
         for name in (MEMORY, "docs", "facts"):
             document = make_document("notes/a.md", "one")
             with store.write() as transaction:
@@ -151,7 +151,7 @@ class CollectionLaws:
         after=st.sampled_from(["", "a", "a/b", "b"]),
         limit=st.integers(-1, 9),
     )
-    def test_documents_come_in_order_of_path_a_page_at_a_time(
+    def test_documents_are_listed_in_pages_ordered_by_path(
         self, store: Store[Any], paths: set[str], prefix: str, after: str, limit: int
     ) -> None:
         with store.write() as transaction:

@@ -55,13 +55,13 @@ class ExtensionLaws:
         with store.read() as snapshot:
             return self.rows(snapshot.resource)
 
-    def test_each_step_of_an_extension_is_applied_once(self, extended: Store[Any]) -> None:
+    def test_each_migration_of_an_extension_is_applied_once(self, extended: Store[Any]) -> None:
         steps = [Migration("0001", self.make_table), Migration("0002", lambda resource: self.add_row(resource, "two"))]
         for _ in range(2):
             extended.migrate(OWNER, steps)
             assert self.kept(extended) == ["one", "two"]
 
-    def test_a_step_that_fails_leaves_nothing(self, extended: Store[Any]) -> None:
+    def test_a_failed_migration_changes_nothing(self, extended: Store[Any]) -> None:
         def fail(resource: Any) -> None:
             self.add_row(resource, "three")
             raise InjectedError
@@ -74,7 +74,7 @@ class ExtensionLaws:
         extended.migrate(OWNER, [first, added])
         assert self.kept(extended) == ["one", "two"]
 
-    def test_rows_of_an_extension_commit_and_roll_back_with_the_rest(self, extended: Store[Any]) -> None:
+    def test_rows_of_an_extension_are_part_of_the_transaction(self, extended: Store[Any]) -> None:
         with pytest.raises(InjectedError), extended.write() as transaction:  # noqa: PT012  # the block is the subject
             self.add_row(transaction.resource, "two")
             assert self.rows(transaction.resource) == ["one", "two"]
@@ -96,7 +96,7 @@ class ExtensionLaws:
         self.keep(extended, "three")
         assert self.kept(extended) == ["one", "two", "three"]
 
-    def test_a_rebuild_begins_with_the_rows_of_now_though_another_was_interrupted(self, extended: Store[Any]) -> None:
+    def test_a_rebuild_after_a_failed_one_starts_with_the_current_rows(self, extended: Store[Any]) -> None:
         with pytest.raises(InjectedError), extended.rebuild() as fresh:  # noqa: PT012  # the block is the subject
             self.keep(fresh, "lost")
             raise InjectedError
@@ -109,7 +109,7 @@ class ExtensionLaws:
 class LockLaws:
     """The laws of locks; the subclass defines the fixture ``store``."""
 
-    def test_a_lock_excludes_who_asks_for_the_same_name(self, store: Store[Any]) -> None:
+    def test_a_lock_excludes_others_with_the_same_name(self, store: Store[Any]) -> None:
         self.assert_excludes(store, store)
 
     def assert_excludes(self, store: Store[Any], other: Store[Any]) -> None:
@@ -121,7 +121,7 @@ class LockLaws:
                 assert not entered.is_set(), "other names are other locks"
         assert entered.wait(_TIMEOUT_SECONDS)
 
-    def test_a_lock_ends_with_its_block_and_nobody_waits_for_a_free_one(self, store: Store[Any]) -> None:
+    def test_a_lock_is_released_after_an_exception(self, store: Store[Any]) -> None:
         waits: list[str] = []
         for name in ("facts", "embedding", "embedding-moving"):
             with pytest.raises(InjectedError), store.lock(name, on_wait=lambda: waits.append("again")):
@@ -130,17 +130,17 @@ class LockLaws:
                 pass
         assert waits == []
 
-    def test_the_locks_of_embedding_are_two(self, store: Store[Any]) -> None:
+    def test_the_two_embedding_locks_are_independent(self, store: Store[Any]) -> None:
         waits: list[str] = []
         with store.lock("embedding"), store.lock("embedding-moving", on_wait=lambda: waits.append("moving")):
             assert waits == []
 
-    def test_a_lock_does_not_keep_writers_out(self, store: Store[Any]) -> None:
+    def test_a_lock_does_not_block_writers(self, store: Store[Any]) -> None:
         with store.lock("facts"):
             put(store, make_document("notes/a.md", "one"))
 
     @pytest.mark.parametrize("name", ["", "../facts", "facts/a", "Facts", "a b", ".", "a_b", "ф"])
-    def test_a_name_that_no_lock_can_have_is_refused(self, store: Store[Any], name: str) -> None:
+    def test_an_invalid_lock_name_is_rejected(self, store: Store[Any], name: str) -> None:
         with pytest.raises(StoreError), store.lock(name):
             pass
 

@@ -116,7 +116,7 @@ class IsolationContract:
             cached = {key: one.tolist() for key, one in snapshot.cached_vectors(SPACE, [HASH]).items()}
             return dump(snapshot), cached, message_dump(snapshot.messages), snapshot.messages.search(SECRET, 9)
 
-    def test_it_says_so(self, thief: Store[Any]) -> None:
+    def test_it_declares_isolation(self, thief: Store[Any]) -> None:
         assert thief.isolates
 
     def test_every_method_is_tried(self) -> None:
@@ -126,7 +126,7 @@ class IsolationContract:
         of_messages = {f"messages.{name}" for name in _methods(MessageWriter) - _methods(MessageReader)}
         assert written | of_messages == set(WRITES)
 
-    def test_no_method_shows_anothers_rows(self, victim: Store[Any], thief: Store[Any]) -> None:
+    def test_no_method_shows_the_rows_of_another_agent(self, victim: Store[Any], thief: Store[Any]) -> None:
         with victim.read() as snapshot:
             keys = snapshot.keys(C).tolist()
             assert [name for name, read in READS.items() if not read(snapshot, keys)] == ["damaged"]
@@ -136,7 +136,9 @@ class IsolationContract:
             assert {name: read(transaction, keys) for name, read in READS.items() if read(transaction, keys)} == {}
 
     @pytest.mark.parametrize("name", WRITES)
-    def test_no_method_changes_anothers_rows(self, victim: Store[Any], thief: Store[Any], name: str) -> None:
+    def test_no_method_changes_the_rows_of_another_agent(
+        self, victim: Store[Any], thief: Store[Any], name: str
+    ) -> None:
         before = self.everything(victim)
         with thief.write() as transaction:
             WRITES[name](transaction)

@@ -35,7 +35,7 @@ class WriterLaws:
         del store
         pytest.skip("the store has no connection to lose")
 
-    def test_writers_of_different_documents_keep_all_of_them(
+    def test_concurrent_writers_of_different_documents_lose_none(
         self, store: Store[Any], writers: Sequence[Store[Any]]
     ) -> None:
         def write(number: int, own: Store[Any]) -> list[int]:
@@ -51,7 +51,9 @@ class WriterLaws:
             assert snapshot.counts(C) == {"notes": (WRITERS * _ROUNDS, 2 * WRITERS * _ROUNDS)}
             assert snapshot.keys(C).tolist() == sorted(keys)
 
-    def test_writers_of_one_document_lose_no_change(self, store: Store[Any], writers: Sequence[Store[Any]]) -> None:
+    def test_concurrent_writers_of_one_document_lose_no_change(
+        self, store: Store[Any], writers: Sequence[Store[Any]]
+    ) -> None:
         path = "notes/a.md"
 
         def write(number: int, own: Store[Any]) -> None:
@@ -70,7 +72,7 @@ class WriterLaws:
             lines = [stored.chunk.text for stored in snapshot.outline(C, path)]
         assert sorted(lines) == sorted(f"{number} {turn}" for number in range(WRITERS) for turn in range(_ROUNDS))
 
-    def test_a_document_that_is_removed_and_written_at_once_is_whole_or_gone(
+    def test_a_concurrently_deleted_and_written_document_is_complete_or_absent(
         self, store: Store[Any], writers: Sequence[Store[Any]]
     ) -> None:
         document = make_document("notes/a.md", "one\ntwo\nthree")
@@ -90,7 +92,7 @@ class WriterLaws:
             assert len(snapshot.keys(C)) == len(lines)
             assert len(snapshot.manifest(C, "notes")) == bool(lines)
 
-    def test_a_lost_connection_leaves_nothing_half_written(self, store: Store[Any]) -> None:
+    def test_a_lost_connection_rolls_back(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one"))
         with store.read() as snapshot:
             before = dump(snapshot)

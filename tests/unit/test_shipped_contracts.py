@@ -26,7 +26,7 @@ class TestScriptedModel(LanguageModelContract):
     def model(self):
         return ScriptedModel(['{"city": "Kiel"}'])
 
-    def test_a_deadline_that_has_passed_raises(self):
+    def test_an_expired_deadline_raises(self):
         pytest.skip("a script takes no time")
 
 

@@ -55,11 +55,11 @@ class TestTranscriptChunker(ChunkerContract):
 
 @pytest.mark.parametrize("text", ["one\n" + " " * 400 + "far to the right", "one\n" + "\n" * 400 + "far below"])
 def test_white_space_that_counts_nothing_is_bounded_by_characters(text):
-    ChunkerContract().holds(laws.sizes_stay_within_the_bound, make_chunker, st.just(text), examples=5)
+    ChunkerContract().holds(laws.sizes_do_not_exceed_the_maximum, make_chunker, st.just(text), examples=5)
 
 
-def test_appending_changes_only_the_tail():
-    ChunkerContract().holds(laws.appending_changes_only_the_tail, make_chunker, transcripts, examples=60)
+def test_appending_changes_only_the_last_spans():
+    ChunkerContract().holds(laws.appending_changes_only_the_last_spans, make_chunker, transcripts, examples=60)
 
 
 def test_the_work_is_linear():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from klaw_fts5.packed.blocks import Block
-from klaw_fts5.packed.index import _mergeable, _scattered
+from klaw_fts5.packed.index import _blocks_to_merge, _groups_to_compact
 
 
 def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:
@@ -13,7 +13,7 @@ def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:
         return [Block(number, 0, 0, size, 0, 0, 0, 0, 1) for number, size in enumerate(sizes)]
 
     def merged(*sizes: int) -> list[int]:
-        return sorted(block.rows for block in _mergeable(blocks(*sizes)))
+        return sorted(block.rows for block in _blocks_to_merge(blocks(*sizes)))
 
     assert merged(16, 16, 16, 4, 4, 4, 1, 1, 1) == []
     assert merged(16, 16, 16, 4, 4, 4, 1, 1, 1, 1) == sorted([16] * 3 + [4] * 3 + [1] * 4)
@@ -28,7 +28,7 @@ def test_what_was_added_is_written_together_where_it_is_an_eighth_of_all() -> No
             Block(number, 0, 0, size, 0, 0, 0, 0, 1, gone if not number else gone[:0])
             for number, size in enumerate(sizes)
         ]
-        return [[block.rows for block in chosen] for chosen in _scattered(blocks)]
+        return [[block.rows for block in chosen] for chosen in _groups_to_compact(blocks)]
 
     assert together() == together(100) == together(7_000, 999) == []
     assert together(7_000, 1_000) == [[7_000, 1_000]]

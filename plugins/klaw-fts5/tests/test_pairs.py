@@ -141,7 +141,7 @@ def test_joined_everyday_words_that_stand_side_by_side_in_few_chunks_tell(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_smaller_limit_cuts_the_end_off(filled: apsw.Connection, seed: int) -> None:
+def test_a_smaller_limit_returns_the_first_hits(filled: apsw.Connection, seed: int) -> None:
     query = Query(text_of(random.Random(seed), 8))
     found = PACKED.search(filled, query, 100)
     assert {limit for limit in (1, 10, 50) if PACKED.search(filled, query, limit) != found[:limit]} == set()

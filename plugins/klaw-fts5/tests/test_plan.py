@@ -120,7 +120,7 @@ def test_in_a_small_collection_no_word_is_everyday(find: Find) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 20])
-def test_a_smaller_limit_cuts_the_end_off(connection: apsw.Connection, limit: int) -> None:
+def test_a_smaller_limit_returns_the_first_hits(connection: apsw.Connection, limit: int) -> None:
     index = Fts5Index()
     texts = (
         f"{'green lantern' if number % 7 == 3 else 'lantern in green'} {'sand ' * (number % 5)}" for number in range(60)

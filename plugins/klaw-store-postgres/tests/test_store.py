@@ -24,9 +24,9 @@ class TestPostgresStore(PersistentStoreContract):
     def open_store(self, open_store):
         return open_store
 
-    def test_a_sound_store_has_nothing_to_fix(self, store):
+    def test_an_undamaged_store_has_nothing_to_fix(self, store):
         list(store.check(fix=True))  # rows that other agents' tests have removed are in the same tables
-        super().test_a_sound_store_has_nothing_to_fix(store)
+        super().test_an_undamaged_store_has_nothing_to_fix(store)
 
     def make_table(self, resource):
         resource.run("CREATE TABLE x_notes_kept_rows (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text)")

@@ -94,7 +94,7 @@ def everything(store):
         }
 
 
-def test_no_method_shows_anothers_rows(victim, thief):
+def test_no_method_shows_the_rows_of_another_agent(victim, thief):
     with victim.read() as snapshot:
         keys = snapshot.keys(C).tolist()
         assert [name for name, read in READS.items() if not read(snapshot, keys)] == ["damaged"]

@@ -1,7 +1,7 @@
-"""The full-text index: one contentless FTS5 table for each collection, in the store's own database.
+"""The full-text index: a contentless FTS5 table for each collection, in the database of the store.
 
-FTS5 holds the words. Next to it there are packed postings (:mod:`klaw_fts5.packed`), which answer most questions
-of a large collection in a fraction of the time. They are a cache: where they are missing or damaged, FTS5 answers.
+A large collection also has packed postings (:mod:`klaw_fts5.packed`), which answer most questions in a fraction of the
+time. They are only a cache: if they are missing or damaged, FTS5 answers.
 """
 
 from __future__ import annotations
@@ -35,26 +35,25 @@ if TYPE_CHECKING:
     from klaw_fts5.packed.index import PackedIndex
     from klaw_fts5.packed.search import PackedSearch
 
-# Fewer rows than these are packed only where the packed form answers. More are packed in any case: they may be the
-# beginning of a large collection.
+# If at least this number of rows is added at once, they are packed even in a small collection, which may become large.
 _BULK = 256
-# How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
+# The minimum number of best rows for which pairs are added to the score, so that a smaller limit gives the same order.
 _CANDIDATES = 100
 _MAX_LIMIT = 2**31 - 1
 
 
 @frozen(eq=False, repr=False)
 class Fts5Index:
-    """Finds chunks by their words, best BM25 first. Whatever it keeps in memory can be lost at any time.
+    """Finds chunks by their words, ordered by BM25. All data in memory is only a cache.
 
-    What SQLite raises passes, except from ``search``: the store whose connection it is says what that means.
+    Errors of SQLite are not converted, except by ``search``, because the store that owns the connection explains them.
 
-    A hit's score is SQLite's ``bm25()`` with its sign turned, so that higher is better, and ``pair_weight`` times
-    that of the question's neighbouring words found side by side. Only scores of one query compare.
+    A hit's score is the negated result of SQLite's ``bm25()``, so that higher is better, plus ``pair_weight`` times the
+    score of the question's adjacent words that are adjacent in the chunk. Only scores of one query are comparable.
 
-    ``search`` says who answers: FTS5 itself (``"exact"``), packed postings (``"packed"``), or FTS5 up to
-    ``exact_up_to`` chunks and packed postings beyond (``"auto"``). What comes one by one while FTS5 answers is packed
-    by the first index run after the collection has outgrown that.
+    ``search_by`` selects FTS5 (``"exact"``), packed postings (``"packed"``), or FTS5 for up to ``exact_up_to`` chunks
+    and packed postings for more (``"auto"``). Rows that were added one by one to a small collection are packed by the
+    first index run after it has exceeded that limit.
     """
 
     heading_weight: float = 3.0
@@ -66,35 +65,35 @@ class Fts5Index:
 
     @cached_property
     def _packed_index(self) -> PackedIndex:
-        """What writes the packed form. It takes numpy: only once it is needed."""
+        """The writer of the packed form, which imports numpy."""
         from klaw_fts5.packed.index import PackedIndex
 
         return PackedIndex(self._cache)
 
     @cached_property
     def _cache(self) -> Cache:
-        """What is kept in memory of the packed form, which is all of it that a search needs."""
+        """The cache of the packed form."""
         from klaw_fts5.packed.cache import Cache
 
         return Cache()
 
     @cached_property
     def _knowledge(self) -> KnowledgeCache:
-        """What is kept between questions."""
+        """The cache of terms between questions."""
         return KnowledgeCache()
 
     @property
     def joins(self) -> type[apsw.Connection]:
-        """Return the type of resource this index joins."""
+        """Return the type of the store's resource that this index uses."""
         return apsw.Connection
 
     @property
     def needs_vectors(self) -> bool:
-        """Return False: words are enough."""
+        """Return False."""
         return False
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
-        """Return the steps that make the tables."""
+        """Return the migrations of the tables."""
         return (
             Migration("create-tables", _create_tables),
             Migration("context", _add_context),
@@ -103,8 +102,8 @@ class Fts5Index:
         )
 
     def prepare(self, resource: apsw.Connection, /) -> None:
-        """Check that this SQLite can hold the index. Raise RetrievalError if it cannot."""
-        del resource  # the options are those of the library
+        """Check that this SQLite has the required options. Raise RetrievalError if it does not."""
+        del resource  # compile options belong to the library, not to the connection
         for option in ("ENABLE_FTS5", "ENABLE_CARRAY"):
             if option not in apsw.compile_options:
                 raise RetrievalError(
@@ -124,7 +123,7 @@ class Fts5Index:
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
-        """Add the words of these chunks, under keys that are not there yet."""
+        """Add the words of these chunks, whose keys must be new."""
         del vectors
         if not chunks:
             return
@@ -150,7 +149,7 @@ class Fts5Index:
         if not len(keys) or not _exists(resource, collection):
             return
         sql = statements(collection)
-        # FTS5 takes five times as long to find that a row is not there.
+        # FTS5 takes five times as long to find that a row does not exist.
         known = resource.execute(sql.known, (apsw.carray(array("q", keys)),)).fetchall()
         state = self._state(resource, collection)
         if state is not None and not state.rows:  # nothing is packed
@@ -160,23 +159,20 @@ class Fts5Index:
         resource.executemany(sql.delete, known)
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
-        """Let the words of removed rows leave the pages.
+        """Erase the words of removed rows from the pages.
 
-        Without the text a removal can only mark the row: FTS5's ``secure-delete`` does not know which words to
-        take out. They go when the segments that hold them are merged.
+        A contentless table does not have the text, so FTS5's ``secure-delete`` does not know which words to erase, and
+        a removal only marks the row. The words are erased when their segments are merged.
         """
         if not _exists(resource, collection):
             return
         erase_words(resource, statements(collection))
         state = self._state(resource, collection)
-        if state is None or state.rows:  # else nothing is packed
+        if state is None or state.rows:  # otherwise nothing is packed
             self._packed_index.erase(resource, collection)
 
     def is_scattered(self, resource: apsw.Connection, collection: str, /) -> bool:
-        """Return whether the packed form, where it answers, is in so many blocks that to write fewer pays.
-
-        The file must have the room: nobody wants a larger one for it.
-        """
+        """Return whether packed postings are used, should be merged, and the file has enough free pages for it."""
         if not _exists(resource, collection):
             return False
         state = self._state(resource, collection)
@@ -185,19 +181,19 @@ class Fts5Index:
         return self._packed_index.is_scattered(resource, collection)
 
     def compact(self, resource: apsw.Connection, collection: str, /) -> None:
-        """Write the packed form in as few blocks as pay."""
+        """Merge blocks of packed postings where that makes searches faster."""
         if _exists(resource, collection):
             self._packed_index.compact(resource, collection)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return every key in the index, ascending: those of FTS5."""
+        """Return every key in the FTS5 table, ascending."""
         import numpy as np
 
         rows = resource.execute(statements(collection).keys) if _exists(resource, collection) else ()
         return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return those of its keys that the packed form lacks and should have, ascending."""
+        """Return the keys that are missing from packed postings that are in use, ascending."""
         import numpy as np
 
         keys = self.keys(resource, collection)
@@ -206,7 +202,7 @@ class Fts5Index:
         return np.setdiff1d(keys, self._packed_index.keys(resource, collection), assume_unique=True)
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`; None where the packed form should have the same and differs."""
+        """Return the digest of :meth:`keys`, or None if the packed postings are in use and have other keys."""
         from klaw_core import KeyDigest
 
         if not _exists(resource, collection):
@@ -217,7 +213,7 @@ class Fts5Index:
         return held if held == self._packed_index.key_digest(resource, collection) else None
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
+        """Return the problems of the table, which FTS5 compares with its checksums, and of the packed postings."""
         del space
         import numpy as np
 
@@ -227,7 +223,7 @@ class Fts5Index:
         try:
             if not _exists(resource, collection):
                 return ()
-            # Unlike FTS5's own command this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
+            # Unlike FTS5's own command, this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
             found = [str(row[0]) for row in resource.execute(sql.check)]
             keys = np.fromiter((key for (key,) in resource.execute(sql.keys)), dtype=np.int64)
             found += check_packed(resource, collection, sql, keys)
@@ -238,7 +234,7 @@ class Fts5Index:
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key; none for a text without words.
 
-        Raise RetrievalError if SQLite fails, is interrupted, or finds the table damaged.
+        Raise RetrievalError if SQLite fails, is interrupted, or finds damage in the table.
         """
         sql = statements(query.collection)
         if limit < 1 or (query.within is not None and query.within.is_empty):
@@ -250,17 +246,17 @@ class Fts5Index:
             known = self._knowledge.of(query.collection, state)
             try:
                 packed = self._packed(resource, sql, state, known)
-                found = None if packed is None else self._found(packed, query, limit)
+                found = None if packed is None else self._best(packed, query, limit)
             except DAMAGE:
                 found = None
             if found is None:
                 rows = int(resource.execute(sql.count).get)
-                found = self._found(ExactSearch(resource, sql, self._weights, rows, known), query, limit)
+                found = self._best(ExactSearch(resource, sql, self._weights, rows, known), query, limit)
         scores, covered = found
         return tuple([Hit(key, score, (), covered.get(key)) for key, score in scores.items()])
 
     def notices(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
-        """Say so if the question has more different words than are searched for."""
+        """Return a notice if the question has more different words than the search uses."""
         del resource
         if len(query.text) <= MAX_TERMS or len(terms := _compiled(query.text)) <= MAX_TERMS:
             return ()
@@ -269,7 +265,7 @@ class Fts5Index:
     def suggest(
         self, resource: apsw.Connection, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /
     ) -> str | None:
-        """Return the question with words that no chunk holds replaced by those that are one slip away."""
+        """Return the question with each word that no chunk contains replaced by a similar word that one contains."""
         from klaw_fts5.suggesting import Suggester
 
         with as_retrieval_error(query.collection):
@@ -293,7 +289,7 @@ class Fts5Index:
             return Suggester(resource, searcher, read, has, rows).suggest(query.text[:MAX_CHARACTERS])
 
     def _is_small(self, rows: int) -> bool:
-        """Whether FTS5 answers where a collection has so many rows, so that it needs no packed form."""
+        """Return whether FTS5 answers for a collection with this number of rows, so that it needs no packed form."""
         return self.search_by == "exact" or (self.search_by == "auto" and rows <= self.exact_up_to)
 
     @property
@@ -301,7 +297,7 @@ class Fts5Index:
         return Weights(self.heading_weight, self.text_weight, self.context_weight)
 
     def _state(self, resource: apsw.Connection, collection: str) -> PackedState | None:
-        """Return the state of the packed form; None where it is not kept in step."""
+        """Return the state of the packed form; None if it is not used."""
         return None if self.search_by == "exact" else read_state(resource, collection)
 
     def _packed(
@@ -311,9 +307,9 @@ class Fts5Index:
         state: PackedState | None,
         known: WordKnowledge | None = None,
     ) -> PackedSearch | None:
-        """Return who answers from packed postings; None where FTS5 should. Raise DamagedError."""
+        """Return the searcher of packed postings, or None if FTS5 should answer. Raise DamagedError."""
         weights = self._weights
-        # A word that counts nothing is still a find, and has no score to be known by.
+        # With a weight of 0 a match can have a score of 0, which packed postings do not distinguish from no match.
         if not all((weights.heading, weights.text, weights.context)):
             return None
         if state is None or not state.rows or state.lacking:
@@ -326,8 +322,8 @@ class Fts5Index:
         view = cache.view(resource, sql.packed, state)
         return PackedSearch(resource, sql, weights, cache, state, view, known or WordKnowledge())
 
-    def _found(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the scores of the best chunks, best first, and how much of what is asked each holds."""
+    def _best(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the scores of the best chunks, best first, and the coverage of the question by each."""
         terms = narrow(_compiled(query.text), searcher)
         searcher.expect(terms)
         plan = make_plan(terms, searcher)
@@ -336,17 +332,17 @@ class Fts5Index:
         within = None if query.within is None else query.within.keys()
         answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
         by_key = sorted(next(filter(None, answers), {}).items())
-        scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal ones stay in order
+        scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal scores stay ordered by key
         return scores, cover(plan, searcher, scores)
 
 
-_compiled = lru_cache(maxsize=16)(compile_query)  # a search asks for its notices as well, and several collections
+_compiled = lru_cache(maxsize=16)(compile_query)  # notices and each collection need the same query
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:
-    """Return what goes into the columns, treated: text, heading, context.
+    """Return the normalised values of the columns text, heading and context.
 
-    The document's title counts as a heading; a word of it that a heading repeats counts once.
+    The document's title is added to the heading, without the words that a heading repeats.
     """
     chunk = stored.chunk
     heading = index_text(" ".join(chunk.heading))
@@ -358,15 +354,15 @@ def _columns(stored: StoredChunk) -> tuple[str, str, str]:
 
 
 def _exists(connection: apsw.Connection, collection: str) -> bool:
-    """Return whether the collection has its tables, without which nothing was ever added."""
+    """Return whether the collection has tables; without them it is empty."""
     if is_standard(collection):
         return True
-    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # here SQLite sees if others changed tables
+    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # makes SQLite read a changed schema
     return connection.table_exists("main", statements(collection).table)
 
 
 def _make(connection: apsw.Connection, collection: str) -> bool:
-    """Make the collection's tables if it has none; return whether it had none."""
+    """Create the collection's tables if they are missing; return whether they were."""
     missing = not _exists(connection, collection)
     if missing:
         connection.execute(statements(collection).make)
@@ -379,13 +375,13 @@ def _create_tables(resource: apsw.Connection) -> None:
 
 
 def _add_context(resource: apsw.Connection) -> None:
-    """Make the tables again, empty: FTS5 cannot add a column. The next index run fills them from the chunks."""
+    """Replace the tables by empty ones, because FTS5 cannot add a column. The next index run fills them."""
     for sql in map(statements, STANDARD):
         resource.execute(sql.widen)
 
 
 def _add_packed(resource: apsw.Connection) -> None:
-    """Make the tables of the packed form, and FTS5's again, empty, with the text as the first column."""
+    """Create the tables of the packed form, and replace FTS5's by empty ones with the text as the first column."""
     resource.execute(CREATE_STATE)
     for sql in map(statements, STANDARD):
         resource.execute(sql.rearrange)
@@ -394,7 +390,7 @@ def _add_packed(resource: apsw.Connection) -> None:
 
 
 def _add_pairs(resource: apsw.Connection) -> None:
-    """Empty the packed form, which is to hold pairs of words. The next index run fills it from the chunks."""
+    """Empty the packed form, because it lacks pairs of words. The next index run fills it."""
     resource.execute(DELETE_STATES)
     for sql in map(statements, STANDARD):
         resource.execute(sql.packed.make_room_for_pairs)

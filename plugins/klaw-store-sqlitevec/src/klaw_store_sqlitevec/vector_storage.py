@@ -17,12 +17,12 @@ from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.samples import SampleCache
 
-_MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
-# Vectors needed for a typical similarity: in a smaller collection, every vector may be an answer.
+_MOST_NEIGHBOURS = 4096  # vec0 rejects a larger k
+# The size of the sample for a typical similarity, and its minimum: in a smaller collection, each may be an answer.
 _SAMPLED, _FEWEST_SAMPLED = 256, 8
-_LEAST_ROOM = 1e-3
-# The factor from similarity to the scale of relevance that words use (docs/decisions/0030).
-_SIMILAR = 0.3
+_LEAST_RANGE = 1e-3
+# The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
+_SIMILARITY_SCALE = 0.3
 
 
 class VectorStorage:
@@ -56,19 +56,23 @@ class VectorStorage:
         if vectors is None or not chunks:
             return
         quantization = quantized.read_quantization(resource, collection)
-        tabled = self._is_tabled(resource, collection)
-        if quantization is None and not tabled:
+        has_table = self._has_table(resource, collection)
+        if quantization is None and not has_table:
             raise RetrievalError(f"the index of {collection!r} has no table for vectors", hint="klaw doctor --fix")
         keys = [stored.key for stored in chunks]
         if self._quantizes(resource, collection, quantization, len(keys)):
-            if tabled or quantization is None:
+            if has_table or quantization is None:
                 quantization = self._convert(resource, collection, quantization, vectors.shape[1])
             quantized.add(resource, collection, quantization, keys, vectors)
             return
-        if tabled and quantization is not None and exact.declared_dimension(resource, collection) != vectors.shape[1]:
+        if (
+            has_table
+            and quantization is not None
+            and exact.declared_dimension(resource, collection) != vectors.shape[1]
+        ):
             exact.drop(resource, collection)  # a table that was emptied without vec0
-            tabled = False
-        if not tabled:
+            has_table = False
+        if not has_table:
             exact.make(resource, collection, vectors.shape[1])
         exact.add(resource, collection, keys, vectors)
         if quantization is not None and not quantized.count(resource, collection):
@@ -78,7 +82,7 @@ class VectorStorage:
         """Remove the vectors of these keys; unknown keys are ignored."""
         if not keys:
             return
-        if self._is_tabled(resource, collection):
+        if self._has_table(resource, collection):
             if self._has_vec0:
                 exact.remove(resource, collection, keys)
             else:
@@ -110,7 +114,7 @@ class VectorStorage:
 
         dimension = None if space is None else space.dimension
         problems = check_quantized(resource, collection, dimension)
-        if self._is_tabled(resource, collection):
+        if self._has_table(resource, collection):
             return [*check_table(resource, collection, dimension), *problems]
         if space is not None and not problems and quantized.read_quantization(resource, collection) is None:
             return [f"it has no table for the vectors of {space}", *problems]
@@ -131,8 +135,8 @@ class VectorStorage:
         """Return the nearest of both storages, best first, ties by key."""
         quantization = quantized.read_quantization(resource, query.collection)
         found = [] if quantization is None else quantized.search(resource, self._cache, quantization, query, limit)
-        tabled = self._is_tabled(resource, query.collection)
-        if tabled and query.vector is not None:
+        has_table = self._has_table(resource, query.collection)
+        if has_table and query.vector is not None:
             find = exact.search if self._has_vec0 else exact.scan
             found += find(resource, query, query.vector, limit)
             found.sort()
@@ -143,14 +147,14 @@ class VectorStorage:
         typical = None
         if quantization is not None:
             typical = quantized.typical_similarity(resource, self._cache, quantization, query, _SAMPLED)
-        if typical is None and tabled and query.vector is not None:
+        if typical is None and has_table and query.vector is not None:
             sample = self._samples.get(resource, query.collection, len(query.vector))
             typical = _median(sample @ query.vector) if len(sample) >= _FEWEST_SAMPLED else None
         if typical is None:
             return [Hit(key, score) for key, score in found]
-        return _judged(found, typical)
+        return _with_relevance(found, typical)
 
-    def _is_tabled(self, resource: apsw.Connection, collection: str) -> bool:
+    def _has_table(self, resource: apsw.Connection, collection: str) -> bool:
         """Return whether there is a vec0 table; without vec0, which is needed to drop one, whether it has content."""
         return exact.exists(resource, collection) and (self._has_vec0 or exact.count(resource, collection) > 0)
 
@@ -176,11 +180,11 @@ class VectorStorage:
         dimension: int,
     ) -> quantized.Quantization:
         """Quantize every vector of the vec0 table, and remove the table."""
-        tabled = exact.exists(resource, collection)
+        has_table = exact.exists(resource, collection)
         if quantization is None:
-            centre = _centre(resource, collection, dimension) if tabled else None
+            centre = _centre(resource, collection, dimension) if has_table else None
             quantization = quantized.create_quantization(resource, collection, dimension, centre)
-        if tabled:
+        if has_table:
             for keys, vectors in exact.read_vectors(resource, collection, dimension):
                 quantization = quantized.add(resource, collection, quantization, keys.tolist(), vectors)
             self._drop_exact(resource, collection)
@@ -202,23 +206,23 @@ def _median(values: Vector) -> float:
     return float(high if len(values) % 2 else (low + high) / np.float32(2))
 
 
-def _judged(found: Sequence[tuple[int, float]], typical: float) -> list[Hit]:
-    """Return keys and scores as hits with their relevance: how far a cosine is above that of unrelated texts.
+def _with_relevance(found: Sequence[tuple[int, float]], typical: float) -> list[Hit]:
+    """Return keys and cosines as hits. Their relevance is the excess over ``typical``, the cosine of unrelated texts.
 
-    Unrelated texts have a cosine of .0 in some spaces and of .75 in others.
+    Unrelated texts have a cosine of 0.0 in some spaces and of 0.75 in others.
     """
-    room = max(1.0 - typical, _LEAST_ROOM)
-    above = [(score - typical) / room for _, score in found]
+    span = max(1.0 - typical, _LEAST_RANGE)
+    above = [(score - typical) / span for _, score in found]
     return [
-        Hit(key, score, (), _SIMILAR * (share if 0.0 < share < 1.0 else float(share > 0.0)))
+        Hit(key, score, (), _SIMILARITY_SCALE * (share if 0.0 < share < 1.0 else float(share > 0.0)))
         for (key, score), share in zip(found, above, strict=True)
     ]
 
 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:
-    """Return the mean of the vec0 table's vectors, None if they are too few."""
-    many, sums = 0, np.zeros(dimension)
+    """Return the mean of the vec0 table's vectors, or None if there are too few."""
+    count, sums = 0, np.zeros(dimension)
     for keys, vectors in exact.read_vectors(resource, collection, dimension):
-        many += len(keys)
+        count += len(keys)
         sums += vectors.sum(axis=0, dtype=np.float64)
-    return (sums / many).astype(np.float32) if many >= quantized.FEWEST_FOR_CENTRE else None
+    return (sums / count).astype(np.float32) if count >= quantized.FEWEST_FOR_CENTRE else None

@@ -1,4 +1,4 @@
-"""Keeping the packed form in step with FTS5's rows, in the same transaction."""
+"""Update the packed form together with FTS5's rows, in the same transaction."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import DELETE_STATE, PackedStatements, Statements, statements
 from klaw_fts5.tokenizer import Tokenizer
 
-# Blocks of one size, to a factor of four, are merged when there are four of them.
+# Four blocks of similar size (within a factor of four) are merged.
 _FAN = 4
-# A search reads each block for each word. They are made one where so large a part of the result was not in the largest
-# already, or is dead: less does not pay for writing all of it again.
+# A search reads each block for each word, so fewer blocks are faster. Blocks are compacted if this share of the result
+# is dead or not in the largest block yet; for less, it is not worth writing all rows again.
 _SCATTERED = 1 / 8
-# What is written together goes into pages that are free already, and makes the file larger by about so many bytes at
-# most.
+# Bytes. Compacting uses free pages of the file, and may make the file larger by about this amount.
 _GROWTH = 1 << 20
-_BYTES_A_POSTING = 3.4
-# The part of a block that may be dead before the block is written again.
+_BYTES_PER_POSTING = 3.4
+# A block with this share of dead rows is written again without them.
 _DEAD = 0.25
+# Rows per block that is written by `add`.
 _BATCH = 4096
 
 Columns = tuple[str, str, str]
@@ -39,18 +39,18 @@ Columns = tuple[str, str, str]
 
 @frozen(eq=False)
 class PackedIndex:
-    """Adds to the packed form and removes from it.
+    """Adds rows to the packed form and removes them.
 
-    Rows that FTS5 was given and this was not are ``lacking`` here until they are added again, and until then FTS5
-    answers: those of a configuration that packs nothing, and those that came one by one to a small collection. A
-    packed form that turns out damaged is emptied and started again in the same way.
+    Rows that are only in FTS5 are counted as ``lacking``: those added with a configuration that packs nothing, and
+    those added one by one to a small collection. FTS5 answers until they are added again. If the packed form is
+    damaged, it is emptied, and all rows are lacking.
     """
 
     cache: Cache = field(factory=Cache)
     counter: TermCounter = field(factory=TermCounter)
 
     def add(self, connection: apsw.Connection, collection: str, rows: Sequence[tuple[int, Columns]]) -> None:
-        """Add rows that FTS5 has been given just now."""
+        """Add rows that were just added to FTS5."""
         if not rows:
             return
         sql = statements(collection)
@@ -67,7 +67,7 @@ class PackedIndex:
         self._merge_blocks(connection, collection)
 
     def remove(self, connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
-        """Remove rows that FTS5 still has; unknown keys are ignored."""
+        """Remove rows, before they are removed from FTS5; unknown keys are ignored."""
         if not len(keys):
             return
         state = read_state(connection, collection)
@@ -86,7 +86,7 @@ class PackedIndex:
             write_state(connection, collection, state.rows - gone, max(state.lacking - max(present - gone, 0), 0))
 
     def erase(self, connection: apsw.Connection, collection: str) -> None:
-        """Leave nothing of removed rows: write the blocks again that had any."""
+        """Erase removed rows: write the blocks that have dead rows again."""
         state = read_state(connection, collection)
         if state is None:
             self.reset(connection, collection)
@@ -102,23 +102,23 @@ class PackedIndex:
             write_state(connection, collection, state.rows, state.lacking)
 
     def is_scattered(self, connection: apsw.Connection, collection: str) -> bool:
-        """Return whether to write blocks together pays, and hardly makes the file larger."""
+        """Return whether merging blocks is worth the time and hardly makes the file larger."""
         try:
-            together = list(_scattered(read_blocks(connection, statements(collection).packed)))
-        except DAMAGE:  # a search says so
+            groups = list(_groups_to_compact(read_blocks(connection, statements(collection).packed)))
+        except DAMAGE:  # the next search or check handles it
             return False
         free = int(connection.execute("PRAGMA freelist_count").get) * int(connection.execute("PRAGMA page_size").get)
-        postings = sum(block.postings * block.alive / block.rows for blocks in together for block in blocks)
-        return bool(together) and _BYTES_A_POSTING * postings <= free + _GROWTH
+        postings = sum(block.postings * block.alive / block.rows for blocks in groups for block in blocks)
+        return bool(groups) and _BYTES_PER_POSTING * postings <= free + _GROWTH
 
     def compact(self, connection: apsw.Connection, collection: str) -> None:
-        """Write those blocks together for which it pays."""
+        """Merge blocks where that is worth the time."""
         state = read_state(connection, collection)
         if state is None:
             return
         sql = statements(collection).packed
         try:
-            for blocks in list(_scattered(read_blocks(connection, sql))):
+            for blocks in list(_groups_to_compact(read_blocks(connection, sql))):
                 self._merge(connection, sql, blocks)
         except DAMAGE:
             self._start_over(connection, collection)
@@ -126,59 +126,59 @@ class PackedIndex:
             write_state(connection, collection, state.rows, state.lacking)
 
     def reset(self, connection: apsw.Connection, collection: str) -> None:
-        """Remove the packed form altogether."""
+        """Remove the packed form."""
         connection.execute(statements(collection).packed.empty)
         connection.execute(DELETE_STATE, (collection,))
 
     def keys(self, connection: apsw.Connection, collection: str) -> Keys:
-        """Return the keys that the packed form holds, ascending; none if there is no packed form."""
+        """Return the keys in the packed form, ascending; none if there is no packed form."""
         if read_state(connection, collection) is None:
             return np.empty(0, np.int64)
         try:
-            held = self._living(connection, collection)
+            keys = self._live_keys(connection, collection)
         except DAMAGE:
-            held = []
-        return np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+            keys = []
+        return np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
 
     def key_digest(self, connection: apsw.Connection, collection: str) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`; None if what is there cannot be read."""
+        """Return the digest of :meth:`keys`; None if the packed form is damaged."""
         if read_state(connection, collection) is None:
             return KeyDigest()
         try:
-            return sum(map(KeyDigest.of, self._living(connection, collection)), KeyDigest())
+            return sum(map(KeyDigest.of, self._live_keys(connection, collection)), KeyDigest())
         except DAMAGE:
             return None
 
-    def _living(self, connection: apsw.Connection, collection: str) -> list[Keys]:
-        """Return the keys of each block."""
+    def _live_keys(self, connection: apsw.Connection, collection: str) -> list[Keys]:
+        """Return the keys of the live rows of each block."""
         sql = statements(collection).packed
         return [self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)]
 
     def _mark_dead(self, connection: apsw.Connection, sql: Statements, block: Block, wanted: Keys) -> int:
-        """Note which rows of a block are dead, and write it again if too many are; return how many died."""
+        """Mark rows of a block as dead, and write the block again if too many are; return the number of marked rows."""
         inside = wanted[np.searchsorted(wanted, block.first) : np.searchsorted(wanted, block.last, side="right")]
         if not len(inside):
             return 0
         rows = self.cache.rows(connection, sql.packed, block)
-        places = np.searchsorted(rows.keys, inside)
-        places = places[rows.keys[places] == inside]
-        places = np.setdiff1d(places, block.dead)
-        if not len(places):
+        positions = np.searchsorted(rows.keys, inside)
+        positions = positions[rows.keys[positions] == inside]
+        positions = np.setdiff1d(positions, block.dead)
+        if not len(positions):
             return 0
-        dead = np.union1d(block.dead, places).astype("<u2")
-        tokens = block.dead_tokens + int(rows.lengths[places].sum())
+        dead = np.union1d(block.dead, positions).astype("<u2")
+        tokens = block.dead_tokens + int(rows.lengths[positions].sum())
         connection.execute(sql.packed.write_dead, (block.id, tokens, dead.tobytes()))
         if len(dead) >= _DEAD * block.rows:
             (now,) = (other for other in read_blocks(connection, sql.packed) if other.id == block.id)
             self._merge(connection, sql.packed, [now])
-        return len(places)
+        return len(positions)
 
     def _merge_blocks(self, connection: apsw.Connection, collection: str) -> None:
-        """Merge blocks until fewer than four are of one size."""
+        """Merge blocks until there are fewer than four of each size."""
         sql = statements(collection).packed
         try:
-            while together := _mergeable(read_blocks(connection, sql)):
-                self._merge(connection, sql, together)
+            while blocks := _blocks_to_merge(read_blocks(connection, sql)):
+                self._merge(connection, sql, blocks)
         except DAMAGE:
             self._start_over(connection, collection)
 
@@ -186,11 +186,11 @@ class PackedIndex:
         merge(connection, sql, blocks)
         self.cache.drop(block.id for block in blocks)
 
-    def _start_over(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> PackedState:
-        """Empty the packed form, and return its state: it lacks all that FTS5 has, but for ``fewer`` rows."""
+    def _start_over(self, connection: apsw.Connection, collection: str, excluded: int = 0) -> PackedState:
+        """Empty the packed form, and return its state, in which all rows of FTS5 except ``excluded`` are lacking."""
         sql = statements(collection)
         connection.execute(sql.packed.empty)
-        lacking = int(connection.execute(sql.count).get) - fewer
+        lacking = int(connection.execute(sql.count).get) - excluded
         write_state(connection, collection, 0, lacking)
         return PackedState(0, lacking, b"")
 
@@ -199,8 +199,8 @@ def _present(connection: apsw.Connection, sql: Statements, keys: Keys) -> int:
     return int(connection.execute(sql.present, (apsw.carray(keys),)).get)
 
 
-def _scattered(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield blocks that are to be made one, given all blocks: each as full as one can be."""
+def _groups_to_compact(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Yield groups of blocks, each to be merged into one block that is as full as possible."""
     left = sorted(blocks, key=lambda block: -block.alive)
     while left:
         chosen: list[Block] = []
@@ -216,10 +216,10 @@ def _scattered(blocks: Sequence[Block]) -> Iterator[list[Block]]:
             yield chosen
 
 
-def _mergeable(blocks: Sequence[Block]) -> list[Block]:
-    """Return blocks to be made one: four of about one size, or as many of them as one block can hold.
+def _blocks_to_merge(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks to merge: four of similar size, or as many of them as fit in one block.
 
-    What would then be the fourth of the next size is merged with the other three at once, not first by itself.
+    If the merged block would be the fourth of the next size, those three are merged with them at once.
     """
     sizes: defaultdict[int, list[Block]] = defaultdict(list)
     for block in reversed(blocks):
@@ -231,5 +231,5 @@ def _mergeable(blocks: Sequence[Block]) -> list[Block]:
             chosen += sizes[size]
         elif chosen:
             break
-    rows = accumulate(block.alive for block in chosen)
-    return [block for block, together in zip(chosen, rows, strict=True) if together <= MAX_ROWS]
+    totals = accumulate(block.alive for block in chosen)
+    return [block for block, rows in zip(chosen, totals, strict=True) if rows <= MAX_ROWS]
