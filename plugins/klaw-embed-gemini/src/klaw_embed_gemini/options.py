@@ -7,16 +7,16 @@ from attrs import field, frozen, validators
 from klaw_http import RemoteOptions, http_url
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
-_MOST_REQUESTS = 100  # of one batchEmbedContents
+_MOST_REQUESTS = 100  # per batchEmbedContents request
 
 
 @frozen
 class GeminiOptions(RemoteOptions):
-    """Options of the embedder ``gemini``, beside those of every remote one.
+    """Options of the embedder ``gemini``, in addition to those of all remote embedders.
 
-    ``url``: the API, up to and with its version.
-    ``model``: an embedding model of it, without ``models/``.
-    ``dimension``: a shorter vector than the model's own; sent only if set.
+    ``url``: the base URL of the API, including its version.
+    ``model``: an embedding model of the API, without ``models/``.
+    ``dimension``: request shorter vectors than the model's default.
     """
 
     url: str = field(default=GEMINI_URL, validator=http_url)

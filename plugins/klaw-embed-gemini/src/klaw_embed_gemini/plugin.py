@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``gemini``."""
+"""The hook implementations of klaw-embed-gemini: the embedder ``gemini``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Gemini API says on the wire: ``batchEmbedContents``, https://ai.google.dev/api/embeddings."""
+"""The protocol of the Gemini API: ``batchEmbedContents``, https://ai.google.dev/api/embeddings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from klaw_core import Matrix
 
 _DIMENSIONS = {"gemini-embedding-001": 3072}
-_TASK_TYPES = {"gemini-embedding-001"}  # later models want the task in the text: that is what prefixes are for
-# The model reads 2,048 tokens and cuts what is longer without a word (https://ai.google.dev/gemini-api/docs/embeddings);
-# counts are estimates, on the high side but for text in unusual scripts, so stay below.
+_TASK_TYPES = {"gemini-embedding-001"}  # later models expect the task in the text, as a prefix
+# The model reads 2,048 tokens and truncates longer texts silently (https://ai.google.dev/gemini-api/docs/embeddings).
+# This is less, because token counts are estimates, which may be too low for unusual scripts.
 _MAX_TOKENS = 1900
-_NAMES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")  # as Google's own clients read them
+_NAMES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")  # the variables of Google's own clients, in their order
 _KEY = "export GEMINI_API_KEY=…, or set memory.embedding.api_key"
 
 
@@ -33,7 +33,7 @@ class GeminiServer:
     options: GeminiOptions
 
     def facts(self) -> ModelFacts:
-        """Return what is known of the model; nothing is sent. Raise EmbedderUnavailableError without a key."""
+        """Return the properties of the model, without a request. Raise EmbedderUnavailableError without a key."""
         options = self.options
         _ = self._client
         return ModelFacts(
@@ -44,7 +44,7 @@ class GeminiServer:
         )
 
     def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
-        """Send one request; return a row a text, of unit length only at full dimension. Raise EmbeddingError."""
+        """Send one request; return one row per text, of unit length only at full dimension. Raise EmbeddingError."""
         model = f"models/{self.options.model}"
         common: dict[str, object] = {"model": model}
         if self.options.model in _TASK_TYPES:
@@ -60,9 +60,9 @@ class GeminiServer:
 
     @cached_property
     def _client(self) -> HttpClient:
-        """The client, with the key in ``x-goog-api-key``, never in a URL. Raise EmbedderUnavailableError without one.
+        """The client, with the key in ``x-goog-api-key``, never in a URL. Raise EmbedderUnavailableError without a key.
 
-        A key of the environment goes to Google, never to an address that only a configuration names.
+        A key from the environment is only sent to Google, not to an address from the configuration.
         """
         url = self.options.url.rstrip("/")
         found = (os.environ.get(name, "").strip() for name in _NAMES if url == GEMINI_URL)
@@ -71,7 +71,7 @@ class GeminiServer:
             raise EmbedderUnavailableError(f"{url} needs an API key, but none is set", hint=_KEY)
         try:
             return client_for(url, self.options, {"x-goog-api-key": key})
-        except ValueError as error:  # its message does not show the key
+        except ValueError as error:  # the message of this error does not contain the key
             raise EmbedderUnavailableError(f"invalid key in {' or '.join(_NAMES)}: {error}") from error
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A small Gemini API: its documented wire format on a real socket."""
+"""A fake Gemini API for tests: its documented protocol on a real socket."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ KEY = "AIza-fake-0123456789abcdef"
 
 
 class FakeGemini:
-    """Serves one model below ``url``; like the real one it cuts long texts in silence.
+    """Serves one model below ``url``. Like the real API, it truncates long texts silently.
 
-    ``answered`` counts the texts whose vectors were sent; ``requests`` keeps the single requests of each batch.
-    Vectors shorter than ``model.dimension`` are not of unit length.
+    ``answered`` counts the texts whose vectors were sent; ``requests`` has the single requests of each batch. Vectors
+    shorter than ``model.dimension`` are not of unit length.
     """
 
     def __init__(self, server: HTTPServer, *, dimension: int = 3072) -> None:
@@ -64,5 +64,5 @@ def answer(value: object, status: int = 200) -> Response:
 
 
 def error(status: int, message: str, name: str) -> Response:
-    """Return a refusal as Google words it."""
+    """Return an error response in Google's form."""
     return answer({"error": {"code": status, "message": message, "status": name}}, status)

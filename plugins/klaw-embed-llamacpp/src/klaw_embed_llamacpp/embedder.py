@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from klaw_core import Matrix, Vector
     from klaw_embed_llamacpp.model import GgufModel
 
-# Texts in one request; they are computed one by one, and a request that fails is repeated one by one.
+# Texts per request. llama.cpp computes them one by one; after an error, they are also requested one by one.
 _BATCH = 16
 
 
 class LlamaCppEmbedder:
     """Embeds with a GGUF model in this process; implements ``klaw_core.Embedder``. Safe to use from several threads.
 
-    Constructing reads nothing; the model loads at the first text to embed. A model without a manifest is tried out
-    when its vector space is first asked for. Tokens are estimated, on the high side, so that counting needs no model;
-    a text that is too long all the same is halved until it fits.
+    The constructor reads nothing; the model loads when the first text is embedded. A model without a manifest is tried
+    when its vector space is needed for the first time. Token counts are estimates, rather too high than too low, so
+    that counting needs no model; a text that is still too long is halved until it fits.
     """
 
-    #: Few, for texts that take a tenth of a second or more: each call shows progress, and keeps what it made.
+    #: Few, because a text may take a tenth of a second or more: progress is shown, and vectors are stored, per call.
     texts_per_call = 16
 
     def __init__(self, model: GgufModel) -> None:
@@ -48,7 +48,7 @@ class LlamaCppEmbedder:
 
     @cached_property
     def space(self) -> VectorSpace:
-        """What these vectors may be compared with; the revision is the SHA-256 of the file.
+        """The vector space; its revision is the SHA-256 of the file.
 
         Raise ModelNotFoundError, ModelCorruptError, EmbedderUnavailableError, EmbeddingError.
         """
@@ -67,7 +67,7 @@ class LlamaCppEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """Return how many tokens of a text the model reads at once. Raise ModelNotFoundError, ModelCorruptError."""
+        """Return the maximum number of a text's tokens in one window. Raise ModelNotFoundError, ModelCorruptError."""
         return self._model.max_tokens
 
     def embed_documents(self, texts: Sequence[str], /) -> Matrix:
@@ -80,7 +80,7 @@ class LlamaCppEmbedder:
         return vector
 
     def count_tokens(self, texts: Sequence[str], /) -> list[int]:
-        """Return each text's estimated number of tokens; the model is not loaded for it."""
+        """Return the estimated number of tokens of each text, without loading the model."""
         return estimate_tokens(texts)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
@@ -94,11 +94,11 @@ class LlamaCppEmbedder:
         return embed_in_windows(texts, self.max_tokens, rows)
 
     def _rows(self, windows: Sequence[str], prefix: str) -> Matrix:
-        """Return one row of unit length a window, halving what has more tokens than estimated."""
+        """Return one row of unit length per window; halve windows with more tokens than estimated."""
         try:
             vectors = self._runtime.get().embed([prefix + window for window in windows])
         except TooLongError:
-            if len(windows) > 1:  # llama.cpp does not say which it was
+            if len(windows) > 1:  # llama.cpp does not say which text was too long
                 return np.concatenate([self._rows([window], prefix) for window in windows])
             if len(windows[0]) < 2:  # noqa: PLR2004  # one character cannot be cut
                 raise
@@ -108,5 +108,5 @@ class LlamaCppEmbedder:
 
 
 def _load(model: GgufModel) -> Runtime:
-    _ = model.verified  # loading a file that is not sound may end the process
+    _ = model.verified  # because loading a damaged file may end the process
     return Runtime.load(model.path, model.settings)

@@ -1,7 +1,7 @@
-"""What a GGUF file says of itself, read without llama.cpp and without trusting the file.
+"""Read the metadata of a GGUF file, without llama.cpp and without trusting the file.
 
-The layout is that of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Only the metadata is walked, at most
-once; the tensors are llama.cpp's to check.
+The format is https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Only the metadata is read, at most once;
+llama.cpp checks the tensors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from klaw_core import ModelCorruptError, ModelNotFoundError
 
 _MAGIC = b"GGUF"
 _OLDEST, _NEWEST = 2, 3
-# What `struct` calls the types 0 to 12; 8 is a string and 9 an array.
+# The `struct` formats of the types 0 to 12; 8 is a string and 9 an array.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _POOLINGS = {0: None, 1: "mean", 2: "cls", 3: "last"}
@@ -29,7 +29,7 @@ Value: TypeAlias = str | int | float | bool | None
 
 @frozen
 class Header:
-    """The metadata an embedder needs. ``pooling`` is None where the file does not say."""
+    """The metadata that an embedder needs. ``pooling`` is None if the file does not contain it."""
 
     context_tokens: int
     pooling: str | None
@@ -44,7 +44,7 @@ class Header:
             raise ModelNotFoundError(f"no file {path}", hint="set memory.embedding.path to a .gguf file") from error
         except OSError as error:
             raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=FETCH_AGAIN) from error
-        except ValueError as error:  # also mmap's for an empty file
+        except ValueError as error:  # mmap also raises it for an empty file
             raise ModelCorruptError(f"{path} is not a valid GGUF file: {error}", hint=FETCH_AGAIN) from error
 
 
@@ -63,7 +63,7 @@ def _interpret(metadata: Mapping[str, Value]) -> Header:
 
 
 class _Walk:
-    """Goes through the metadata; whatever leads out of the file is a ValueError."""
+    """Reads the metadata in order. Raises ValueError for any offset outside of the file."""
 
     def __init__(self, content: Any) -> None:
         self._content = content
@@ -95,7 +95,7 @@ class _Walk:
     def _skip_array(self) -> None:
         kind, count = self._number("I"), self._number("Q")
         if kind == _STRING:
-            for _ in range(count):  # ends at the end of the file at the latest
+            for _ in range(count):  # a wrong count ends with an error at the end of the file
                 self._skip(self._number("Q"))
         elif kind in _NUMBERS:
             self._skip(count * struct.calcsize(_NUMBERS[kind]))

@@ -1,4 +1,4 @@
-"""Which model, and how it is used: from the options, else from a manifest, else from the file's own metadata."""
+"""The properties of a model: from the options, otherwise from a manifest, otherwise from the metadata in the file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from klaw_models import find_model as find_manifest
 if TYPE_CHECKING:
     from klaw_embed_llamacpp.options import LlamaCppOptions
 
-_SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
-# The memory for a context grows with its square, and nobody embeds longer chunks in one piece.
+_SPECIAL_TOKENS = 2  # the special tokens around a text, such as [CLS] and [SEP]
+# The memory for a context grows with its square, and chunks are not longer.
 _LARGEST_CONTEXT = 2048
 
 
 @frozen(eq=False)
 class GgufModel:
-    """A GGUF file on this machine, with its manifest if it has one. Constructing reads nothing of the file."""
+    """A GGUF file on this machine, with its manifest if it has one. The constructor does not read the file."""
 
     path: Path
     options: LlamaCppOptions
@@ -37,36 +37,36 @@ class GgufModel:
 
     @property
     def name(self) -> str:
-        """Return what the vector space calls the model."""
+        """Return the name of the model in the vector space."""
         return self.manifest.name if self.manifest else self.path.stem
 
     @property
     def query_prefix(self) -> str:
-        """Return what stands before a query."""
+        """Return the prefix of queries."""
         declared = self.manifest.query_prefix if self.manifest else ""
         return declared if self.options.query_prefix is None else self.options.query_prefix
 
     @property
     def document_prefix(self) -> str:
-        """Return what stands before a document."""
+        """Return the prefix of documents."""
         declared = self.manifest.document_prefix if self.manifest else ""
         return declared if self.options.document_prefix is None else self.options.document_prefix
 
     @cached_property
     def header(self) -> Header:
-        """What the file says of itself. Raise ModelNotFoundError or ModelCorruptError."""
+        """The metadata in the file. Raise ModelNotFoundError or ModelCorruptError."""
         return Header.read(self.path)
 
     @cached_property
     def pooling(self) -> str:
-        """How tokens become one vector. Raise ModelNotFoundError or ModelCorruptError."""
+        """The method that combines the tokens' vectors. Raise ModelNotFoundError or ModelCorruptError."""
         if self.options.pooling != "auto":
             return self.options.pooling
         return self.manifest.pooling if self.manifest else self.header.pooling or "mean"
 
     @cached_property
     def max_tokens(self) -> int:
-        """How many tokens of a text one window holds. Raise ModelNotFoundError or ModelCorruptError."""
+        """The maximum number of a text's tokens in one window. Raise ModelNotFoundError or ModelCorruptError."""
         if self.options.max_tokens:
             return self.options.max_tokens
         if self.manifest:
@@ -79,7 +79,7 @@ class GgufModel:
 
     @cached_property
     def settings(self) -> Settings:
-        """How llama.cpp loads the file. Raise ModelNotFoundError, ModelCorruptError, EmbeddingError."""
+        """The settings for llama.cpp. Raise ModelNotFoundError, ModelCorruptError, EmbeddingError."""
         room, needed = self.header.context_tokens, self.max_tokens + self._around
         if needed > room and self.options.max_tokens:
             raise EmbeddingError(
@@ -91,9 +91,9 @@ class GgufModel:
 
     @cached_property
     def verified(self) -> ModelIdentity:
-        """What the file is, and that llama.cpp can run it: verified in another process if it is new here.
+        """The hash and dimension of the file, after a check that llama.cpp can run it, in another process if the file is new.
 
-        Raise ModelNotFoundError, ModelCorruptError (also for a file that is not the one its manifest names),
+        Raise ModelNotFoundError, ModelCorruptError (also if the file does not match its manifest),
         EmbedderUnavailableError.
         """
         verified = self.verifications.verify(self.path, self.settings)
@@ -110,16 +110,16 @@ class GgufModel:
 
     @property
     def identity(self) -> ModelIdentity:
-        """What a vector space needs to know of the file: from the manifest, or from the file itself."""
+        """The hash and the dimension of the vectors, from the manifest or from the file itself."""
         if self.manifest is None:
             return self.verified
         return ModelIdentity(self.manifest.revision, self.manifest.dimension)
 
 
 def find_model(options: LlamaCppOptions, cache_dir: Path) -> GgufModel:
-    """Find the model that the options name. Reads no more than a manifest.
+    """Find the model that the options name. Reads at most a manifest.
 
-    Raise ModelNotFoundError, ModelCorruptError for a manifest that cannot be used, PluginConflictError.
+    Raise ModelNotFoundError, ModelCorruptError for an invalid manifest, PluginConflictError.
     """
     verifications = VerificationCache(cache_dir / "llamacpp")
     if options.path is not None:

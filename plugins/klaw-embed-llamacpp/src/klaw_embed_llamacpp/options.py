@@ -11,13 +11,15 @@ _at_least_one = validators.optional(validators.ge(1))
 class LlamaCppOptions:
     """Options of the embedder ``llamacpp``.
 
-    ``model``: the name of a model that ``klaw models add`` has fetched.
-    ``path``: a ``.gguf`` file, or a directory that holds one and its ``model.json``, instead of a name.
-    ``pooling``: how tokens become one vector: ``mean``, ``cls`` or ``last``; ``auto`` is what the model says.
-    ``query_prefix``, ``document_prefix``: what stands before a text; by default what the manifest says, or nothing.
-    ``max_tokens``: tokens of a text in one window; by default what the model has room for, up to 2,048 in all.
-    ``dimension``: keep this many numbers of each vector, for a model trained so (Matryoshka); by default all.
-    ``threads``: how many threads compute; 0 is one for each processor that this process may use but one.
+    ``model``: the name of a model that was added with ``klaw models add``.
+    ``path``: a ``.gguf`` file, or a directory with one and its ``model.json``; used instead of ``model``.
+    ``pooling``: the method that combines the tokens' vectors: ``mean``, ``cls`` or ``last``; ``auto`` uses the model's.
+    ``query_prefix``, ``document_prefix``: the text before a query and before a document (default: the manifest's, or
+    none).
+    ``max_tokens``: tokens of a text per window (default: the model's maximum, up to 2,048 with special tokens).
+    ``dimension``: keep only this many numbers of each vector, if the model was trained for it (Matryoshka; default:
+    all).
+    ``threads``: the number of threads; 0 means one less than the number of processors that this process may use.
     """
 
     model: str = field(default="embeddinggemma-300M", validator=validators.min_len(1))

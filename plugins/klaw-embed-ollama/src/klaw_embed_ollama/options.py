@@ -1,4 +1,4 @@
-"""The options of the embedder ``ollama``, and where its server is."""
+"""The options of the embedder ``ollama``, and the default address of its server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from klaw_http import RemoteOptions, http_url_from
 
 _VARIABLE = "OLLAMA_HOST"
 _PORT = 11434
-# What a server listens on is not always what a client can connect to.
+# Addresses that a server can listen on, but that a client cannot connect to.
 _REACHABLE = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # read here, not bound to
-# What Ollama reads in a string: Go's durations, in which a number other than 0 needs a unit.
+# A duration in Go's format, in which every number except 0 needs a unit.
 _DURATION = re.compile(r"|0|-?(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 
 
@@ -31,11 +31,11 @@ def _duration(_instance: object, attribute: Any, value: str) -> None:
 def server_url() -> str:
     """Return the server's address: ``OLLAMA_HOST`` as Ollama's own clients read it, or ``http://localhost:11434``.
 
-    The variable may lack the scheme, the host or the port (ollama ``envconfig.Host``). What makes no sense
-    is returned as it is, for the option's validator to refuse.
+    The variable may lack the scheme, the host or the port (ollama ``envconfig.Host``). An invalid value is returned
+    unchanged, so that the option's validator rejects it.
     """
     host = os.environ.get(_VARIABLE, "").strip().strip("\"'")
-    with suppress(ValueError):  # no address of version 6, or in brackets already
+    with suppress(ValueError):  # not an IPv6 address, or already in brackets
         host = f"[{IPv6Address(host)}]"
     url = host if "://" in host else f"http://{host}"
     try:
@@ -52,13 +52,13 @@ def server_url() -> str:
 
 @frozen
 class OllamaOptions(RemoteOptions):
-    """Options of the embedder ``ollama``, beside those of every remote one.
+    """Options of the embedder ``ollama``, in addition to those of all remote embedders.
 
-    ``url``: the server (default: ``OLLAMA_HOST``, else ``http://localhost:11434``).
-    ``model``: a model that ``ollama pull`` has fetched.
-    ``keep_alive``: how long the server keeps the model in memory after a request: ``"10m"``, or ``"-1m"`` for ever;
-    empty leaves it to the server.
-    ``dimension``: the vectors' length, where the server does not say.
+    ``url``: the server (default: ``OLLAMA_HOST``, otherwise ``http://localhost:11434``).
+    ``model``: a model that was fetched with ``ollama pull``.
+    ``keep_alive``: how long the server keeps the model in memory after a request: ``"10m"``, or ``"-1m"`` for no limit;
+    if empty, the server decides.
+    ``dimension``: the dimension of the vectors, if the server does not return it.
     """
 
     url: str = field(factory=server_url, validator=http_url_from(_VARIABLE, server_url))

@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``ollama``."""
+"""The hook implementations of klaw-embed-ollama: the embedder ``ollama``."""
 
 from __future__ import annotations
 

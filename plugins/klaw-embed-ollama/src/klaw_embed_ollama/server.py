@@ -1,7 +1,7 @@
-"""What Ollama says on the wire, and what its answers mean.
+"""The protocol of Ollama (https://github.com/ollama/ollama/blob/main/docs/api.md).
 
-The requests are those of https://github.com/ollama/ollama/blob/main/docs/api.md: ``GET /api/tags`` names the
-digest of every local model, ``POST /api/show`` its dimensions, ``POST /api/embed`` makes vectors.
+``GET /api/tags`` returns the digests of the local models, ``POST /api/show`` the dimension of one, and ``POST
+/api/embed`` vectors.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from klaw_core import Matrix
     from klaw_embed_ollama.options import OllamaOptions
 
-_SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
-_LARGEST_CONTEXT = 2048  # what a server gives, at the least, to a model that could read more
-_UNKNOWN_CONTEXT = 256  # a server that names no window may also cut in silence: stay below any usual one
+_SPECIAL_TOKENS = 2  # the special tokens around a text, such as [CLS] and [SEP]
+_LARGEST_CONTEXT = 2048  # the smallest window that servers give to a model with a larger one
+_UNKNOWN_CONTEXT = 256  # less than any usual window, because the server may truncate silently
 _START = "is it running? start it with `ollama serve`, and check memory.embedding.url"
 _KEY = "set memory.embedding.api_key to the key of the server or its proxy"
 
@@ -36,9 +36,9 @@ class OllamaServer:
     options: OllamaOptions
 
     def facts(self) -> ModelFacts:
-        """Ask what the model is, without loading it. Raise EmbedderUnavailableError, ModelNotFoundError.
+        """Ask for the properties of the model, without loading it. Raise EmbedderUnavailableError, ModelNotFoundError.
 
-        The revision is the digest of what was pulled: it changes with the model, and not with the server.
+        The revision is the digest of the pulled model, which changes with the model, but not with the server.
         """
         options = self.options
         with self._errors():
@@ -56,10 +56,10 @@ class OllamaServer:
         )
 
     def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
-        """Return one row a text, shape (n, d), as the server made them; a query is a text like any other.
+        """Return one row per text, shape (n, d), as the server computed them; queries and documents are treated alike.
 
-        Raise TooLongError if a text exceeds the window (Ollama would cut it in silence if it were not told
-        otherwise), EmbeddingError if the answer is not what was asked for.
+        Raise TooLongError if a text exceeds the window (with default settings Ollama would truncate it silently), and
+        EmbeddingError for an unexpected answer.
         """
         del query
         body: dict[str, object] = {"model": self.options.model, "input": list(texts), "truncate": False}
@@ -70,7 +70,7 @@ class OllamaServer:
         return rows_of(answer.get("embeddings"), len(texts), self)
 
     def _digest(self, tags: Mapping[str, Any]) -> str:
-        """Find the model among the local ones, whose names always have a tag; names ignore case."""
+        """Return the digest of the model among the local ones, whose names always have a tag; case is ignored."""
         model = self.options.model
         name = model if ":" in model.rpartition("/")[2] else f"{model}:latest"
         models = tags.get("models")
@@ -108,6 +108,6 @@ def _positive(value: object) -> int | None:
 
 
 def _num_ctx(parameters: object) -> int | None:
-    """Read the window a Modelfile sets: ``all-minilm`` has 512 positions and says ``num_ctx 256``."""
+    """Return the window that a Modelfile sets: ``all-minilm`` has 512 positions and ``num_ctx 256``."""
     found = re.search(r"^num_ctx\s+([1-9]\d{0,8})\s*$", str(parameters), re.MULTILINE)
     return int(found[1]) if found else None

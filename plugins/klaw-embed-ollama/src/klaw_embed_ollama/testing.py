@@ -1,7 +1,7 @@
-"""A small Ollama: its documented wire format on a real socket, with vectors that depend on every word.
+"""A fake Ollama server for tests: its documented protocol on a real socket, with vectors that depend on every word.
 
-Like the real one it refuses (with ``truncate`` false) or cuts (without) what exceeds the model's window, and
-counts two special tokens.
+Like the real one, it rejects texts that exceed the model's window (with ``truncate`` false) or truncates them
+(without), and counts two special tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DIGEST = "1b226e2802dbb772b5fc32a58f103ca1804ef7501331012de126ab22f67475ef"
 
 
 class FakeOllama:
-    """Serves one model; ``embed_requests`` keeps the texts of every request for vectors, ``bodies`` the whole."""
+    """Serves one model. ``embed_requests`` has the texts of every request for vectors, ``bodies`` the bodies."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("").rstrip("/")

@@ -1,8 +1,8 @@
-"""OpenAI's Batch API: half the price for whoever can wait, and never paid twice for one text.
+"""Embed with OpenAI's Batch API, which costs half and takes up to a day, without paying for a text twice.
 
-A job is a file of requests, one text each, whose ``custom_id`` is the text's hash. What was submitted is written to
-a file before and after, so that a killed run finds its job again: it then waits for that job, or fetches its answers
-anew, which costs nothing. https://platform.openai.com/docs/guides/batch
+A job is a file of requests with one text each; the ``custom_id`` is the hash of the text. The job is recorded on disk
+before and after it is submitted, so that the next run after a crash finds it. It then waits for that job, or fetches
+its answers again, which costs nothing. https://platform.openai.com/docs/guides/batch
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("klaw")
 _ENDPOINT = "/v1/embeddings"
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-_MOST_FAILURES = 2  # in a row; then batches are given up until the next start
+_MOST_FAILURES = 2  # consecutive failures, after which this process submits no more batches
 _SHORTEST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 5.0, 60.0
-_CANCEL_SECONDS = 900.0  # "up to 10 minutes", says OpenAI, and then gives out what was done
-# What may pass: a wrong key, a used-up quota, a server that is busy or in trouble. Any other refusal speaks about the
-# job, or says that there are no batches here: a redirect, 404 or 501, or 406 or 415 for a body that is no JSON.
+_CANCEL_SECONDS = 900.0  # cancelling takes "up to 10 minutes"; then the finished part can be fetched
+# Temporary problems: a wrong key, an exceeded quota, a busy or failing server. Other statuses concern the job, or mean
+# that the server has no batches: a redirect, 404 or 501, or 406 or 415 for a body that is not JSON.
 _CONFLICT = 409
 _PASSING = frozenset({401, 402, 403, 408, _CONFLICT, 425, 429})
 _FIRST_OF_SERVER, _NOT_IMPLEMENTED = 500, 501
-_UPLOAD_SECONDS = 2 * 24 * 3600  # how long OpenAI keeps the texts; a batch has one day
-_KEPT_SECONDS = 7 * 24 * 3600  # how long a job, and its answers at OpenAI
+_UPLOAD_SECONDS = 2 * 24 * 3600  # OpenAI deletes the uploaded texts after this time; a batch takes at most one day
+_KEPT_SECONDS = 7 * 24 * 3600  # jobs, and their answers at OpenAI, are deleted after this time
 _TRANSFER_SECONDS = 900.0
 _BYTES_A_NUMBER = 32
 _LARGEST_DIMENSION = 4096
@@ -47,9 +47,10 @@ _BYTES_A_LINE = 4096
 
 @frozen
 class Job:
-    """One batch as it is kept on disk: ids and hashes, no text and no key.
+    """The record of one batch on disk: ids and hashes, without texts and keys.
 
-    ``recipe`` is what the answers depend on besides the texts; ``batch`` is empty until OpenAI has named it.
+    ``recipe`` identifies everything except the texts that the vectors depend on. ``batch`` is empty until OpenAI has
+    returned its id.
     """
 
     recipe: str
@@ -62,7 +63,7 @@ class Job:
 class BatchJobs:
     """Gets vectors through batches; implements ``klaw_http.embedding.Bulk``.
 
-    ``directory`` holds a file a job. ``pause`` waits between two looks at a batch.
+    ``directory`` has a file per job. ``pause`` waits between two requests for the state of a batch.
     """
 
     def __init__(self, server: OpenAIServer, directory: Path, pause: Callable[[float], None] = time.sleep) -> None:
@@ -75,15 +76,14 @@ class BatchJobs:
 
     @property
     def texts_per_call(self) -> int:
-        """Return how many texts one batch holds."""
+        """Return the maximum number of texts per batch."""
         return self._options.batch_max_texts
 
     def rows(self, texts: Sequence[str], /) -> dict[str, Vector]:
-        """Return the vectors of those texts that a batch has answered; the others are left to single requests.
+        """Return the vectors of the texts that a batch has answered; the caller requests the others directly.
 
-        Waits for the jobs that hold any of these texts, and submits one more for the rest if that is worth it.
-        Raise EmbedderUnavailableError if the server is out of reach meanwhile: the job goes on, and the next call
-        finds it.
+        Waits for the jobs that contain any of these texts, and submits a job for the rest if there are enough. Raise
+        EmbedderUnavailableError if the server cannot be reached; the job continues, and the next call finds it.
         """
         text_of = {sha256(text.encode()).hexdigest(): text for text in texts}
         found: dict[str, Vector] = {}
@@ -97,10 +97,10 @@ class BatchJobs:
         return found
 
     def _jobs_for(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
-        """Return the jobs that hold any of these texts, with a new one for the rest if there are enough."""
+        """Return the jobs that contain any of these texts, with a new job for the rest if there are enough."""
         if len(text_of) < self._options.batch_min_texts and not self._held(text_of):
             return []
-        with locked(self._directory):  # two processes must not submit the same texts
+        with locked(self._directory):  # so that two processes do not submit the same texts
             held = self._held(text_of)
             known = {digest for _, job in held for digest in job.texts}
             rest = [digest for digest in text_of if digest not in known][: self._options.batch_max_texts]
@@ -117,7 +117,7 @@ class BatchJobs:
         return [(path, job) for path, job in self._jobs() if not text_of.keys().isdisjoint(job.texts)]
 
     def _jobs(self) -> Iterator[tuple[Path, Job]]:
-        """Yield the jobs on disk that make the same vectors; remove those too old to fetch."""
+        """Yield the jobs on disk whose vectors are the same as those of this configuration; delete expired ones."""
         for path in sorted(self._directory.glob("*.json")):
             job = _read_job(path)
             if job and time.time() - job.submitted_at > _KEPT_SECONDS:
@@ -126,7 +126,7 @@ class BatchJobs:
                 yield path, job
 
     def _submitted(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
-        """Upload the requests and start the batch; return no job if the server refuses. Raise HttpError."""
+        """Upload the requests and start the batch; return no job if the server rejects it. Raise HttpError."""
         path = self._directory / f"{sha256(''.join([self._recipe, *text_of]).encode()).hexdigest()[:16]}.json"
         lines = [
             {"custom_id": digest, "method": "POST", "url": _ENDPOINT, "body": self._server.body(text)}
@@ -144,14 +144,14 @@ class BatchJobs:
             self._keep(path, job)
             return [(path, self._started(path, job))]
         except (StatusError, BodyError) as error:
-            if _passes(error):
+            if _is_temporary(error):
                 raise
             self._failed(error.message)
             path.unlink(missing_ok=True)
             return []
 
     def _started(self, path: Path, job: Job) -> Job:
-        """Create the job's batch and write its name down. A request that may have arrived is never repeated."""
+        """Create the batch of a job and record its id. A request that may have arrived is never repeated."""
         body = {
             "input_file_id": job.input_file,
             "endpoint": _ENDPOINT,
@@ -165,16 +165,16 @@ class BatchJobs:
         return job
 
     def _finish(self, path: Path, job: Job) -> dict[str, Vector]:
-        """Wait for a job and return its vectors by hash; forget one that ended without answers. Raise HttpError.
+        """Wait for a job and return its vectors by hash; delete one that ended without answers. Raise HttpError.
 
-        A job that has answers stays known: whoever asked may be killed before they are saved.
+        A job with answers is kept, because the process may be killed before they are stored.
         """
         try:
             job = job if job.batch else self._found_again(path, job)
             batch = self._awaited(job)
             rows = self._answers(batch, job)
         except (StatusError, BodyError, EmbeddingError) as error:
-            if _passes(error):
+            if _is_temporary(error):
                 raise
             self._failed(error.message)
             path.unlink(missing_ok=True)
@@ -188,7 +188,7 @@ class BatchJobs:
         return rows
 
     def _found_again(self, path: Path, job: Job) -> Job:
-        """Find the batch of a run that ended before it knew its name, or start it now."""
+        """Find the batch of a job that was interrupted before its id was recorded, or start it now."""
         with locked(self._directory):
             job = _read_job(path) or job
             if job.batch:
@@ -202,7 +202,7 @@ class BatchJobs:
             return self._started(path, job)
 
     def _awaited(self, job: Job) -> dict[str, Any]:
-        """Return the batch once it has ended; one that takes too long is cancelled, and keeps what it has done."""
+        """Return the batch after it has ended. After the timeout it is cancelled; its finished part can be fetched."""
         path = f"/batches/{job.batch}"
         limit, waited, cancelled = self._options.batch_timeout_seconds, 0.0, False
         while True:
@@ -222,22 +222,22 @@ class BatchJobs:
             waited += seconds
 
     def _cancel(self, path: str) -> None:
-        """Cancel a batch. One that has ended, or is being cancelled, refuses; the next look at it says so."""
+        """Cancel a batch. Errors are ignored, because a batch that has already ended cannot be cancelled."""
         try:
             self._server.client.post(f"{path}/cancel", {})
         except StatusError as error:
-            if error.status != _CONFLICT and _passes(error):
+            if error.status != _CONFLICT and _is_temporary(error):
                 raise
 
     def _answers(self, batch: Mapping[str, Any], job: Job) -> dict[str, Vector]:
-        """Return the vectors in a batch's output; what says anything else is left to single requests."""
+        """Return the vectors in the output of a batch; texts with other answers are requested directly."""
         if not batch.get("output_file_id"):
             return {}
         dimension = self._server.facts().dimension or _LARGEST_DIMENSION
         limit = len(job.texts) * (_BYTES_A_NUMBER * dimension + _BYTES_A_LINE)
         try:
             output = self._transfers().fetch(f"/files/{batch['output_file_id']}/content", limit)
-        except BodyError as error:  # too large, say: as it would be at every run
+        except BodyError as error:  # for example too large; it would fail in every run
             _LOG.warning("%s", error.message)
             return {}
         rows: dict[str, Vector] = {}
@@ -249,7 +249,7 @@ class BatchJobs:
         return rows
 
     def _transfers(self) -> HttpClient:
-        """Return a client that has the time for tens of megabytes."""
+        """Return a client with a timeout for tens of megabytes."""
         return evolve(self._server.client, deadline_seconds=_TRANSFER_SECONDS)
 
     def _failed(self, reason: str) -> None:
@@ -261,7 +261,7 @@ class BatchJobs:
 
 
 def _read_job(path: Path) -> Job | None:
-    """Return the job in a file; None if it is gone, or no job's: then it is not ours to judge."""
+    """Return the job in a file, or None if the file does not exist or does not contain a job."""
     try:
         loaded = json.loads(path.read_text("utf-8"))
         return Job(**{**loaded, "texts": tuple(loaded["texts"]), "submitted_at": float(loaded["submitted_at"])})
@@ -269,8 +269,8 @@ def _read_job(path: Path) -> Job | None:
         return None
 
 
-def _passes(error: Exception) -> bool:
-    """Return whether an answer says nothing about the job, which then stays as it is."""
+def _is_temporary(error: Exception) -> bool:
+    """Return whether an error is temporary and does not concern the job, which is then kept."""
     if isinstance(error, StatusError):
         status = error.status
         return status in _PASSING or (status >= _FIRST_OF_SERVER and status != _NOT_IMPLEMENTED)

@@ -1,4 +1,4 @@
-"""The options of the embedder ``openai``, and where its server is."""
+"""The options of the embedder ``openai``, and the default address of its server."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from klaw_http import RemoteOptions, http_url_from
 
 OPENAI_URL = "https://api.openai.com/v1"
 _VARIABLE = "OPENAI_BASE_URL"
-_MOST_INPUTS = 2048  # of one request; https://platform.openai.com/docs/api-reference/embeddings/create
-_MOST_BATCH_INPUTS = 50_000  # of one batch; https://platform.openai.com/docs/guides/batch
+_MOST_INPUTS = 2048  # per request; https://platform.openai.com/docs/api-reference/embeddings/create
+_MOST_BATCH_INPUTS = 50_000  # per batch; https://platform.openai.com/docs/guides/batch
 
 
 def environment_url() -> str:
-    """Return the server's address: ``OPENAI_BASE_URL``, as OpenAI's own clients read it, or OpenAI's."""
+    """Return the default address: ``OPENAI_BASE_URL``, as OpenAI's own clients read it, or OpenAI's."""
     return os.environ.get(_VARIABLE, "").strip().rstrip("/") or OPENAI_URL
 
 
 @frozen
 class OpenAIOptions(RemoteOptions):
-    """Options of the embedder ``openai``, beside those of every remote one.
+    """Options of the embedder ``openai``, in addition to those of all remote embedders.
 
-    ``url``: the server, up to and without ``/embeddings`` (default: ``OPENAI_BASE_URL``, else OpenAI).
-    ``model``: a model of that server.
-    ``dimension``: a shorter vector than the model's own; sent only if set.
-    ``encoding``: how the server sends vectors: ``"base64"``, or ``"float"`` for one that refuses base64.
-    ``query_input_type``, ``document_input_type``: what to send as ``input_type``, for servers that add the prefixes
+    ``url``: the base URL of the server, without ``/embeddings`` (default: ``OPENAI_BASE_URL``, otherwise OpenAI).
+    ``model``: a model of this server.
+    ``dimension``: request shorter vectors than the model's default.
+    ``encoding``: the format of vectors: ``"base64"``, or ``"float"`` if the server does not support base64.
+    ``query_input_type``, ``document_input_type``: the values of ``input_type``, for servers that add the prefixes
     themselves (``"query"``, and ``"passage"`` or ``"document"``); sent only if set.
-    ``revision``: your name for the weights, instead of the server's address.
-    ``batch_api``: whether a first index goes through OpenAI's Batch API: half the price, up to a day.
-    ``batch_min_texts``, ``batch_max_texts``: how many texts are worth a batch, and how many one holds.
-    ``batch_timeout_seconds``: how long to wait for a batch before asking for the rest in single requests.
+    ``revision``: a name for the weights; used instead of the server's address.
+    ``batch_api``: whether to use OpenAI's Batch API for a first index, at half the price and in up to a day.
+    ``batch_min_texts``, ``batch_max_texts``: the minimum and the maximum number of texts in a batch.
+    ``batch_timeout_seconds``: the maximum time to wait for a batch before the rest is requested directly.
     """
 
     url: str = field(factory=environment_url, validator=http_url_from(_VARIABLE, environment_url))

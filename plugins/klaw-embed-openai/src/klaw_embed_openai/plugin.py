@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``openai``."""
+"""The hook implementations of klaw-embed-openai: the embedder ``openai``."""
 
 from __future__ import annotations
 

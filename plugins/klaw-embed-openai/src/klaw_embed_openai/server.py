@@ -1,7 +1,7 @@
-"""What a server of OpenAI's protocol says on the wire: ``POST /embeddings``, and what its answer means.
+"""The protocol of OpenAI's API: ``POST /embeddings``.
 
-https://platform.openai.com/docs/api-reference/embeddings. llama.cpp's server, vLLM, LM Studio, Ollama (below ``/v1``)
-and others follow it; they differ in what they refuse, and in whether they know base64.
+https://platform.openai.com/docs/api-reference/embeddings. The server of llama.cpp, vLLM, LM Studio, Ollama (below
+``/v1``) and others implement it. They reject different parameters, and some do not support base64.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # https://platform.openai.com/docs/guides/embeddings
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _OPENAI_TOKENS = 8191
-# A server may cut in silence what exceeds a window that it does not name: stay below any usual one.
+# Less than any usual window, because a server with an unknown window may truncate silently.
 _UNKNOWN_TOKENS = 254
 _KEY = "export OPENAI_API_KEY=…, or set memory.embedding.api_key"
 
@@ -38,10 +38,10 @@ class OpenAIServer:
     options: OpenAIOptions
 
     def facts(self) -> ModelFacts:
-        """Return what is known of the model; nothing is sent. Raise EmbedderUnavailableError without a key.
+        """Return the properties of the model, without a request. Raise EmbedderUnavailableError without a key.
 
-        No server says which weights it runs, so the revision is its address: two servers with different models
-        under one name never share a vector.
+        Servers do not say which weights they run, so the revision is the address: two servers with different models of
+        the same name never share a vector.
         """
         options = self.options
         _ = self.client
@@ -56,7 +56,7 @@ class OpenAIServer:
         )
 
     def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
-        """Send one request; return a row a text. Raise TooLongError, EmbeddingError."""
+        """Send one request; return one row per text. Raise TooLongError, EmbeddingError."""
         url = self.options.url.rstrip("/")
         with embedding_errors(
             unreachable="" if url == OPENAI_URL else "is it running? check memory.embedding.url",
@@ -67,7 +67,7 @@ class OpenAIServer:
         return self.rows(answer, len(texts))
 
     def body(self, texts: str | list[str], *, query: bool = False) -> dict[str, object]:
-        """Return the body of a request for one text or several; what is not set is left out."""
+        """Return the body of a request for one or several texts, without parameters that are not set."""
         options = self.options
         optional = {
             "dimensions": options.dimension,
@@ -77,7 +77,7 @@ class OpenAIServer:
         return {"model": options.model, "input": texts, "encoding_format": options.encoding, **sent}
 
     def rows(self, answer: object, count: int) -> Matrix:
-        """Return the rows of an answer in the order of the texts, whatever its own. Raise EmbeddingError."""
+        """Return the rows of an answer, sorted in the order of the texts. Raise EmbeddingError."""
         data = member(answer, "data")
         entries: list[Any] = data if isinstance(data, list) else []
         if any(member(entry, "index") is not None for entry in entries):
@@ -88,20 +88,20 @@ class OpenAIServer:
         return rows_of([self._numbers(member(entry, "embedding")) for entry in entries], count, self)
 
     def _numbers(self, embedding: object) -> object:
-        """Return a vector's numbers, from base64 of little-endian float32 if the server sent that."""
+        """Return the numbers of a vector; base64 of little-endian float32 is decoded."""
         if not isinstance(embedding, str):
             return embedding
         try:
             return np.frombuffer(b64decode(embedding, validate=True), "<f4")
-        except ValueError as error:  # binascii.Error is one
+        except ValueError as error:  # includes binascii.Error
             raise EmbeddingError(f"{self} returned a vector that is not base64 of float32: {error}") from error
 
     @cached_property
     def client(self) -> HttpClient:
-        """The client, with the key in its headers. Raise EmbedderUnavailableError if OpenAI's own is missing.
+        """The client, with the key in its headers. Raise EmbedderUnavailableError if the key for OpenAI is missing.
 
-        ``OPENAI_API_KEY`` goes to OpenAI and to ``OPENAI_BASE_URL``, never to an address that only a
-        configuration names: that server gets ``api_key``, or none.
+        ``OPENAI_API_KEY`` is only sent to OpenAI and to ``OPENAI_BASE_URL``. A server that is only in the configuration
+        gets ``api_key``, or no key.
         """
         options = self.options
         url = options.url.rstrip("/")
@@ -112,7 +112,7 @@ class OpenAIServer:
             raise EmbedderUnavailableError(f"{url} needs an API key, but none is set", hint=_KEY)
         try:
             return client_for(url, options, {"authorization": f"Bearer {key}"} if key else {})
-        except ValueError as error:  # its message does not show the key
+        except ValueError as error:  # the message of this error does not contain the key
             raise EmbedderUnavailableError(f"invalid key in OPENAI_API_KEY: {error}") from error
 
     def __str__(self) -> str:

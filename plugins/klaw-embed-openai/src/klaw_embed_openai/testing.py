@@ -1,4 +1,4 @@
-"""A small OpenAI: its documented wire format on a real socket, and a count of what would have been paid for."""
+"""A fake OpenAI server for tests: its documented protocol on a real socket, with a count of the texts to pay for."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KEY = "sk-fake-0123456789abcdef"
 class FakeOpenAI:
     """Serves one model below ``url``.
 
-    ``answered`` counts the texts whose vectors were sent or batched, ``answered.total()`` is what would be paid for.
-    ``requests`` keeps the bodies of the requests for vectors, ``asked`` every method and path. ``key`` is what it
-    wants, if anything. ``batch_status`` is what a batch becomes at each look, the last one from then on.
+    ``answered`` counts the texts whose vectors were sent or batched; ``answered.total()`` is the number of texts to pay
+    for. ``requests`` has the bodies of the requests for vectors, ``asked`` every method and path. ``key`` is the
+    required key, if any. ``batch_status`` has the state of a batch at each request; the last one is repeated.
     """
 
     def __init__(self, server: HTTPServer, *, key: str = "", dimension: int = 1536) -> None:
@@ -55,7 +55,7 @@ class FakeOpenAI:
         return self._answer(body)
 
     def _answer(self, body: dict[str, Any]) -> Response:
-        """Answer the body of a request for vectors, alone or out of a batch."""
+        """Answer the body of a request for vectors, sent directly or in a batch."""
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         if body["model"] != self.name:
             return error(404, f"The model `{body['model']}` does not exist or you do not have access to it.")
@@ -111,7 +111,7 @@ class FakeOpenAI:
         return answer(batch)
 
     def _run(self, batch: dict[str, Any], *, whole: bool) -> None:
-        """Answer a batch's requests, or the first half of them, in no particular order."""
+        """Answer all requests of a batch, or the first half of them, in no particular order."""
         lines = [json.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
         output = []
         for line in lines if whole else lines[: len(lines) // 2]:
@@ -147,5 +147,5 @@ def answer(value: object, status: int = 200) -> Response:
 
 
 def error(status: int, message: str) -> Response:
-    """Return a refusal as OpenAI words it."""
+    """Return an error response in OpenAI's form."""
     return answer({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}, status)

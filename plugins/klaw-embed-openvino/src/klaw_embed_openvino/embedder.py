@@ -1,4 +1,4 @@
-"""The embedder ``openvino``: a model that OpenVINO runs."""
+"""The embedder ``openvino``: runs a model with OpenVINO."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from klaw_onnx import SentenceEncoder, WindowEmbedder, usable_processors
 
 
 class OpenVinoEmbedder(WindowEmbedder):
-    """Embeds with OpenVINO. ``threads`` is how many batches are computed at once; 0: one for each processor."""
+    """Embeds with OpenVINO. ``threads`` is the number of parallel batches; 0 means one per processor."""
 
     def __init__(
         self, manifest: OnnxEmbedderManifest, *, precision: str = "auto", threads: int = 0, batch_tokens: int = 512

@@ -11,11 +11,11 @@ from klaw_embed_openvino.processor import PRECISIONS
 class OpenVinoOptions:
     """Options of the embedder ``openvino``.
 
-    ``model``: the name of a model that is installed or was added (``klaw models list``).
-    ``path``: a directory that holds a model and its ``model.json``, instead of a name.
-    ``precision``: ``auto`` (what the processor is fast in), ``bfloat16``, ``int8`` or ``float32``.
-    ``threads``: how many batches are computed at once; 0 is one for each processor this process may use.
-    ``batch_tokens``: how many tokens one batch holds, padding included.
+    ``model``: the name of an installed or added model (``klaw models list``).
+    ``path``: a directory with a model and its ``model.json``; used instead of ``model``.
+    ``precision``: ``auto`` (the fastest on this processor), ``bfloat16``, ``int8`` or ``float32``.
+    ``threads``: the number of parallel batches; 0 means one for each processor that this process may use.
+    ``batch_tokens``: the maximum number of tokens per batch, including padding.
     """
 
     model: str = field(default="all-MiniLM-L6-v2", validator=validators.min_len(1))

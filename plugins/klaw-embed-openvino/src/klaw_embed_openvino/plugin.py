@@ -1,4 +1,4 @@
-"""What Klaw loads: the embedder ``openvino``."""
+"""The hook implementations of klaw-embed-openvino: the embedder ``openvino``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _openvino(options: OpenVinoOptions, context: ComponentContext) -> OpenVinoEm
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[OpenVinoOptions, OpenVinoEmbedder]]:
-    """Yield the embedder ``openvino``. ``auto`` tries it before ``onnx`` on a processor where it is the faster one."""
+    """Yield the embedder ``openvino``. ``auto`` prefers it to ``onnx`` on processors where it is faster."""
     yield Component(
         "openvino",
         options=OpenVinoOptions,

@@ -1,6 +1,6 @@
-"""What the processor is fast in, read from the system without loading anything.
+"""Choose the fastest precision for this processor, without loading a library.
 
-The names are Linux's, in ``/proc/cpuinfo``. Another system says nothing here, and gets float32.
+The names of processor flags are those in Linux's ``/proc/cpuinfo``. On other systems the precision is float32.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from pathlib import Path
 CPUINFO = Path("/proc/cpuinfo")
 BFLOAT16, INT8, FLOAT32 = PRECISIONS = ("bfloat16", "int8", "float32")
 
-#: Matrix units that multiply bfloat16 (Intel AMX).
+#: The flag of matrix units for bfloat16 (Intel AMX).
 _AMX = {"amx_tile", "amx_bf16"}
-#: Instructions that add products of 8 bits to 32 bits: x86's VNNI in its two encodings, and ARM's dot product.
+#: The flags of instructions for dot products of 8-bit integers: the two forms of x86's VNNI, and ARM's dot product.
 _DOT_PRODUCTS = {"avx512_vnni", "avx_vnni", "asimddp"}
-# The first processor's flags are in here; a machine with hundreds of processors has a file of megabytes.
+# Bytes to read, which contain the flags of the first processor. With hundreds of processors the file has megabytes.
 _ENOUGH = 16_384
 
 
 def processor_flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
-    """Return the names of the first processor's abilities; none where the system does not say."""
+    """Return the flags of the first processor; none if the system does not provide them."""
     try:
         with cpuinfo.open(encoding="utf-8", errors="replace") as stream:
             text = stream.read(_ENOUGH)
@@ -33,7 +33,7 @@ def processor_flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
 
 
 def best_precision(flags: frozenset[str]) -> str:
-    """Return the precision that a processor with these flags is fast in."""
+    """Return the fastest precision for a processor with these flags."""
     if flags >= _AMX:
         return BFLOAT16
     return INT8 if flags & _DOT_PRODUCTS else FLOAT32
@@ -42,7 +42,7 @@ def best_precision(flags: frozenset[str]) -> str:
 def is_faster_here(cpuinfo: Path = CPUINFO) -> bool:
     """Return whether OpenVINO is faster than ONNX Runtime with the 8-bit graph, as far as that was measured.
 
-    With AMX it is, 1.4 times; with VNNI or none of these it is not (``docs/decisions/0054-openvino.md``). With ARM's
-    dot product nobody has measured it, so the embedder that was there before stays the first.
+    It is 1.4 times as fast with AMX, and not faster with VNNI or without either (``docs/decisions/0054-openvino.md``).
+    ARM's dot product was not measured, so ONNX Runtime stays the default there.
     """
     return best_precision(processor_flags(cpuinfo)) == BFLOAT16

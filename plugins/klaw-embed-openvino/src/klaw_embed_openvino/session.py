@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU: from rows of token ids to the last hidden states."""
+"""Run a model with OpenVINO on the CPU: rows of token ids in, the last hidden states out."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _REINSTALL = "pip install --upgrade --force-reinstall openvino"
 _OTHER = "set memory.embedding.type to 'onnx'"
 
-#: Activations share a scale in groups of so many: OpenVINO's own choice, and x86 takes multiples of 16. For ARM it
-#: is the whole token, and only that.
+#: The number of activations that share a scale: OpenVINO's default on x86, which supports multiples of 16. ARM supports
+#: only one scale for a whole token.
 GROUP, WHOLE_TOKEN = 32, 2**64 - 1
 
-#: Rows are padded to a multiple of so many tokens. OpenVINO generates code for each shape that it has not seen, which
-#: takes a third of a run; and its vectors and tiles have 16 lanes, so a length of 241 takes longer than one of 256.
+#: Rows are padded to a multiple of this number of tokens. OpenVINO generates code for each new shape, which takes a
+#: third of a run. Its vectors and tiles have 16 lanes, so a length of 241 takes longer than 256.
 ALIGNMENT = 16
 
 
@@ -36,9 +36,10 @@ _FIRST_CONVERSION = Lock()
 
 @frozen(eq=False)
 class OpenVinoSession:
-    """A compiled model. Safe to use from several threads; each has a request of its own, which a run keeps busy.
+    """A compiled model. Safe to use from several threads; each has its own inference request.
 
-    OpenVINO has threads, which a forked process lacks and would wait for: there a run raises EmbedderUnavailableError.
+    OpenVINO has threads, which do not exist in a forked process. There a run raises EmbedderUnavailableError, because
+    OpenVINO would wait for them forever.
     """
 
     model: CompiledModel
@@ -51,10 +52,10 @@ class OpenVinoSession:
 
     @classmethod
     def load(cls, manifest: OnnxEmbedderManifest, *, precision: str, streams: int) -> OpenVinoSession:
-        """Check and compile the model for so many runs at once.
+        """Check and compile the model for ``streams`` parallel runs.
 
-        Raise EmbedderUnavailableError if openvino cannot be imported, does not take the graph or the processor not
-        the precision; ModelCorruptError if a file is not the one that the manifest names or the graph lacks an input
+        Raise EmbedderUnavailableError if openvino cannot be imported or cannot load the graph, or if the processor does
+        not support the precision; ModelCorruptError if a file does not match the manifest or the graph lacks an input
         or output.
         """
         try:
@@ -66,7 +67,7 @@ class OpenVinoSession:
         if precision == "auto":
             precision = best_precision(flags)
             if precision == INT8 and manifest.weight_only is None:
-                precision = "float32"  # OpenVINO computes in 8 bits what is stored in 8 bits
+                precision = "float32"  # OpenVINO computes in 8 bits if the weights have 8 bits
         _convert_first()
         try:
             core = openvino.Core()
@@ -77,7 +78,7 @@ class OpenVinoSession:
                 _unpack_weights(model)
             compiled = core.compile_model(model, "CPU", _settings(precision, streams, flags))
             got = compiled.get_property("INFERENCE_PRECISION_HINT")
-        except RuntimeError as error:  # what openvino raises of everything
+        except RuntimeError as error:  # openvino raises it for every error
             raise EmbedderUnavailableError(
                 f"openvino {openvino.__version__} cannot load {manifest.name}: {error}", hint=_REINSTALL
             ) from error
@@ -88,7 +89,7 @@ class OpenVinoSession:
         return cls(compiled, manifest, precision, types_input, output)
 
     def run(self, rows: Sequence[Sequence[int]], /) -> NDArray[Any]:
-        """Return the output for rows of token ids, as wide as the longest; it has a line for each.
+        """Return the output for rows of token ids, which are padded to the longest row: one output row per row.
 
         Raise EmbeddingError, or EmbedderUnavailableError in a forked process.
         """
@@ -111,15 +112,16 @@ class OpenVinoSession:
 
 
 def aligned(tokens: int, most: int) -> int:
-    """Return ``tokens`` rounded up to a multiple of :data:`ALIGNMENT`, as far as the model reads ``most`` tokens."""
+    """Return ``tokens`` rounded up to a multiple of :data:`ALIGNMENT`, but at most ``most``, the model's window."""
     return max(tokens, min(-(-tokens // ALIGNMENT) * ALIGNMENT, most))
 
 
 def _convert_first() -> None:
     """Convert a tensor to an array before several threads do.
 
-    The first conversion runs Python code of numpy while it initialises a static variable of C++. If another thread
-    converts then, one waits for that variable with the GIL, and the other for the GIL: for ever (seen with 2026.4).
+    The first conversion runs Python code of numpy during the initialisation of a static variable of C++. If another
+    thread converts at the same time, one thread waits for that variable while it holds the GIL, and the other waits for
+    the GIL: a deadlock (observed with 2026.4).
     """
     import numpy as np
     import openvino
@@ -129,9 +131,9 @@ def _convert_first() -> None:
 
 
 def _checked(manifest: OnnxEmbedderManifest) -> Path:
-    """Return the graph to load, after comparing it, and the file that has its weights, with the manifest.
+    """Return the path of the graph, after checking it and the file with its weights against the manifest.
 
-    Links are followed: openvino takes weights only from the directory that the graph is really in.
+    Links are resolved, because openvino loads weights only from the real directory of the graph.
     """
     path = manifest.check(manifest.model)
     return (path if manifest.weight_only is None else manifest.check(manifest.weight_only)).resolve()
@@ -149,10 +151,10 @@ def _names(manifest: OnnxEmbedderManifest, model: Model) -> tuple[str | None, st
 
 
 def _require_computable(manifest: OnnxEmbedderManifest, model: Model) -> None:
-    """Raise EmbedderUnavailableError of a graph with a scale for each token, which OpenVINO does not compute.
+    """Raise EmbedderUnavailableError for a graph with one scale per token, which OpenVINO computes incorrectly.
 
-    Its FakeQuantize takes the scales as if they belonged to the other axis; with some shapes that fails, with others
-    the output is wrong.
+    Its FakeQuantize applies the scales to the other axis. That fails for some shapes, and gives wrong results for
+    others.
     """
     for node in model.get_ops():
         if node.get_type_name() == "FakeQuantize" and any(
@@ -166,7 +168,7 @@ def _require_computable(manifest: OnnxEmbedderManifest, model: Model) -> None:
 
 
 def _unpack_weights(model: Model) -> None:
-    """Make floats of weights that are stored in 8 bits; else that would be done in each run."""
+    """Convert 8-bit weights to floats once, instead of in each run."""
     from openvino.passes import ConstantFolding, Manager
 
     manager = Manager()
@@ -175,12 +177,12 @@ def _unpack_weights(model: Model) -> None:
 
 
 def _settings(precision: str, streams: int, flags: frozenset[str]) -> dict[str, str | int]:
-    """Return the properties to compile with: a stream is one thread, so a batch on each thread as with ONNX Runtime."""
+    """Return the properties for compilation. A stream is one thread that computes a batch, as with ONNX Runtime."""
     group = (WHOLE_TOKEN if "asimddp" in flags else GROUP) if precision == INT8 else 0
     return {
         "INFERENCE_PRECISION_HINT": "bf16" if precision == BFLOAT16 else "f32",
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": group,
         "NUM_STREAMS": streams,
         "INFERENCE_NUM_THREADS": streams,
-        "ENABLE_CPU_PINNING": "NO",  # others use these processors too, and a process may be forked
+        "ENABLE_CPU_PINNING": "NO",  # other programs use these processors too, and the process may be forked
     }

@@ -1,1 +1,1 @@
-"""The retriever ``lancedb``: vectors in LanceDB, in a directory or on object storage, beside the SQLite store."""
+"""The retriever ``lancedb``: vectors in LanceDB, in a directory or on object storage, next to the SQLite store."""

@@ -1,8 +1,8 @@
-"""The index ``lancedb``: vectors in LanceDB, and in klaw.db which of them are alive.
+"""The index ``lancedb``: vectors in LanceDB, and rows in klaw.db that say which vectors are valid.
 
-klaw.db is the truth, and LanceDB, which knows nothing of its transactions, an appendix to it. New vectors wait in
-klaw.db, and go to LanceDB many at a time, before the transaction is committed. If it is rolled back, nobody finds them:
-their batch is in no row of klaw.db. Removed vectors stay in LanceDB until the table is written again without them.
+LanceDB takes no part in SQLite's transactions, so klaw.db decides which of its rows are valid. New vectors are buffered
+in klaw.db and appended to LanceDB in batches, before the transaction commits. If it is rolled back, no row of klaw.db
+refers to the batch, and its vectors are ignored. Removed vectors stay in LanceDB until the table is rewritten.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from klaw_lancedb.rows import TableRecord
 if TYPE_CHECKING:
     from klaw_lancedb.tables import LanceTables
 
-#: So many keys a filter may keep to be named in the question. Among more, the nearest are read and filtered here.
-_MOST_NAMED = 5_000
+# A filter with at most this number of keys is sent to LanceDB; with more, its results are filtered here.
+_MOST_SENT_KEYS = 5_000
 _FEWEST_SAMPLED = 8
-_LEAST_ROOM = 1e-3
-# What is similar is less than what is said: the scale that words measure relevance on (docs/decisions/0030).
-_SIMILAR = 0.3
-_MORE = 4
+_LEAST_RANGE = 1e-3
+# The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
+_SIMILARITY_SCALE = 0.3
+# The factor for the limit if too many results are invalid.
+_GROWTH = 4
 
 
 @frozen(eq=False, repr=False)
-class _Question:
-    """What is looked for: the ``limit`` nearest to ``vector`` among the ``allowed`` keys, None for all."""
+class _VectorQuery:
+    """The ``limit`` nearest to ``vector`` among the ``allowed`` keys (None: all)."""
 
     collection: str
     vector: Vector
@@ -46,10 +47,10 @@ class _Question:
 
 
 class LanceIndex:
-    """Keeps vectors in LanceDB. One object serves every connection to a file.
+    """Stores vectors in LanceDB. One object serves all connections to a file.
 
-    With an ``agent``, a database on object storage gets its name as a folder; a directory is in the agent's own
-    data directory already.
+    With an ``agent``, its name is a folder of the database on object storage. A local directory is already in the data
+    directory of the agent.
     """
 
     joins = apsw.Connection
@@ -64,12 +65,12 @@ class LanceIndex:
 
     @property
     def limitation(self) -> str:
-        """Why vectors wait in klaw.db although there are many; empty if LanceDB took them."""
+        """Why many vectors are buffered in klaw.db; empty if LanceDB accepted them."""
         return self._problem
 
     @cached_property
     def tables(self) -> LanceTables:
-        """Import LanceDB, which takes a second, when it is needed."""
+        """The tables in LanceDB. Importing LanceDB takes a second, so it is imported at the first use."""
         try:
             from klaw_lancedb.tables import LanceTables
         except ImportError as error:
@@ -79,14 +80,14 @@ class LanceIndex:
         return LanceTables(self._uri, options.storage, self._data_dir, options.approximate_from)
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
-        """Return the step that makes the tables in klaw.db."""
+        """Return the migration that creates the tables in klaw.db."""
         return rows.MIGRATIONS
 
     def prepare(self, resource: apsw.Connection, /) -> None:
-        """Do nothing: the tables in klaw.db are ordinary ones."""
+        """Do nothing, because the tables in klaw.db need no extension of SQLite."""
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
-        """Make the collection's index empty, with a new table in LanceDB once there are vectors."""
+        """Empty the collection's index. The table in LanceDB is created with the first vectors."""
         table = rows.read_table(resource, collection)
         if table is not None and table.version:
             rows.add_replaced(resource, table.name)
@@ -98,14 +99,14 @@ class LanceIndex:
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
-        """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
+        """Add one vector per chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
         if vectors is None or not chunks:
             return
         table = rows.read_table(resource, collection)
         if table is None:
             raise RetrievalError(f"the index of {collection!r} has no table for vectors", hint="klaw doctor --fix")
         rows.add(resource, collection, [stored.key for stored in chunks], vectors)
-        if rows.count_waiting(resource, collection) > self._options.buffer:
+        if rows.count_buffered(resource, collection) > self._options.buffer:
             self._append(resource, collection, table)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
@@ -113,9 +114,9 @@ class LanceIndex:
         rows.remove(resource, collection, keys)
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
-        """Write the table again without what was removed; the old one is dropped by the next search.
+        """Rewrite the table without removed vectors. The old table is dropped by the next search.
 
-        It is not dropped here, for then the transaction could no longer be rolled back.
+        It is not dropped here, because the transaction may still be rolled back.
         """
         table = rows.read_table(resource, collection)
         if table is None or not table.version:
@@ -137,14 +138,14 @@ class LanceIndex:
         return rows.key_digest(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is missing in LanceDB, and what does not fit the space."""
+        """Return the vectors missing in LanceDB, and whether the dimension differs from the space's."""
         table = rows.read_table(resource, collection)
         if table is None:
             return [] if space is None else [f"it has no table for the vectors of {space}"]
         if space is not None and table.dimension != space.dimension:
             return [f"it contains vectors of {table.dimension} dimensions, the recorded space has {space.dimension}"]
         try:
-            waiting, _ = rows.read_waiting(resource, collection, table.dimension)
+            waiting, _ = rows.read_buffered(resource, collection, table.dimension)
             rows.read_samples(resource, collection, table.dimension)
             alive = rows.all_batches(resource, collection)
             missing = len(alive)
@@ -168,48 +169,50 @@ class LanceIndex:
             raise RetrievalError(message, hint="klaw doctor")
         self._drop_replaced(resource)
         allowed = None if query.within is None else query.within.keys()
-        asked = _Question(query.collection, query.vector, limit, allowed)
-        found = _waiting(resource, table, asked)
+        question = _VectorQuery(query.collection, query.vector, limit, allowed)
+        found = _search_buffer(resource, table, question)
         if table.version:
-            found += self._in_lance(resource, table, asked)
+            found += self._search_lance(resource, table, question)
         found.sort(key=lambda pair: (-pair[1], pair[0]))
         samples = rows.read_samples(resource, query.collection, table.dimension)
-        return _judged(found[:limit], samples @ query.vector)
+        return _with_relevance(found[:limit], samples @ query.vector)
 
-    def _in_lance(self, resource: apsw.Connection, table: TableRecord, asked: _Question) -> list[tuple[int, float]]:
-        """Return the nearest in LanceDB that are alive and allowed, asking for more as long as others take places."""
-        allowed = asked.allowed
-        named = allowed if allowed is not None and len(allowed) <= _MOST_NAMED else None
-        wanted, exact = asked.limit, False
+    def _search_lance(
+        self, resource: apsw.Connection, table: TableRecord, question: _VectorQuery
+    ) -> list[tuple[int, float]]:
+        """Return the nearest valid and allowed vectors in LanceDB; search deeper while invalid ones leave too few."""
+        allowed = question.allowed
+        sent = allowed if allowed is not None and len(allowed) <= _MOST_SENT_KEYS else None
+        wanted, exact = question.limit, False
         while True:
-            answer = self.tables.nearest(table, asked.vector, wanted, named, exact=exact)
+            answer = self.tables.nearest(table, question.vector, wanted, sent, exact=exact)
             keys = answer.keys.tolist()
-            alive = rows.batches(resource, asked.collection, keys)
+            alive = rows.batches(resource, question.collection, keys)
             fits = [True] * len(keys) if allowed is None else np.isin(answer.keys, allowed).tolist()
             answered = zip(keys, answer.batches.tolist(), answer.scores.tolist(), fits, strict=True)
             found = [(key, score) for key, batch, score, fit in answered if fit and alive.get(key) == batch]
-            if len(found) >= asked.limit or (len(keys) < wanted and (exact or named is not None)):
+            if len(found) >= question.limit or (len(keys) < wanted and (exact or sent is not None)):
                 return found
-            if len(keys) < wanted:  # the approximate index looked into a part of its cells, and that was all
+            if len(keys) < wanted:  # the approximate index searched only some of its cells
                 exact = True
             else:
-                wanted *= _MORE
+                wanted *= _GROWTH
 
     def _append(self, resource: apsw.Connection, collection: str, table: TableRecord) -> None:
-        """Move what waits to LanceDB; while that is out of reach it goes on waiting."""
-        keys, vectors = rows.read_waiting(resource, collection, table.dimension)
+        """Append the buffered vectors to LanceDB; if it cannot be reached, they stay in the buffer."""
+        keys, vectors = rows.read_buffered(resource, collection, table.dimension)
         batch = secrets.randbits(62) + 1
         try:
             if not table.version:
                 self.tables.drop_orphans(rows.table_names(resource))
             else:
-                table = self._without_dead(resource, collection, table)
+                table = self._compacted(resource, collection, table)
             version = self.tables.append(table, batch, keys, vectors)
         except RetrievalError as error:
             self._problem = f"new vectors wait in klaw.db: {error}"
             return
         table = evolve(table, version=version)
-        rows.move_waiting(resource, collection, batch)
+        rows.mark_appended(resource, collection, batch)
         rows.write_table(resource, collection, table)
         try:
             rows.write_table(resource, collection, evolve(table, version=self.tables.index(table)))
@@ -220,8 +223,8 @@ class LanceIndex:
         else:
             self._problem = ""
 
-    def _without_dead(self, resource: apsw.Connection, collection: str, table: TableRecord) -> TableRecord:
-        """Return the table, written again if most of its rows are dead: they cost time in every search."""
+    def _compacted(self, resource: apsw.Connection, collection: str, table: TableRecord) -> TableRecord:
+        """Return the table, rewritten if most of its rows are invalid, because these slow down every search."""
         alive = rows.all_batches(resource, collection)
         if self.tables.count(table) <= 2 * len(alive) + self._options.buffer:
             return table
@@ -238,30 +241,32 @@ class LanceIndex:
         return fresh
 
     def _drop_replaced(self, resource: apsw.Connection) -> None:
-        """Drop tables that nobody needs, unless this connection's transaction may still be rolled back."""
+        """Drop replaced tables, unless this connection's transaction may still be rolled back."""
         if resource.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             return
         for name in rows.replaced(resource):
             if name not in self._dropped:
-                with suppress(RetrievalError):  # then a later search drops it
+                with suppress(RetrievalError):  # a later search tries again
                     self.tables.drop(name)
                     self._dropped.add(name)
 
 
-def _waiting(resource: apsw.Connection, table: TableRecord, asked: _Question) -> list[tuple[int, float]]:
-    """Return the keys and scores of all that waits in klaw.db."""
-    keys, vectors = rows.read_waiting(resource, asked.collection, table.dimension)
-    scores = vectors @ asked.vector
-    if asked.allowed is not None:
-        chosen = np.isin(keys, asked.allowed)
+def _search_buffer(resource: apsw.Connection, table: TableRecord, question: _VectorQuery) -> list[tuple[int, float]]:
+    """Return the keys and scores of all allowed vectors in the buffer."""
+    keys, vectors = rows.read_buffered(resource, question.collection, table.dimension)
+    scores = vectors @ question.vector
+    if question.allowed is not None:
+        chosen = np.isin(keys, question.allowed)
         keys, scores = keys[chosen], scores[chosen]
     return list(zip(keys.tolist(), scores.tolist(), strict=True))
 
 
-def _judged(found: Sequence[tuple[int, float]], sampled: Vector) -> list[Hit]:
-    """Return hits, of keys and scores, with their relevance: how far a cosine stands above what any two texts share."""
+def _with_relevance(found: Sequence[tuple[int, float]], sampled: Vector) -> list[Hit]:
+    """Return keys and cosines as hits. Their relevance is the excess over the typical cosine of a sample."""
     if len(sampled) < _FEWEST_SAMPLED:
         return [Hit(key, score) for key, score in found]
     typical = float(np.median(sampled))
-    room = max(1.0 - typical, _LEAST_ROOM)
-    return [Hit(key, score, (), _SIMILAR * min(max((score - typical) / room, 0.0), 1.0)) for key, score in found]
+    span = max(1.0 - typical, _LEAST_RANGE)
+    return [
+        Hit(key, score, (), _SIMILARITY_SCALE * min(max((score - typical) / span, 0.0), 1.0)) for key, score in found
+    ]

@@ -13,9 +13,9 @@ class LanceOptions:
 
     ``uri`` is the database: a directory, relative to the data directory, or an address on object storage
     (``s3://bucket/prefix``, ``gs://``, ``az://``). ``storage`` has the options of the object storage by their LanceDB
-    names, such as ``region``; without them the environment decides (``AWS_ACCESS_KEY_ID`` and so on). Up to ``buffer``
-    new vectors of a collection wait in klaw.db before they are appended to its table. From ``approximate_from``
-    vectors on, a collection gets an approximate index; below that, a search compares every vector.
+    names, such as ``region``; without them, environment variables are used (``AWS_ACCESS_KEY_ID`` and so on). Up to
+    ``buffer`` new vectors of a collection are buffered in klaw.db before they are appended to its table. A collection
+    with at least ``approximate_from`` vectors gets an approximate index; with fewer, a search compares every vector.
     """
 
     uri: str = field(default="lancedb", validator=validators.min_len(1))

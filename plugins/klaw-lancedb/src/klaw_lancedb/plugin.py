@@ -1,4 +1,4 @@
-"""Loaded by Klaw: the retriever ``lancedb``. The factory imports apsw and numpy, the first search LanceDB."""
+"""The hook implementations of klaw-lancedb. The factory imports apsw and numpy, the first search imports LanceDB."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from klaw_lancedb.options import LanceOptions
 
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[LanceOptions, Any]]:
-    """Yield the vector index."""
+    """Yield the retriever ``lancedb``."""
     yield Component("lancedb", LanceOptions, _index, 2, "nearest neighbours in LanceDB, also on object storage")
 
 

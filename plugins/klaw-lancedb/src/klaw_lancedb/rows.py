@@ -1,7 +1,7 @@
-"""What klaw.db has of the vectors in LanceDB: which are alive, which still wait here, and a sample of them.
+"""The rows in klaw.db about vectors in LanceDB: which are valid, which are still buffered here, and a sample of them.
 
-A transaction that is rolled back undoes these rows, but nothing in LanceDB. So every append to LanceDB is a *batch*
-with a random number, and a vector there is alive only if klaw.db has its key with the number of its batch.
+Rolling back a transaction undoes these rows but nothing in LanceDB. Therefore every append to LanceDB is a *batch* with
+a random number, and a vector in LanceDB is valid only if klaw.db has its key with the number of its batch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CREATE TABLE lancedb_replaced (
 
 _FLOAT = np.dtype("<f4")
 _SAMPLED = 256
-# Knuth's multiplicative hash (The Art of Computer Programming, volume 3, 6.4), of a prime number of buckets.
+# Knuth's multiplicative hash (The Art of Computer Programming, volume 3, 6.4), with a prime number of buckets.
 _MULTIPLIER, _POSITIONS = 2_654_435_761, 4_294_967_291
 
 
@@ -56,13 +56,13 @@ def _create(connection: apsw.Connection) -> None:
     connection.execute(_SCHEMA)
 
 
-#: Append-only: a step that has been released is never changed.
+#: Append-only: a released migration is never changed.
 MIGRATIONS = (Migration("0001-lancedb", _create),)
 
 
 @frozen
 class TableRecord:
-    """The table of a collection in LanceDB."""
+    """The record of a collection's table in LanceDB."""
 
     name: str
     dimension: int
@@ -70,35 +70,35 @@ class TableRecord:
 
 
 def read_table(connection: apsw.Connection, collection: str) -> TableRecord | None:
-    """Return the collection's table, None if it was never made ready for vectors."""
+    """Return the record of the collection's table, or None if the collection was not prepared for vectors."""
     sql = "SELECT name, dimension, version FROM lancedb_tables WHERE collection = ?"
     row = connection.execute(sql, (collection,)).fetchone()
     return None if row is None else TableRecord(*row)
 
 
 def write_table(connection: apsw.Connection, collection: str, table: TableRecord) -> None:
-    """Record the collection's table."""
+    """Write the record of the collection's table."""
     values = (collection, table.name, table.dimension, table.version)
     connection.execute("INSERT OR REPLACE INTO lancedb_tables VALUES (?, ?, ?, ?)", values)
 
 
 def table_names(connection: apsw.Connection) -> set[str]:
-    """Return the names of every collection's table, and of those that are to be dropped."""
+    """Return the names of the tables of all collections, and of the replaced tables that are not dropped yet."""
     return {name for (name,) in connection.execute("SELECT name FROM lancedb_tables")} | set(replaced(connection))
 
 
 def replaced(connection: apsw.Connection) -> list[str]:
-    """Return the names of tables that are to be dropped."""
+    """Return the names of the replaced tables that are not dropped yet."""
     return [name for (name,) in connection.execute("SELECT name FROM lancedb_replaced ORDER BY name")]
 
 
 def add_replaced(connection: apsw.Connection, name: str) -> None:
-    """Record that nobody needs this table once the transaction is committed."""
+    """Record that a table can be dropped once the transaction is committed."""
     connection.execute("INSERT OR IGNORE INTO lancedb_replaced VALUES (?)", (name,))
 
 
 def remove_replaced(connection: apsw.Connection, names: Sequence[str]) -> None:
-    """Record that these tables have been dropped."""
+    """Record that these tables were dropped."""
     connection.executemany("DELETE FROM lancedb_replaced WHERE name = ?", ((name,) for name in names))
 
 
@@ -109,7 +109,7 @@ def clear(connection: apsw.Connection, collection: str) -> None:
 
 
 def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vectors: Matrix) -> None:
-    """Let new vectors wait, row i for key i."""
+    """Buffer new vectors, row i for key i."""
     rows = np.ascontiguousarray(vectors, _FLOAT)
     connection.executemany("INSERT INTO lancedb_keys VALUES (?, ?, 0)", ((collection, key) for key in keys))
     waiting = ((collection, key, row.tobytes()) for key, row in zip(keys, rows, strict=True))
@@ -118,7 +118,7 @@ def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vecto
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
-    """Remove keys, and what klaw.db has of their vectors."""
+    """Remove keys, and the rows about their vectors."""
     gone = [int(key) for key in keys]
     for table in ("keys", "waiting"):
         sql = f"DELETE FROM lancedb_{table} WHERE collection = ? AND key = ?"
@@ -142,8 +142,8 @@ def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
 
 
 def batches(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> dict[int, int]:
-    """Return the batch of each of these keys that is in LanceDB and alive."""
-    if not keys:  # of none carray makes an error
+    """Return the batch of each of these keys whose vector is in LanceDB and valid."""
+    if not keys:  # carray rejects an empty array
         return {}
     sql = """SELECT key, batch FROM lancedb_keys
              WHERE collection = ? AND batch <> 0 AND key IN (SELECT value FROM carray(?))"""
@@ -151,33 +151,33 @@ def batches(connection: apsw.Connection, collection: str, keys: Sequence[int]) -
 
 
 def all_batches(connection: apsw.Connection, collection: str) -> dict[int, int]:
-    """Return the batch of every key that is in LanceDB and alive."""
+    """Return the batch of every key whose vector is in LanceDB and valid."""
     return dict(
         connection.execute("SELECT key, batch FROM lancedb_keys WHERE collection = ? AND batch <> 0", (collection,))
     )
 
 
-def count_waiting(connection: apsw.Connection, collection: str) -> int:
-    """Return how many vectors wait."""
+def count_buffered(connection: apsw.Connection, collection: str) -> int:
+    """Return the number of buffered vectors."""
     return int(connection.execute("SELECT COUNT(*) FROM lancedb_waiting WHERE collection = ?", (collection,)).get)
 
 
-def read_waiting(connection: apsw.Connection, collection: str, dimension: int) -> tuple[Keys, Matrix]:
-    """Return the keys, ascending, and the vectors that wait, (n, d). Raise RetrievalError if they are damaged."""
+def read_buffered(connection: apsw.Connection, collection: str, dimension: int) -> tuple[Keys, Matrix]:
+    """Return the ascending keys, and the vectors, (n, d), of the buffer. Raise RetrievalError if they are damaged."""
     sql = "SELECT key, vector FROM lancedb_waiting WHERE collection = ? ORDER BY key"
     rows = connection.execute(sql, (collection,)).fetchall()
     keys = np.fromiter((key for key, _ in rows), np.int64, len(rows))
     return keys, _matrix([vector for _, vector in rows], collection, dimension)
 
 
-def move_waiting(connection: apsw.Connection, collection: str, batch: int) -> None:
-    """Record that all that waited is in LanceDB now."""
+def mark_appended(connection: apsw.Connection, collection: str, batch: int) -> None:
+    """Record that all buffered vectors are in LanceDB now."""
     connection.execute("UPDATE lancedb_keys SET batch = ? WHERE collection = ? AND batch = 0", (batch, collection))
     connection.execute("DELETE FROM lancedb_waiting WHERE collection = ?", (collection,))
 
 
 def read_samples(connection: apsw.Connection, collection: str, dimension: int) -> Matrix:
-    """Return vectors from all over the collection, (n, d). Raise RetrievalError if they are damaged."""
+    """Return a sample of the collection's vectors, (n, d). Raise RetrievalError if they are damaged."""
     sql = "SELECT vector FROM lancedb_samples WHERE collection = ? ORDER BY position, key"
     return _matrix([vector for (vector,) in connection.execute(sql, (collection,))], collection, dimension)
 
@@ -202,7 +202,7 @@ def _position(key: int) -> int:
 
 
 def _matrix(blobs: Sequence[object], collection: str, dimension: int) -> Vector | Matrix:
-    # SQLite keeps a value of any type anywhere.
+    # SQLite does not enforce column types.
     sound = [blob for blob in blobs if isinstance(blob, bytes) and len(blob) == dimension * _FLOAT.itemsize]
     if len(sound) < len(blobs):
         raise RetrievalError(f"the vectors of {collection!r} are damaged", hint="klaw doctor --fix")

@@ -1,6 +1,6 @@
-"""Tables of vectors in LanceDB: a row is a key, the number of the batch it came with, and the vector.
+"""Tables of vectors in LanceDB. A row has a key, the number of the batch that added it, and the vector.
 
-Nothing here is undone when a transaction of SQLite is rolled back; :mod:`klaw_lancedb.rows` says what is alive.
+Rolling back a transaction of SQLite undoes nothing here; :mod:`klaw_lancedb.rows` says which rows are valid.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from numpy.typing import NDArray
 from klaw_core import Keys, Matrix, RetrievalError, Vector, own_directory
 from klaw_lancedb.rows import TableRecord
 
-#: In the process that imported LanceDB its threads are alive; in a child of a fork they are not, and it would hang.
+#: The process that imported LanceDB. A forked child lacks LanceDB's threads and would hang.
 _PROCESS = os.getpid()
 _DAY = timedelta(days=1)
-#: A version of a table may still be read for so long after another one is there.
+#: An old version of a table is kept this long, because a search may still be reading it.
 _LONGEST_SEARCH = timedelta(hours=1)
-# So much of a table may lie outside of its approximate index: that part is compared row by row.
+# The maximum part of a table outside of its approximate index, which is compared row by row.
 _MOST_UNINDEXED = 0.2
-# The candidates of the approximate index, of which the whole vectors are compared, for each result.
+# The number of candidates per result of the approximate index, whose original vectors are compared.
 _REFINED = 10
-# RaBitQ, the codes of IVF_RQ, takes dimensions in groups of eight.
+# RaBitQ, the quantization of IVF_RQ, needs a dimension that is a multiple of eight.
 _GROUP = 8
 _READ_AT_ONCE = 8_192
 _MESSAGE = re.compile(r'\bmessage: "([^"]+)"')
 _LONGEST_REASON = 200
-#: A storage that is away must not hold up the writers of klaw.db for minutes, as LanceDB's own limits would.
+#: Shorter than LanceDB's own limits, so that an unreachable storage does not block writers of klaw.db for minutes.
 _PATIENCE = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "3", "client_retry_timeout": "30"}
 
 
 @frozen(eq=False, repr=False)
 class Found:
-    """Rows of an answer, nearest first: keys and numbers of batches, int64 (n,), and cosine similarities (n,)."""
+    """The rows that a search returned, nearest first: keys and batch numbers, int64 (n,), and cosines (n,)."""
 
     keys: Keys
     batches: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Found:
 
 
 class LanceTables:
-    """The tables of one data directory's memory in the database ``uri``. May be shared by threads."""
+    """The tables in the database ``uri`` that belong to one data directory. Safe to use from several threads."""
 
     def __init__(self, uri: str, storage: Mapping[str, str], data_dir: Path, approximate_from: int) -> None:
         remote = "://" in uri
@@ -63,7 +63,7 @@ class LanceTables:
         self._uri = str(own_directory(data_dir, uri)) if is_own else uri
         self._storage = {**_PATIENCE, **storage} if remote else dict(storage)
         self._approximate_from = approximate_from
-        # Only tables with this prefix are ever removed as orphans: other memories may share the database.
+        # Only tables with this prefix are removed as orphans, because other data directories may share the database.
         owner = f"{platform.node()}\0{data_dir.resolve()}"
         self._prefix = f"klaw_{hashlib.sha256(owner.encode()).hexdigest()[:12]}_"
         self._connection: lancedb.DBConnection | None = None
@@ -71,23 +71,23 @@ class LanceTables:
         self._lock = threading.Lock()
 
     def new_name(self, collection: str) -> str:
-        """Return a name that no table has."""
+        """Return a new name for a table."""
         return f"{self._prefix}{collection}_{secrets.token_hex(8)}"
 
     def append(self, table: TableRecord, batch: int, keys: Keys, vectors: Matrix) -> int:
-        """Append a batch, row i for key i, making the table if there is none; return the version that has it."""
+        """Append a batch, row i for key i, and return the new version of the table. Create the table if necessary."""
         with self._translated("written"):
             rows = _rows(batch, keys, vectors)
             if table.version:
                 opened = self._at_least(table)
                 opened.add(rows)
-            else:  # one that is there nevertheless is of a transaction that was rolled back
+            else:  # an existing table comes from a transaction that was rolled back
                 opened = self._connect().create_table(table.name, rows, mode="overwrite")
                 self._keep(table.name, opened)
             return int(opened.version)
 
     def rewrite(self, table: TableRecord, name: str, alive: Mapping[int, int]) -> int:
-        """Make a table ``name`` of those rows that are alive, by the batch of each key; return its version."""
+        """Create a table ``name`` from the valid rows, given the batch of each key; return its version."""
         with self._translated("written"):
             source = self._at_least(table)
             reader = source.search().select(["key", "batch", "vector"]).to_batches(_READ_AT_ONCE)
@@ -98,25 +98,25 @@ class LanceTables:
             return int(made.version)
 
     def index(self, table: TableRecord) -> int:
-        """Build the approximate index where it pays, or build it again; return the version that has it."""
+        """Build or update the approximate index if the table is large enough; return the new version of the table."""
         with self._translated("indexed"):
             opened = self._at_least(table)
             rows = int(opened.count_rows())
             if rows >= self._approximate_from and _unindexed(opened) > _MOST_UNINDEXED * rows:
-                opened.optimize(cleanup_older_than=_LONGEST_SEARCH)  # many small appends become few files
+                opened.optimize(cleanup_older_than=_LONGEST_SEARCH)  # merges the files of small appends
                 kind = IvfRq if table.dimension % _GROUP == 0 else IvfFlat
                 opened.create_index("vector", config=kind(distance_type="cosine"), replace=True)
             return int(opened.version)
 
     def count(self, table: TableRecord) -> int:
-        """Return how many rows there are, dead ones included."""
+        """Return the number of rows, including invalid ones."""
         if not table.version:
             return 0
         with self._translated("read"):
             return int(self._at_least(table).count_rows())
 
     def nearest(self, table: TableRecord, vector: Vector, limit: int, keys: Keys | None, *, exact: bool) -> Found:
-        """Return the nearest rows, dead ones included; only those of ``keys``, if given.
+        """Return the nearest rows, including invalid ones; with ``keys``, only those with these keys.
 
         ``exact`` compares every vector; otherwise the approximate index, if there is one, finds the candidates.
         """
@@ -131,14 +131,14 @@ class LanceTables:
             return Found(found["key"].to_numpy(), found["batch"].to_numpy(), scores.astype(np.float32))
 
     def read_batches(self, table: TableRecord) -> Iterator[tuple[int, int]]:
-        """Yield the key and the number of the batch of every row, dead ones included."""
+        """Yield the key and the batch number of every row, including invalid ones."""
         with self._translated("read"):
             reader = self._at_least(table).search().select(["key", "batch"]).to_batches(_READ_AT_ONCE)
             for batch in reader:
                 yield from zip(batch["key"].to_pylist(), batch["batch"].to_pylist(), strict=True)
 
     def dimension(self, table: TableRecord) -> int:
-        """Return how many dimensions the vectors in the table have."""
+        """Return the dimension of the table's vectors."""
         with self._translated("read"):
             return int(self._at_least(table).schema.field("vector").type.list_size)
 
@@ -148,14 +148,14 @@ class LanceTables:
             return set(_all_names(self._connect()))
 
     def drop(self, name: str) -> None:
-        """Remove a table and its files. A table that is not there is none to remove."""
+        """Remove a table and its files, if it exists."""
         with self._translated("written"):
             with self._lock:
                 self._open.pop(name, None)
             self._connect().drop_table(name, ignore_missing=True)
 
     def drop_orphans(self, known: set[str]) -> None:
-        """Remove what interrupted rebuilds have left: tables that klaw.db does not know, not written for a day."""
+        """Remove tables that klaw.db does not list and that were not written for a day; failed rebuilds leave them."""
         with self._translated("written"):
             connection = self._connect()
             for name in self.names() - known:
@@ -177,7 +177,7 @@ class LanceTables:
             return self._connection
 
     def _at_least(self, table: TableRecord) -> LanceTable:
-        """Return the open table, at the version that klaw.db names or a later one."""
+        """Return the open table in the version that klaw.db names, or a later one."""
         connection = self._connect()
         with self._lock:
             opened = self._open.get(table.name)
@@ -194,7 +194,7 @@ class LanceTables:
 
     @contextmanager
     def _translated(self, done: str) -> Iterator[None]:
-        """Turn every error of LanceDB, which has no class of its own for them, into a RetrievalError."""
+        """Convert every error of LanceDB, which has no error classes of its own, to RetrievalError."""
         try:
             yield
         except RetrievalError:
@@ -205,7 +205,7 @@ class LanceTables:
 
 
 def _reason(error: Exception) -> str:
-    """Return why, without the structures of Rust around it: the innermost message, or the beginning."""
+    """Return the innermost message of an error of LanceDB, without the Rust structures around it, or its start."""
     inner = _MESSAGE.findall(str(error))
     return inner[-1] if inner else str(error).partition("\n")[0][:_LONGEST_REASON]
 
@@ -228,7 +228,7 @@ def _only_alive(batch: pa.RecordBatch, alive: Mapping[int, int]) -> pa.RecordBat
 
 
 def _unindexed(opened: LanceTable) -> int:
-    """Return how many rows are outside of the approximate index."""
+    """Return the number of rows outside of the approximate index."""
     for index in opened.list_indices():
         stats = opened.index_stats(index.name)
         if stats is not None:
