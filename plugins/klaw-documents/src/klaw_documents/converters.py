@@ -1,4 +1,4 @@
-"""The converters: those that parse in a process of their own, and those of text files."""
+"""The converters: some parse in a separate process, the others decode text files."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _PATTERNS: Mapping[str, tuple[str, ...]] = {
     "epub": ("*.epub",),
     "notebook": ("*.ipynb",),
 }
-# Raised whenever a parser gives another text for the same bytes.
+# Increased when a parser returns another text for the same bytes.
 _VERSIONS: Mapping[str, str] = {"pdf": "1", "docx": "1", "html": "1", "epub": "1", "notebook": "1"}
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_HEAD = 4096  # characters in which the keywords of a file stand
+_HEAD = 4096  # characters at the start of a file that may contain its keywords
 
 
 @frozen(eq=False)
 class ParsedConverter:
-    """A converter whose parser runs in a process of its own, within bounds of time and memory."""
+    """A converter whose parser runs in a separate process, with limits of time and memory."""
 
     name: str
     options: ParsedOptions
@@ -37,7 +37,7 @@ class ParsedConverter:
 
     @property
     def patterns(self) -> Sequence[str]:
-        """The names of the files."""
+        """The patterns of file names."""
         return _PATTERNS[self.name]
 
     @property
@@ -47,12 +47,12 @@ class ParsedConverter:
 
     @property
     def on_request(self) -> bool:
-        """Whether ``include`` must name such files."""
+        """Whether such files are only read if ``include`` matches them."""
         return self.options.on_request
 
     @property
     def max_bytes(self) -> int:
-        """How large a file may be."""
+        """The maximum size of a file."""
         return self.options.max_bytes
 
     def convert(self, data: bytes, name: str, /) -> Conversion:
@@ -67,7 +67,7 @@ def parsed_converter(name: str, options: ParsedOptions) -> ParsedConverter:
 
 @frozen
 class OrgConverter:
-    """Org files: their text, with what ``#+title:`` and its like say."""
+    """Org files: their text, and the values of ``#+title:`` and similar keywords."""
 
     options: TextOptions = field(factory=TextOptions)
     patterns = ("*.org",)
@@ -75,7 +75,7 @@ class OrgConverter:
 
     @property
     def on_request(self) -> bool:
-        """Whether ``include`` must name such files."""
+        """Whether such files are only read if ``include`` matches them."""
         return self.options.on_request
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
@@ -100,7 +100,7 @@ class RstConverter:
 
     @property
     def on_request(self) -> bool:
-        """Whether ``include`` must name such files."""
+        """Whether such files are only read if ``include`` matches them."""
         return self.options.on_request
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
@@ -110,7 +110,7 @@ class RstConverter:
 
 @frozen
 class CodeConverter:
-    """Source code: its text, with the language that the name tells."""
+    """Source code: its text, and the language of the file name."""
 
     options: CodeOptions = field(factory=CodeOptions)
     patterns = tuple(f"*{suffix}" for suffix in SUFFIXES)
@@ -118,7 +118,7 @@ class CodeConverter:
 
     @property
     def on_request(self) -> bool:
-        """Whether ``include`` must name such files."""
+        """Whether such files are only read if ``include`` matches them."""
         return self.options.on_request
 
     def convert(self, data: bytes, name: str, /) -> Conversion:

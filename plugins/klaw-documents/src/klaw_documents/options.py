@@ -9,10 +9,12 @@ _MIB = 2**20
 
 @frozen
 class ParsedOptions:
-    """Options of a converter that parses in a process of its own.
+    """Options of a converter that parses in a separate process.
 
-    ``max_bytes`` of a file, ``timeout_seconds`` for one file, ``memory_mb`` of address space of the process.
-    ``on_request``: such files are read only if ``include`` of the workspace matches them.
+    ``max_bytes``: the maximum size of a file.
+    ``timeout_seconds``: the maximum time for one file.
+    ``memory_mb``: the maximum address space of the process.
+    ``on_request``: such files are only read if ``include`` of the workspace matches them.
     """
 
     on_request: bool = False
@@ -25,7 +27,7 @@ class ParsedOptions:
 class TextOptions:
     """Options of a converter of text files.
 
-    ``on_request``: such files are read only if ``include`` of the workspace matches them.
+    ``on_request``: such files are only read if ``include`` of the workspace matches them.
     """
 
     on_request: bool = False
@@ -35,7 +37,7 @@ class TextOptions:
 class CodeOptions:
     """Options of the converter of source code.
 
-    ``on_request``: such files are read only if ``include`` of the workspace matches them.
+    ``on_request``: such files are only read if ``include`` of the workspace matches them.
     """
 
     on_request: bool = True

@@ -1,4 +1,4 @@
-"""What Klaw loads: the converters of documents and source code, and the chunkers of what they make."""
+"""The hook implementations of klaw-documents: converters of documents and source code, and chunkers of their texts."""
 
 from __future__ import annotations
 

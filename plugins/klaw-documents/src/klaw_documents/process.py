@@ -1,6 +1,6 @@
-"""A process that parses: one that hangs is killed, one that takes too much memory or crashes takes only itself down.
+"""Parse files in a separate process, which is killed if it hangs, and whose crash does not affect this process.
 
-It is started at the first file, serves one file after another, and ends by itself when it has been idle for a while.
+It starts at the first file, parses one file after another, and exits after some idle time.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from attrs import define, field
 
 from klaw_core import Conversion, ConversionError
 
-_FILES = 200  # after which a process is replaced: what a library leaks goes with it
+_FILES = 200  # files per process; then it is replaced, because libraries may leak memory
 _BLOCK = 1 << 16
-_MOST_BYTES = 256 * 2**20  # of an answer
+_MOST_BYTES = 256 * 2**20  # the maximum size of an answer
 
 
 class _CrashedError(Exception):
-    """The process has ended without an answer."""
+    """The process ended without an answer."""
 
 
 @define(eq=False)
 class ParserProcess:
-    """Parses files in another process, one at a time. Safe for several threads, and in a child of a fork."""
+    """Parses files in another process, one at a time. Safe to use from several threads and after a fork."""
 
     timeout_seconds: float
     memory_mb: int
@@ -44,7 +44,7 @@ class ParserProcess:
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def parse(self, parser: str, data: bytes, name: str) -> Conversion:
-        """Return what a parser makes of a file. Raise ConversionError."""
+        """Return the result of a parser for a file. Raise ConversionError."""
         request = json.dumps({"parser": parser, "name": name, "size": len(data), "seconds": self.timeout_seconds})
         with self._lock:
             answer = self._ask(request.encode() + b"\n" + data)
@@ -58,7 +58,7 @@ class ParserProcess:
         return Conversion(answer["text"], answer["format"], metadata, created_at)
 
     def close(self) -> None:
-        """End the process; the next file starts another."""
+        """End the process; the next file starts a new one."""
         with self._lock:
             self._end(0)
 
@@ -67,11 +67,11 @@ class ParserProcess:
             fresh = self._served == 0
             answer = self._exchange(request)
         except _CrashedError:
-            # One that was idle may have ended just now.
+            # An idle process may just have exited.
             status = self._end()
             if not fresh:
                 return self._ask(request)
-            # Another process may have killed it: the file is tried again some day.
+            # Another process may have killed it, so the file is tried again in a later index run.
             raise ConversionError(f"cannot be read: its parser crashed ({_how(status)})", keep=True) from None
         except TimeoutError:
             self._end(0)
@@ -115,7 +115,7 @@ class ParserProcess:
         if self._process is not None and self._owner == os.getpid() and self._process.poll() is None:
             return self._process
         self._end(0)
-        # Not the current directory, in which anybody may have put a module of a library's name.
+        # Not the current directory, which may contain a malicious module with the name of a library.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(  # noqa: S603  # this Python, and a module of ours
             [sys.executable, "-P", "-m", "klaw_documents.worker", str(self.memory_mb)],
@@ -131,15 +131,15 @@ class ParserProcess:
         return self._process
 
     def _end(self, wait_seconds: float = 0.2) -> int:
-        """Kill the process, and return how it had ended."""
+        """Kill the process; return its exit status."""
         process, self._process, self._served = self._process, None, 0
         if process is None:
             return 0
-        if self._owner != os.getpid():  # it is the parent's, in whose hands it stays
+        if self._owner != os.getpid():  # it belongs to the parent of the fork
             process.returncode = 0
             return 0
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(wait_seconds)  # one that has crashed is about to end; how it ends is the reason
+            process.wait(wait_seconds)  # a crashed process is about to end, and its exit status is the reason
         process.kill()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
@@ -150,7 +150,7 @@ class ParserProcess:
 
 @cache
 def process_of(timeout_seconds: float, memory_mb: int) -> ParserProcess:
-    """Return the process with these bounds: all converters, of all memories, share it."""
+    """Return the process with these limits. All converters in this process share it."""
     process = ParserProcess(timeout_seconds, memory_mb)
     atexit.register(process.close)
     return process
@@ -166,7 +166,7 @@ def _write(descriptor: int, data: memoryview) -> int:
 
 
 def _how(status: int) -> str:
-    """Return how a process ended, in words."""
+    """Return a description of an exit status."""
     if status >= 0:
         return f"exit status {status}"
     try:

@@ -1,7 +1,7 @@
-"""The process that parses. It reads requests from its standard input and answers each with a line of JSON.
+"""The process that parses files. It reads requests from standard input and answers each with one line of JSON.
 
-A request is a line of JSON, then the bytes of the file. The process ends when its input does, or when nothing was
-asked for a while.
+A request is a line of JSON, followed by the bytes of the file. The process exits at the end of its input, or after some
+time without a request.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from klaw_core import Conversion, ConversionError
 
 _IDLE_SECONDS = 30
 _GRACE_SECONDS = 5
-_NEARLY = 0.8  # a large request fails before the last byte is taken
+_NEARLY = 0.8  # a large allocation fails before the limit is reached
 _MOST_CHARACTERS = 20_000_000
 _PARSERS = ("pdf", "docx", "html", "epub", "notebook")
 
 
 def main() -> None:
-    """Serve requests until there are no more."""
+    """Answer requests until there are no more."""
     memory_mb = int(sys.argv[1])
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
-    # What a library prints goes nowhere, and it cannot read the next request.
+    # Discard the output of libraries, and do not let them read requests.
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123
         for descriptor in (0, 1):
             os.dup2(nowhere.fileno(), descriptor)
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def answer_to(request: Mapping[str, Any], data: bytes, memory_mb: int) -> dict[str, Any]:
-    """Parse a file; return its text, or why it has none."""
+    """Parse a file; return its text, or the reason why it has none."""
     _bound_time(request["seconds"])
     try:
         return as_json(parse(request["parser"], data, request["name"]))
@@ -58,7 +58,7 @@ def answer_to(request: Mapping[str, Any], data: bytes, memory_mb: int) -> dict[s
     except ImportError as error:
         reason, keep = f"cannot be read without the package {error.name}", True
     except Exception as error:  # noqa: BLE001  # a parser may raise anything
-        if _is_full(memory_mb):  # a library in C may say anything when it is given no memory
+        if _is_full(memory_mb):  # a C library may raise any error if it gets no memory
             return _too_large(memory_mb)
         first = str(error).strip().partition("\n")[0][:200]
         reason, keep = f"cannot be read: {type(error).__name__}{': ' if first else ''}{first}", False
@@ -70,12 +70,12 @@ def _too_large(memory_mb: int) -> dict[str, Any]:
 
 
 def answer_of(reason: str, *, keep: bool, ended: bool = False) -> dict[str, Any]:
-    """Return the answer for a file that could not be read; ``ended``: this process ends now."""
+    """Return the answer for a file that could not be read; ``ended`` means that this process ends now."""
     return {"error": " ".join(reason.encode("utf-8", "replace").decode().split()), "keep": keep, "ended": ended}
 
 
 def parse(parser: str, data: bytes, name: str) -> Conversion:
-    """Return what the parser of this name makes of a file. Raise whatever it raises."""
+    """Return the result of a parser for a file. Raise what the parser raises."""
     if parser not in _PARSERS:
         raise ValueError(parser)
     conversion: Conversion = import_module(f"klaw_documents.parsers.{parser}").parse(data, name)
@@ -85,7 +85,7 @@ def parse(parser: str, data: bytes, name: str) -> Conversion:
 
 
 def as_json(conversion: Conversion) -> dict[str, Any]:
-    """Return a conversion as the answer has it."""
+    """Return the answer for a conversion."""
     moment = conversion.created_at
     return {
         "text": conversion.text,
@@ -96,7 +96,7 @@ def as_json(conversion: Conversion) -> dict[str, Any]:
 
 
 def bound_memory(memory_mb: int) -> None:
-    """Let this process have only so much address space; where a system cannot do that, the time is bounded alone."""
+    """Limit the address space of this process. If the system does not support that, only the time is limited."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -105,7 +105,7 @@ def bound_memory(memory_mb: int) -> None:
 
 
 def _is_full(memory_mb: int) -> bool:
-    """Return whether this process has had nearly all the address space that it may have; False where nobody can say."""
+    """Return whether nearly all allowed address space was used; False if the system does not tell."""
     with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
         peak = next(int(line.split()[1]) for line in lines if line.startswith("VmPeak:"))
@@ -114,7 +114,7 @@ def _is_full(memory_mb: int) -> bool:
 
 
 def _bound_time(seconds: float) -> None:
-    """End this process when it has used so much CPU: whoever started it may be gone, and kill it no more."""
+    """Limit the CPU time of this process, because the parent may have died and cannot kill it."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -124,7 +124,7 @@ def _bound_time(seconds: float) -> None:
 
 
 def _line(requests: BinaryIO) -> bytes | None:
-    """Return the next request; None if there is none, or none for a while."""
+    """Return the next request, or None at the end of the input or after some time without a request."""
     if not select.select([requests], [], [], _IDLE_SECONDS)[0]:
         return None
     return requests.readline() or None

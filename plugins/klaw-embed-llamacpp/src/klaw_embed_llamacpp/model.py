@@ -91,7 +91,7 @@ class GgufModel:
 
     @cached_property
     def verified(self) -> ModelIdentity:
-        """The hash and dimension of the file, after a check that llama.cpp can run it, in another process if the file is new.
+        """The hash and dimension of the file. A new file is first loaded in another process to check that it is usable.
 
         Raise ModelNotFoundError, ModelCorruptError (also if the file does not match its manifest),
         EmbedderUnavailableError.

@@ -1,4 +1,4 @@
-"""Models by name, for the plugins that run them: their manifests, and where they are found."""
+"""Find models by name, for the plugins that run them, and read their manifests."""
 
 from klaw_models.kinds import CrossEncoderManifest, EmbedderManifest, GgufEmbedderManifest, OnnxEmbedderManifest
 from klaw_models.known import KNOWN, KnownFile, KnownModel

@@ -1,4 +1,4 @@
-"""``klaw models add``: which way a model comes into the cache."""
+"""``klaw models add``: download a model or copy its files into the cache."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from klaw_models.manifest import MANIFEST
 from klaw_models.places import locate
 from klaw_models.reading import read_manifest
 
-#: Shows how many of so many bytes are there, while the block runs.
+#: Shows the number of received bytes, given their total, during a block.
 Bar: TypeAlias = Callable[[int], AbstractContextManager[OnBytes]]
 
 
 @frozen
 class AddResult:
-    """A model that is on this machine now. ``changed`` says whether it was not before."""
+    """A model that is on this machine now. ``changed`` is False if it was there before."""
 
     name: str
     directory: Path
@@ -46,7 +46,7 @@ class AddResult:
 
 @frozen
 class ModelAdder:
-    """Where models are kept and fetched from. ``hub_url`` may name a mirror."""
+    """Downloads or copies models into the cache. ``hub_url`` may be a mirror."""
 
     cache_dir: Path
     bar: Bar
@@ -54,7 +54,7 @@ class ModelAdder:
     hub_url: str = HUB
 
     def fetch(self, name: str) -> AddResult:
-        """Download a known model, unless it is here and sound. Raise KlawError."""
+        """Download a known model, unless it is here and undamaged. Raise KlawError."""
         known = KNOWN.get(name)
         if known is None:
             raise _unknown(name)
@@ -64,7 +64,7 @@ class ModelAdder:
             if not problems:
                 return AddResult(name, here, changed=False)
             if here != self._cache.place(name):
-                raise problems[0]  # a package, which pip fixes
+                raise problems[0]  # in a package, which pip must repair
         if self.offline:
             raise ModelError(
                 f"{name} cannot be downloaded while KLAW_OFFLINE is set",
@@ -73,9 +73,9 @@ class ModelAdder:
         return self._known(known, self._hub())
 
     def take(self, name: str | None, path: Path, said: ModelDescription) -> AddResult:
-        """Copy a model that a person has: a known one, one with a manifest, or one that ``said`` describes.
+        """Copy a model from local files: a known one, one with a manifest, or one that ``said`` describes.
 
-        Raise KlawError; nothing is kept then.
+        Raise KlawError; the cache is then unchanged.
         """
         if name is not None and name in KNOWN:
             if said != ModelDescription():

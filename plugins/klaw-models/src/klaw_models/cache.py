@@ -1,7 +1,7 @@
-"""The cache of models: ``models/`` below Klaw's cache directory, one directory a model.
+"""The cache of models: ``models/`` in Klaw's cache directory, one directory per model.
 
-A model appears there whole or not at all: its files are made in a temporary directory beside, checked, synced
-and renamed. One process at a time writes; what a killed one left is swept by the next.
+A model is added atomically: its files are written to a temporary directory next to it, checked, synced and renamed.
+Only one process writes at a time. The next process deletes what a killed one left.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from klaw_models.reading import read_manifest
 
 _TEMPORARY = ".adding-"
 _LOCK = ".lock"
-# One part or two: "all-MiniLM-L6-v2", "someone/theirs".
+# One or two parts: "all-MiniLM-L6-v2", "owner/model".
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _PATTERNS = (f"*/{MANIFEST}", f"*/*/{MANIFEST}")
 
@@ -37,18 +37,18 @@ class ModelCache:
 
     @property
     def directory(self) -> Path:
-        """Return the directory that holds the models."""
+        """Return the directory with the models."""
         return self.cache_dir / "models"
 
     def names(self) -> list[str]:
-        """Return the names of the models that are there, sound or not."""
+        """Return the names of the cached models, including damaged ones."""
         found = (
             path.parent.relative_to(self.directory) for pattern in _PATTERNS for path in self.directory.glob(pattern)
         )
         return sorted(path.as_posix() for path in found if not path.parts[0].startswith("."))
 
     def place(self, name: str) -> Path:
-        """Return the directory of a model of that name. Raise ModelError if it cannot be a name."""
+        """Return the directory for a model of this name. Raise ModelError if the name is invalid."""
         directory = cache_directory(name, self.cache_dir)
         if directory is None or not _NAME.fullmatch(name) or MANIFEST in name.split("/"):
             hint = f"use letters, digits, - . _ and at most one /; {MANIFEST} is reserved"
@@ -56,10 +56,10 @@ class ModelCache:
         return directory
 
     def put(self, name: str, fill: Callable[[Path], None], *, size: int = 0) -> Path:
-        """Let ``fill`` write a model's files into a new directory, then make it the model of that name.
+        """Let ``fill`` write a model's files into a new directory, then add it as the model of this name.
 
-        What was there under that name is replaced. If ``fill`` raises, or its manifest cannot be used, nothing has
-        changed. ``size`` is how many bytes the disk must have room for. Raise ModelError or ModelCorruptError.
+        A model with this name is replaced. If ``fill`` raises, or its manifest is invalid, nothing changes. ``size`` is
+        the number of free bytes that the disk must have. Raise ModelError or ModelCorruptError.
         """
         place = self.place(name)
         try:
@@ -78,7 +78,7 @@ class ModelCache:
         return place
 
     def remove(self, name: str) -> Path:
-        """Remove a model. Raise ModelError if it is not there or cannot be removed."""
+        """Remove a model. Raise ModelError if it does not exist or cannot be removed."""
         place = self.place(name)
         if not (place / MANIFEST).is_file():
             raise ModelError(
@@ -88,7 +88,7 @@ class ModelCache:
             with self._locked():
                 shutil.rmtree(self._set_aside(place))
                 if place.parent != self.directory:
-                    with suppress(OSError):  # it holds other models
+                    with suppress(OSError):  # it contains other models
                         place.parent.rmdir()
         except OSError as error:
             raise storage_error(self.directory, error) from error
@@ -105,7 +105,7 @@ class ModelCache:
             shutil.rmtree(aside)
 
     def _set_aside(self, place: Path) -> Path:
-        """Take a model's directory away in one step; return where it is, to be deleted."""
+        """Rename a model's directory; return its new path, which is to be deleted."""
         aside = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.directory))
         place.rename(aside)  # rename(2) replaces an empty directory
         _sync(place.parent)
@@ -113,7 +113,7 @@ class ModelCache:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Be the only process that writes here, and sweep what a killed one left. Raise ModelError or OSError."""
+        """Exclude other writing processes, and delete what a killed one left. Raise ModelError or OSError."""
         _make_private(self.directory)
         descriptor = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -139,13 +139,13 @@ class ModelCache:
 
 
 def _make_private(directory: Path) -> None:
-    """Create a directory and its parents for the owner only: ``parents=True`` would give these the umask's mode."""
+    """Create a directory and its parents with access only for the owner, which ``parents=True`` does not do."""
     for missing in reversed([path for path in (directory, *directory.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sync_tree(directory: Path) -> None:
-    """Make what is in a new directory the owner's alone, and durable, before the directory gets its name."""
+    """Restrict the files in a new directory to their owner, and fsync them, before the directory is renamed."""
     for path in (*directory.rglob("*"), directory):
         path.chmod(0o700 if path.is_dir() else 0o600)
         _sync(path)

@@ -1,7 +1,7 @@
-"""Making the manifest of a model that Klaw does not know, from the files that it came with.
+"""Make the manifest of an unknown model from its files.
 
-Sentence Transformers keeps what is needed in small JSON files beside the graph
-(https://sbert.net/docs/sentence_transformer/usage/custom_models.html); what they do not say, options do.
+Sentence Transformers stores the necessary settings in small JSON files next to the graph
+(https://sbert.net/docs/sentence_transformer/usage/custom_models.html). Options provide the rest.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_lasttoken": "last",
 }
-#: Special tokens around a text: two for every known tokenizer, and two to spare.
+#: Special tokens around a text: known tokenizers add two; this allows two more.
 _SPECIAL_TOKENS = 4
 _MOST_JSON_BYTES = 10_000_000
 
 
 @frozen
 class ModelDescription:
-    """What a person says about a model; what is None is looked for beside the files."""
+    """The user's description of a model; values that are None are read from its files."""
 
     cross_encoder: bool = False
     dimension: int | None = None
@@ -43,10 +43,10 @@ class ModelDescription:
 
 
 def describe(name: str, path: Path, said: ModelDescription) -> tuple[dict[str, Path], dict[str, Any]]:
-    """Return the model's files, by the names they are to get, and its manifest without hashes.
+    """Return the model's files by their new names, and its manifest without hashes.
 
-    ``path`` is a GGUF file, or a directory with one or with an ONNX graph and its ``tokenizer.json``. Raise
-    ModelError, which names the option that says what cannot be found out.
+    ``path`` is a GGUF file, or a directory with one, or with an ONNX graph and its ``tokenizer.json``. Raise
+    ModelError, which names the option for a value that the files do not contain.
     """
     gguf = _gguf(path)
     if said.cross_encoder:
@@ -78,7 +78,7 @@ def describe(name: str, path: Path, said: ModelDescription) -> tuple[dict[str, P
 
 
 def _gguf(path: Path) -> Path | None:
-    """Return the only GGUF file at ``path``; None if there is none. Raise ModelError if there are several."""
+    """Return the only GGUF file at ``path``, or None. Raise ModelError if there are several."""
     if not path.is_dir():
         return path if path.suffix == ".gguf" and path.is_file() else None
     found = sorted(path.glob("*.gguf"))
@@ -88,7 +88,7 @@ def _gguf(path: Path) -> Path | None:
 
 
 def _require_no_embedder(gguf: Path | None, said: ModelDescription) -> None:
-    """Raise ModelError for what only an embedder has."""
+    """Raise ModelError for options that only apply to embedders."""
     if gguf:
         raise ModelError(
             f"{gguf} is a GGUF file, which runs as an embedder", hint="give a cross-encoder as an ONNX graph"
@@ -107,7 +107,7 @@ def _embedder(name: str, path: Path, said: ModelDescription, kind: str, content:
     window = _window(path, said)
     query = _first(said.query_prefix, _text(prompts.get("query")), "")
     document = _first(said.document_prefix, _text(prompts.get("document")), _text(prompts.get("passage")), "")
-    # A prefix has no more tokens than bytes. Counting them would need the model's tokenizer.
+    # The number of bytes is an upper limit of a prefix's tokens, which only the model's tokenizer could count.
     room = window - _SPECIAL_TOKENS - max(len(query.encode()), len(document.encode()))
     if room < 1:
         raise ModelError(f"a window of {window} tokens has no room next to the prefixes", hint="shorten the prefixes")
@@ -138,9 +138,9 @@ def _window(path: Path, said: ModelDescription) -> int:
 
 
 def _positions(path: Path) -> int | None:
-    """Return how many tokens the graph can tell apart by their place, as its configuration says it."""
+    """Return the maximum number of positions in the graph's configuration."""
     positions = _length(path, "max_position_embeddings")
-    # RoBERTa's positions begin at 2: of 514, a text may use 512 (https://github.com/huggingface/transformers/issues/1363).
+    # RoBERTa's positions start at 2, so a text may use 512 of 514 (https://github.com/huggingface/transformers/issues/1363).
     return positions - 2 if positions is not None and positions % 256 == 2 else positions  # noqa: PLR2004
 
 
@@ -174,7 +174,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _json(path: Path, name: str) -> dict[str, Any]:
-    """Return a JSON object beside the model; an empty one if there is none that can be read."""
+    """Return a JSON object from a file of the model, or an empty one if the file does not exist or is invalid."""
     file = path / name
     try:
         if not file.is_file() or file.stat().st_size > _MOST_JSON_BYTES:

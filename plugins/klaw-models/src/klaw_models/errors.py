@@ -1,4 +1,4 @@
-"""What can go wrong while a model is fetched or kept."""
+"""The errors of adding, storing and removing models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from klaw_core import KlawError
 
 
 class ModelError(KlawError):
-    """A model could not be fetched, kept or removed."""
+    """A model could not be fetched, stored or removed."""
 
 
 def storage_error(directory: Path, error: OSError) -> ModelError:
-    """Return the error that says why a model could not be kept in ``directory``."""
+    """Return the error for a model that could not be stored in ``directory``, with the reason."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ModelError(f"the disk of {directory} is full", hint="free some space, then try again; nothing was kept")
     where = error.filename or directory

@@ -1,4 +1,4 @@
-"""Filling a new model's directory: from the hub, or from files that a person has."""
+"""Write the files of a new model, from the hub or from local files."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from klaw_models.errors import ModelError
 from klaw_models.known import KnownFile, KnownModel
 from klaw_models.manifest import MANIFEST, ModelManifest
 
-#: Where known models are, unless the environment variable names a mirror.
+#: The default hub of known models, and the environment variable for a mirror.
 HUB = "https://huggingface.co"
 HUB_VARIABLE = "HF_ENDPOINT"
 
-#: Told how many bytes of the whole model are there.
+#: Called with the number of received bytes of the whole model.
 OnBytes = Callable[[int], None]
 
 
 class FileSource(Protocol):
-    """Where the files of a known model come from."""
+    """A source of the files of known models."""
 
     def take(self, model: KnownModel, file: KnownFile, target: Path, on_bytes: OnBytes, /) -> None:
-        """Write one file to ``target``; whether it is the right one is checked by the caller. Raise KlawError."""
+        """Write one file to ``target``. The caller checks its hash. Raise KlawError."""
 
 
 @frozen
 class Hub:
-    """A model hub, or a mirror of one, that is asked for files by repository, commit and path."""
+    """A model hub or its mirror, with files by repository, commit and path."""
 
     base_url: str = field(default=HUB, validator=http_url)
     limits: DownloadLimits | None = None
@@ -57,12 +57,12 @@ class Hub:
 
 @frozen
 class Directory:
-    """Files that a person has, laid out as in the repository or all in one directory."""
+    """Local files, in the directories of the repository or all in one directory."""
 
     path: Path
 
     def take(self, model: KnownModel, file: KnownFile, target: Path, on_bytes: OnBytes, /) -> None:
-        """Copy one file. Raise ModelError if it is not there."""
+        """Copy one file. Raise ModelError if it does not exist."""
         places = (self.path / file.path, self.path / file.name)
         found = next((place for place in places if place.is_file()), None)
         if found is None:
@@ -72,7 +72,7 @@ class Directory:
 
 
 def fill_known(model: KnownModel, source: FileSource, directory: Path, on_bytes: OnBytes) -> None:
-    """Write a known model's files and manifest. Raise ModelCorruptError for a file that is not the pinned one."""
+    """Write a known model's files and manifest. Raise ModelCorruptError if a file does not have the pinned hash."""
     done = 0
     for file in model.files:
         target = directory / file.name
@@ -83,7 +83,7 @@ def fill_known(model: KnownModel, source: FileSource, directory: Path, on_bytes:
 
 
 def fill_copy(model: ModelManifest, directory: Path, on_bytes: OnBytes) -> None:
-    """Copy a model that has a manifest, with the files that it lists. Raise ModelCorruptError."""
+    """Copy a model with a manifest, and the files that the manifest lists. Raise ModelCorruptError."""
     done = 0
     for name, record in model.files.items():
         source, target = model.directory / name, directory / name
@@ -98,7 +98,7 @@ def fill_copy(model: ModelManifest, directory: Path, on_bytes: OnBytes) -> None:
 
 
 def fill_described(files: Mapping[str, Path], content: Mapping[str, Any], directory: Path, on_bytes: OnBytes) -> None:
-    """Copy a person's files and write the manifest with the hashes that they have."""
+    """Copy local files, and write the manifest with their hashes."""
     done = 0
     recorded = {}
     for name, source in files.items():

@@ -1,4 +1,4 @@
-"""Every model there is, where it is, and whether its files are what they should be."""
+"""List all models with their locations, and verify their files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ INSTALLED, CACHED, REMOTE = "package", "cache", "download"
 
 @frozen
 class Entry:
-    """A model, for people.
+    """A model in the list.
 
-    ``where`` is ``package``, ``cache`` or ``download``; ``directory`` is None for the last. ``pinned`` says that
-    Klaw itself knows the files' hashes; otherwise the manifest beside them does. ``size`` is in bytes.
-    ``problem`` says why the model cannot be used.
+    ``where`` is ``package``, ``cache`` or ``download``; ``directory`` is None for the last. ``pinned``: Klaw has the
+    hashes of the files; otherwise they are only in the manifest next to them. ``size`` is in bytes. ``problem`` is the
+    reason why the model cannot be used.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Entry:
 
 
 def inventory(cache_dir: Path) -> list[Entry]:
-    """Return every model that is known, installed or cached, by name."""
+    """Return every known, installed or cached model, by name."""
     cached = ModelCache(cache_dir).names()
     names = {*KNOWN, *entry_points(group=GROUP).names, *cached}
     return [_entry(name, cache_dir) for name in sorted(names, key=str.lower)]
@@ -94,7 +94,7 @@ def _remote(name: str) -> Entry:
 
 
 def verify(names: Sequence[str], cache_dir: Path) -> dict[str, list[str]]:
-    """Return what is wrong with each of these models, or of all that are here. Raise ModelNotFoundError."""
+    """Return the problems of each of these models, or of all models on this machine. Raise ModelNotFoundError."""
     here = {entry.name: entry for entry in inventory(cache_dir) if entry.where != REMOTE}
     for name in names:
         if name not in here:
@@ -107,7 +107,7 @@ def _problems(entry: Entry) -> list[str]:
 
 
 def problems_of(directory: Path) -> list[KlawError]:
-    """Hash every file of a model; return what is wrong. A known model is also compared with Klaw's own pins."""
+    """Hash every file of a model; return its problems. A known model is also compared with the hashes in Klaw."""
     try:
         manifest = read_manifest(directory)
     except KlawError as error:
@@ -122,7 +122,7 @@ def problems_of(directory: Path) -> list[KlawError]:
 
 
 def _unpinned(manifest: ModelManifest) -> list[KlawError]:
-    """Return what a manifest that claims to be a known model's says of the files that is not true."""
+    """Return the differences between the manifest of a known model and the hashes in Klaw."""
     known = KNOWN.get(manifest.name)
     if known is None or manifest.revision != known.revision:
         return []

@@ -1,6 +1,6 @@
-"""The kinds of models, and what the manifest of each must say. Lengths are in tokens.
+"""The kinds of models, and the required keys of each manifest. Lengths are in tokens.
 
-Vectors always get unit length: Klaw's contract says so, whatever the model's own recipe is.
+Vectors always have unit length, as Klaw's contract of embedders requires.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ABSENT_OR_WORD = validators.optional(WORD)
 
 @frozen
 class EmbedderManifest(ModelManifest):
-    """What the embedders have in common.
+    """The common part of embedders' manifests.
 
-    ``window_tokens`` is the model's window, special tokens included; ``max_tokens`` counts those of text in a
-    window, without special tokens and prefix. The prefixes are put before a query and a document.
+    ``window_tokens`` is the model's window with special tokens; ``max_tokens`` is the maximum number of a text's tokens
+    in a window, without special tokens and prefix. The prefixes are put before queries and documents.
     """
 
     dimension: int = field(validator=positive)
@@ -36,9 +36,9 @@ class EmbedderManifest(ModelManifest):
 
     @property
     def space(self) -> VectorSpace:
-        """Return the vector space; its pooling names all that decides a vector beside the weights.
+        """Return the vector space. Its pooling names everything except the weights that determines a vector.
 
-        The window decides a long text's, the prefixes everyone's: ``cls/512+1c2f57e0``.
+        The window determines the vectors of long texts, and the prefixes those of all texts: ``cls/512+1c2f57e0``.
         """
         pooling = f"{self.pooling}/{self.window_tokens}"
         if self.query_prefix or self.document_prefix:
@@ -51,11 +51,11 @@ class EmbedderManifest(ModelManifest):
 class OnnxEmbedderManifest(EmbedderManifest):
     """A sentence embedder as an ONNX graph with a ``tokenizer.json``.
 
-    Further keys: ``tokenizer`` (a file), ``max_positions`` (the longest input the graph accepts), ``inputs``
-    (``ids``, ``mask``, and ``types``, which is fed where the graph has it), ``output`` (numbers of shape
-    (batch, tokens, dimension); absent: the graph's first), ``weight_only`` (a second graph of the same model, whose
-    activations are not quantised; it may be absent, and may keep its weights in the first one's file: for runtimes that
-    choose the precision themselves). The pooling is ``mean`` or ``cls``.
+    Further keys: ``tokenizer`` (a file), ``max_positions`` (the longest input of the graph), ``inputs`` (the names for
+    ``ids``, ``mask`` and ``types``; the last is optional in the graph), ``output`` (floats of shape (batch, tokens,
+    dimension); default: the graph's first output), ``weight_only`` (optional: a second graph of the same model without
+    quantised activations, for runtimes that choose the precision themselves; it may use the weights in the first
+    graph's file). The pooling is ``mean`` or ``cls``.
     """
 
     KIND: ClassVar[str] = "onnx-embedder"
@@ -94,7 +94,7 @@ class OnnxEmbedderManifest(EmbedderManifest):
 
 @frozen
 class GgufEmbedderManifest(EmbedderManifest):
-    """An embedder as one GGUF file, tokenizer included. The pooling is ``mean``, ``cls`` or ``last``."""
+    """An embedder as one GGUF file with its tokenizer. The pooling is ``mean``, ``cls`` or ``last``."""
 
     KIND: ClassVar[str] = "gguf-embedder"
     RUN_BY: ClassVar[tuple[str, str]] = ("memory.embedding", "llamacpp")
@@ -117,8 +117,8 @@ class GgufEmbedderManifest(EmbedderManifest):
 class CrossEncoderManifest(ModelManifest):
     """A cross-encoder as an ONNX graph with a ``tokenizer.json``: a query and a text in, a score out.
 
-    ``window_tokens`` counts both texts and the special tokens. ``output`` is float32 of shape (batch, 1) or
-    (batch,); absent: the graph's first. ``types`` is fed where the graph has it.
+    ``window_tokens`` counts both texts and the special tokens. ``output`` is float32 of shape (batch, 1) or (batch,);
+    default: the graph's first output. The input ``types`` is optional in the graph.
     """
 
     KIND: ClassVar[str] = "onnx-cross-encoder"
@@ -168,9 +168,9 @@ def _embedder(directory: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     return _common(directory, content) | {key: content[key] for key in keys}
 
 
-#: What reads the manifests of each kind.
+#: The class for the manifests of each kind.
 KINDS: Mapping[str, type[ModelManifest]] = {
     kind.KIND: kind for kind in (OnnxEmbedderManifest, GgufEmbedderManifest, CrossEncoderManifest)
 }
-#: What a manifest without ``kind`` describes: the first ones were written before there was another.
+#: The kind of a manifest without ``kind``; the first manifests had only one kind.
 FIRST_KIND = OnnxEmbedderManifest.KIND

@@ -1,7 +1,7 @@
-"""The models that Klaw knows by name: where their files are, and what they must be.
+"""The models that Klaw knows by name: the locations and hashes of their files.
 
-Every file has its SHA-256 and its size, and every repository a commit, so nothing that a hub, a mirror or a
-network says is trusted. How the values were checked is in ``docs/decisions/0012-models.md``.
+Every file has its SHA-256 and its size, and every repository a commit, so that hubs, mirrors and networks need not be
+trusted. ``docs/decisions/0012-models.md`` describes how the values were checked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 @frozen
 class KnownFile:
-    """One file of a repository. ``path`` is its place there, ``name`` the one it gets on this machine."""
+    """One file of a repository. ``path`` is its path there, ``name`` its name on this machine."""
 
     path: str
     sha256: str
@@ -30,8 +30,8 @@ class KnownFile:
 class KnownModel:
     """A model that ``klaw models add NAME`` can fetch.
 
-    ``weights`` is the first of ``files``: its SHA-256 is the model's revision. ``settings`` are the keys of the
-    manifest that say how the model is used; ``extra`` of ``klaw`` installs it, if any does.
+    ``weights`` is the first of ``files``; its SHA-256 is the model's revision. ``settings`` are the keys of the
+    manifest that determine how the model is used; ``extra`` is the extra of ``klaw`` that installs it, if there is one.
     """
 
     name: str
@@ -46,12 +46,12 @@ class KnownModel:
 
     @property
     def revision(self) -> str:
-        """Return what identifies the weights, wherever they came from: their SHA-256."""
+        """Return the identifier of the weights, independent of their source: the SHA-256."""
         return self.files[0].sha256
 
     @property
     def size(self) -> int:
-        """Return how many bytes a download takes."""
+        """Return the size of a download in bytes."""
         return sum(file.size for file in self.files)
 
     @property
@@ -71,12 +71,12 @@ class KnownModel:
 
 
 _BERT_INPUTS = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
-#: What BGE and Arctic Embed put before a question, and only there.
+#: The prefix of BGE and Arctic Embed for queries; they have none for documents.
 _SEARCHING = "Represent this sentence for searching relevant passages: "
 
 
 def _bert(max_tokens: int, *, window_tokens: int, pooling: str, query: str = "", document: str = "") -> dict[str, Any]:
-    """Return the settings of a small model of BERT's shape, 384 dimensions and 512 positions."""
+    """Return the settings of a small BERT model with 384 dimensions and 512 positions."""
     return {
         "dimension": 384,
         "window_tokens": window_tokens,
@@ -170,7 +170,7 @@ _MODELS = (
         settings={
             "dimension": 768,
             "window_tokens": 2048,
-            "max_tokens": 2032,  # two special tokens, and a prefix of at most 14
+            "max_tokens": 2032,  # without two special tokens and a prefix of at most 14
             "pooling": "mean",
             "query_prefix": "task: search result | query: ",
             "document_prefix": "title: none | text: ",

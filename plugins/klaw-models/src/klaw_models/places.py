@@ -1,4 +1,4 @@
-"""Where a model is found: a path, an installed model package, or the cache of models."""
+"""Find models: at a path, in an installed model package, or in the cache of models."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from klaw_models.reading import read_manifest
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-#: Entry points of this group name a model; their value is the package that holds its ``model.json``.
+#: The group of entry points that register models; the value is the package with the ``model.json``.
 GROUP = "klaw.models"
 
 M = TypeVar("M", bound=ModelManifest)
 
 
 def find_model(kind: type[M], name: str, path: str | None, cache_dir: Path) -> M:
-    """Return the manifest of the model at ``path``, or else of the first place that has ``name``.
+    """Return the manifest of the model at ``path``, or of the first model with this ``name``.
 
-    The places are the installed model packages, then ``cache_dir / "models" / name``. Reads the manifest
-    only, and fetches nothing. Raise ModelNotFoundError, which names the command that brings the model;
-    ModelCorruptError for a manifest that cannot be used; PluginConflictError if two packages bring the model.
+    A name is searched for in the installed model packages, then in ``cache_dir / "models"``. Only the manifest is read,
+    and nothing is downloaded. Raise ModelNotFoundError, which names the command that adds the model; ModelCorruptError
+    for an invalid manifest; PluginConflictError if two packages have the model.
     """
     directory = _at_path(kind, path) if path is not None else locate(name, cache_dir)
     if directory is None:
@@ -45,9 +45,9 @@ def find_model(kind: type[M], name: str, path: str | None, cache_dir: Path) -> M
 
 
 def locate(name: str, cache_dir: Path) -> Path | None:
-    """Return the first directory that holds the model's manifest, or None. Raise PluginConflictError."""
+    """Return the first directory with the manifest of the model, or None. Raise PluginConflictError."""
     modules = list(_registered(name))
-    if len(modules) != 1:  # none, or one that is not on a plain path, or a conflict
+    if len(modules) != 1:  # none, one that is not in a plain directory, or a conflict
         from importlib.metadata import entry_points
 
         modules = [point.module for point in _only(entry_points(group=GROUP).select(name=name), name)]
@@ -57,7 +57,7 @@ def locate(name: str, cache_dir: Path) -> Path | None:
 
 
 def cache_directory(name: str, cache_dir: Path) -> Path | None:
-    """Return where a model of that name is in the cache; None for a name that would lead out of it."""
+    """Return the directory in the cache for a model of this name; None for a name that leads out of the cache."""
     relative = PurePath(name)
     if not relative.parts or relative.is_absolute() or ".." in relative.parts or "\0" in name:
         return None
@@ -65,7 +65,7 @@ def cache_directory(name: str, cache_dir: Path) -> Path | None:
 
 
 def package_directory(module: str) -> Path | None:
-    """Return the package's directory without importing it; None if it is registered but gone."""
+    """Return the package's directory without importing it; None if the package is registered but missing."""
     try:
         spec = find_spec(module)
     except (ImportError, ValueError):
@@ -75,22 +75,24 @@ def package_directory(module: str) -> Path | None:
 
 
 def _registered(name: str) -> Iterator[str]:
-    """Yield the modules of the packages that register a model, of those installed in the ordinary way.
+    """Yield the modules of the ordinarily installed packages that register a model.
 
-    To import importlib.metadata and to ask it takes a tenth of the time to load the model.
+    Importing and calling importlib.metadata instead would take a tenth of the time to load the model.
     """
     seen = set()
     for place in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(place or os.curdir) as entries:
             for entry in entries:
                 distribution = entry.name.partition("-")[0].lower()
-                if entry.name.endswith(".dist-info") and distribution not in seen:  # what comes first hides the others
+                if (
+                    entry.name.endswith(".dist-info") and distribution not in seen
+                ):  # the first one on the path hides the others
                     seen.add(distribution)
                     yield from _points(f"{entry.path}/entry_points.txt", name)
 
 
 def _points(file: str, name: str) -> Iterator[str]:
-    """Yield the modules that an ``entry_points.txt`` names for the model."""
+    """Yield the modules that an ``entry_points.txt`` registers for the model."""
     try:
         with open(file, encoding="utf-8") as lines:  # noqa: PTH123  # a hundred of them are read
             text = lines.read()
@@ -115,7 +117,7 @@ def _at_path(kind: type[ModelManifest], path: str) -> Path:
 
 
 def _only(points: EntryPoints, name: str) -> EntryPoints:
-    """Return the points of one name if one distribution registers them. Raise PluginConflictError."""
+    """Return the entry points for a name if only one distribution registers them. Raise PluginConflictError."""
     owners = sorted({point.dist.name for point in points if point.dist is not None})
     if len(owners) > 1:
         raise PluginConflictError(
@@ -126,7 +128,7 @@ def _only(points: EntryPoints, name: str) -> EntryPoints:
 
 
 def missing(name: str) -> ModelNotFoundError:
-    """Return the error for a model that is nowhere on this machine, with the command that brings it."""
+    """Return the error for a model that is not on this machine, with the command that adds it."""
     if known := KNOWN.get(name):
         from klaw_core import install_extras
 

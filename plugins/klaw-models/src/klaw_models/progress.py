@@ -1,4 +1,4 @@
-"""The progress bar of a download: on stderr, only on a terminal."""
+"""The progress bar of a download, on stderr and only on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from klaw_core.cli.kit import Settings, trusted
 
 @contextmanager
 def bytes_progress(settings: Settings, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar of ``total`` bytes while the block runs; yield what takes how many are there."""
+    """Show a bar for ``total`` bytes during the block; yield a function that takes the number of received bytes."""
     if settings.quiet or not sys.stderr.isatty():
         yield lambda _done: None
         return

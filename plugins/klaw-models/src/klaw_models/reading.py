@@ -1,4 +1,4 @@
-"""Reading a ``model.json``, whoever wrote it."""
+"""Read and validate a ``model.json`` from any source."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from klaw_core import ModelCorruptError
 from klaw_models.kinds import FIRST_KIND, KINDS
 from klaw_models.manifest import FORMAT, MANIFEST, ModelManifest, repair_hint
 
-#: A manifest is some kilobytes; what is larger is none.
+#: The maximum size of a manifest, which usually has a few kilobytes.
 _MOST_BYTES = 1_000_000
 
 
 def read_manifest(directory: Path) -> ModelManifest:
-    """Read ``model.json``, and nothing else of the model. Raise ModelCorruptError."""
+    """Read the ``model.json`` in a directory. Raise ModelCorruptError."""
     path = directory / MANIFEST
     try:
         with path.open("rb") as stream:
-            content = stream.read(_MOST_BYTES)  # of a longer file, which is no manifest, the end is missing
+            content = stream.read(_MOST_BYTES)  # a longer file is truncated, and therefore invalid
         return parse_manifest(directory, json.loads(content.decode("utf-8")))
     except OSError as error:
         raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=repair_hint(directory)) from error
@@ -34,8 +34,8 @@ def read_manifest(directory: Path) -> ModelManifest:
 def parse_manifest(directory: Path, content: Mapping[str, Any]) -> ModelManifest:
     """Make a manifest from a JSON object.
 
-    Raise ModelCorruptError for a format of a later Klaw, and KeyError, ValueError, TypeError or AttributeError
-    for what is no manifest.
+    Raise ModelCorruptError for the format of a newer version of Klaw, and KeyError, ValueError, TypeError or
+    AttributeError for an invalid manifest.
     """
     if content["format"] != FORMAT:
         from klaw_core import update_command

@@ -1,1 +1,1 @@
-"""Klaw reranker `http`: a reranking model on a server that speaks /rerank."""
+"""Klaw reranker `http`: a reranking model on a server with the endpoint /rerank."""

@@ -8,7 +8,7 @@ from klaw_http import SECONDS, http_url
 
 
 def _base(url: str) -> str:
-    """Return the address that paths are appended to: many servers document theirs with ``/rerank`` at its end."""
+    """Return the base URL. Many servers document their URL with ``/rerank`` at the end, which is removed."""
     return url.rstrip("/").removesuffix("/rerank")
 
 
@@ -17,14 +17,14 @@ class HttpRerankerOptions:
     """Options of the reranker ``http``.
 
     ``url``: the server's base URL, to which ``/rerank`` is appended.
-    ``model``: the model's name there.
+    ``model``: the name of the model on the server.
     ``dialect``: ``jina`` (Jina, Cohere, vLLM, llama.cpp), or ``tei`` (Hugging Face's Text Embeddings Inference).
-    ``api_key``: the key, best as ``"${RERANK_API_KEY}"``; it is sent in a header and shown nowhere.
-    ``timeout_seconds``: how long one search may wait for the server in all, retries included.
-    ``retries``: how often a request is tried again when the server is busy or the connection breaks.
-    ``max_candidates``: how many of the best chunks are sent.
-    ``top_n``: how many of them are put in the server's order, in front of the others.
-    ``bypass``: whether questions with a clear winner skip the server.
+    ``api_key``: the key, best as ``"${RERANK_API_KEY}"``; it is sent in a header and never shown.
+    ``timeout_seconds``: the maximum time that a search waits for the server, including retries.
+    ``retries``: the maximum number of retries if the server is busy or the connection breaks.
+    ``max_candidates``: the number of best chunks that are sent.
+    ``top_n``: the number of chunks that are put first, in the server's order.
+    ``bypass``: whether the server is not asked if a result is clearly the best.
     """
 
     url: str = field(converter=_base, validator=http_url)

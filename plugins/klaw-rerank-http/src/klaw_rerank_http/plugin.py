@@ -1,4 +1,4 @@
-"""What Klaw loads: the reranker ``http``."""
+"""The hook implementations of klaw-rerank-http: the reranker ``http``."""
 
 from __future__ import annotations
 

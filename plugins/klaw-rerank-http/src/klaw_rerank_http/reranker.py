@@ -1,9 +1,9 @@
-"""The reranker ``http``: what it sends, and what of an answer it takes.
+"""The reranker ``http``: its requests and the parsing of answers.
 
-The wire format is that of Jina (https://jina.ai/reranker), Cohere (https://docs.cohere.com/reference/rerank), vLLM and
-llama.cpp: ``POST /rerank {model, query, documents, top_n}`` gives ``{"results": [{"index", "relevance_score"}]}``.
-Text Embeddings Inference (https://huggingface.github.io/text-embeddings-inference/) is asked for the same in its own
-words: ``{query, texts}`` gives ``[{"index", "score"}]``.
+The protocol is that of Jina (https://jina.ai/reranker), Cohere (https://docs.cohere.com/reference/rerank), vLLM and
+llama.cpp: ``POST /rerank {model, query, documents, top_n}`` returns ``{"results": [{"index", "relevance_score"}]}``.
+Text Embeddings Inference (https://huggingface.github.io/text-embeddings-inference/) has other names: ``{query, texts}``
+returns ``[{"index", "score"}]``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _REFUSED = frozenset({401, 403})
 
 @frozen(eq=False)
 class HttpReranker:
-    """Asks a server which chunks answer the question; implements ``klaw_core.Reranker``.
+    """Reranks with the scores of a server; implements ``klaw_core.Reranker``.
 
-    Raise HttpError if the server does not answer, refuses, or answers what cannot be used; Klaw then leaves the order
-    as it was.
+    Raise HttpError if the server does not answer, rejects the request, or sends an invalid answer; Klaw then keeps the
+    order.
     """
 
     options: HttpRerankerOptions
@@ -38,20 +38,20 @@ class HttpReranker:
     needs_vectors = False
 
     def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
-        """Return the server's scores of the best ``top_n``, or None if the order is clear without it."""
+        """Return the server's scores of the best ``top_n``, or None if the first result is clearly the best."""
         if self.options.bypass and has_clear_winner(candidates):
             return None
         sent = candidates[: self.options.max_candidates]
         wanted = min(self.options.top_n, limit, len(sent))
         documents = [candidate.stored.chunk.embedding_text for candidate in sent]
-        if self.options.dialect == "tei":  # it has no top_n, and gives a bare list
+        if self.options.dialect == "tei":  # it has no top_n, and returns a list
             body: dict[str, object] = {"query": query.text, "texts": documents, "truncate": True}
         else:
             body = {"model": self.options.model, "query": query.text, "documents": documents, "top_n": wanted}
         scores = self._ask(body, len(sent))
         if len(scores) < wanted:
             raise BodyError(f"{self._where} returned {len(scores)} scores, expected {wanted}")
-        # in the order given, so that equal scores keep it
+        # in the original order, so that equal scores keep it
         scored = [RerankScore(candidate.key, scores[index]) for index, candidate in enumerate(sent) if index in scores]
         return sorted(scored, key=lambda item: -item.score)[:wanted]
 
@@ -82,9 +82,10 @@ def _hint(status: int) -> str:
 
 
 def read_scores(answer: object, count: int) -> dict[int, float]:
-    """Return the scores of an answer by index, which is below ``count``. Raise BodyError.
+    """Return the scores of an answer by index, from 0 to ``count`` - 1. Raise BodyError.
 
-    Servers differ: ``results``, ``data`` or a bare list; ``relevance_score`` or ``score``. Other keys are not read.
+    The formats of servers differ: ``results``, ``data`` or a list; ``relevance_score`` or ``score``. Other keys are
+    ignored.
     """
     entries = answer
     if isinstance(answer, Mapping):
@@ -113,7 +114,7 @@ def _entry(entry: object) -> tuple[int, float]:
         raise BodyError(f"the answer has no score for document {index}")
     try:
         number = float(score)
-    except OverflowError:  # an integer beyond any float
+    except OverflowError:  # an integer that is too large for a float
         number = math.inf
     if not math.isfinite(number):
         raise BodyError(f"the answer's score for document {index} is not a finite number")

@@ -1,4 +1,4 @@
-"""From pairs of token ids to one number a pair."""
+"""Run a cross-encoder: pairs of texts as token ids in, one number per pair out."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class CrossEncoder:
         return cls(session, threads or usable_processors(), batch)
 
     def scores(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one finite number a pair, higher is better. Raise RetrievalError or ModelCorruptError."""
-        # Similar lengths in one batch waste little on padding.
+        """Return one finite number per pair; higher is better. Raise RetrievalError or ModelCorruptError."""
+        # Pairs of similar length in a batch need little padding.
         order = sorted(range(len(pairs)), key=lambda number: -len(pairs[number].ids))
         batches = [order[first : first + self.batch] for first in range(0, len(order), self.batch)]
         scores = np.empty(len(pairs))
@@ -49,7 +49,7 @@ class CrossEncoder:
         return self._one_each(np.asarray(output, np.float64), len(pairs))
 
     def _one_each(self, output: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """Make one number a pair; two logits' difference is the logit of the second class against the first."""
+        """Return one number per pair. Of two logits, the result is the second minus the first."""
         manifest = self.session.manifest
         if output.shape == (count, _TWO_CLASSES):
             output = output[:, 1] - output[:, 0]

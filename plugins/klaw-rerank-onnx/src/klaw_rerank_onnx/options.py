@@ -9,14 +9,14 @@ from attrs import field, frozen, validators
 class OnnxRerankerOptions:
     """Options of the reranker ``onnx``.
 
-    ``model``: the name of an installed or downloaded cross-encoder.
-    ``path``: a directory that holds one and its ``model.json``, instead of a name.
-    ``max_tokens``: how many tokens of question and chunk together the model is given; never more than its window.
-    ``max_candidates``: how many of the best chunks it reads.
-    ``top_n``: how many of them are put in its order, in front of the others.
-    ``batch``: how many chunks are read in one run of the model.
-    ``threads``: how many batches are computed at once; 0 is one for each processor this process may use.
-    ``bypass``: whether questions with a clear winner skip the model.
+    ``model``: the name of an installed or added cross-encoder (``klaw models list``).
+    ``path``: a directory with a model and its ``model.json``; used instead of ``model``.
+    ``max_tokens``: the maximum number of tokens of question and chunk together, limited by the model's window.
+    ``max_candidates``: the number of best chunks that the model scores.
+    ``top_n``: the number of chunks that are put first, in the model's order.
+    ``batch``: the number of chunks per run of the model.
+    ``threads``: the number of parallel batches; 0 means one for each processor that this process may use.
+    ``bypass``: whether the model is not run if a result is clearly the best.
     """
 
     model: str = field(default="ms-marco-MiniLM-L6-v2", validator=validators.min_len(1))

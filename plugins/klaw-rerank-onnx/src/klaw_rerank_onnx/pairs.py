@@ -1,4 +1,4 @@
-"""The model's own tokenizer: from a question and chunks to pairs as the model reads them."""
+"""Tokenise a question with each chunk, in the form that the model expects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Pair:
-    """A question and a chunk, special tokens included; ``types`` says which of the two each token belongs to."""
+    """A question and a chunk with special tokens; ``types`` contains for each token which of the two it belongs to."""
 
     ids: tuple[int, ...]
     types: tuple[int, ...]
@@ -25,7 +25,7 @@ class Pair:
 
 @frozen
 class PairTokenizer:
-    """Tokenises with the manifest's ``tokenizer.json``; no pair is longer than ``window`` tokens. Safe in threads."""
+    """Tokenises with the manifest's ``tokenizer.json``; a pair has at most ``window`` tokens. Thread-safe."""
 
     tokenizer: Tokenizer
     window: int
@@ -35,12 +35,12 @@ class PairTokenizer:
         """Read and check the tokenizer. Raise RetrievalError or ModelCorruptError."""
         tokenizer = load_tokenizer(manifest, unavailable=RetrievalError)
         window = min(max_tokens, manifest.window_tokens)
-        # Only the chunk is cut: half a question may ask the opposite.
+        # Only the chunk is truncated, because half of a question may have the opposite meaning.
         tokenizer.enable_truncation(window, strategy="only_second")
         return cls(tokenizer, window)
 
     def pairs(self, question: str, chunks: Sequence[str]) -> list[Pair]:
-        """Return the question with each chunk. Raise RetrievalError if it fills more than half of the window."""
+        """Return the question with each chunk. Raise RetrievalError if the question fills over half of the window."""
         question = encodable(question)
         length = len(self.tokenizer.encode(question, add_special_tokens=False).ids)
         if 2 * length > self.window:

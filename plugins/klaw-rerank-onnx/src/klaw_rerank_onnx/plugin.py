@@ -1,4 +1,4 @@
-"""What Klaw loads: the reranker ``onnx``."""
+"""The hook implementations of klaw-rerank-onnx: the reranker ``onnx``."""
 
 from __future__ import annotations
 

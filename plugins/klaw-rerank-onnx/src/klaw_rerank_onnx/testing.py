@@ -1,6 +1,6 @@
-"""A tiny but real cross-encoder for tests: an ONNX graph and a tokenizer, made in milliseconds.
+"""A small but real cross-encoder for tests: an ONNX graph and a tokenizer, built in milliseconds.
 
-Needs the extra ``klaw-rerank-onnx[testing]`` (onnx).
+This requires the extra ``klaw-rerank-onnx[testing]`` (onnx).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ WORDS = (
 )
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 VOCABULARY = {word: number for number, word in enumerate((*SPECIAL, *WORDS))}
-#: What a word that both texts hold adds to the logit; "the" says little.
+#: The weight that each word in both texts adds to the logit; "the" is not informative.
 WEIGHTS = [0.0 if word in SPECIAL else 0.25 if word == "the" else 1.0 for word in VOCABULARY]
 
 
 def make_graph(logits: int, *, scale: float = 1.0) -> bytes:
-    """Return a graph that adds up the weights of the chunk's words that the question holds too, less 1.
+    """Return a graph that adds the weights of the chunk's words that are also in the question, and subtracts 1.
 
-    ``types`` tells the question from the chunk; a table of weights by token id is the embedding. With two logits
-    the first is of the class irrelevant; more make a graph that is no cross-encoder.
+    ``types`` distinguishes the question from the chunk; the weights by token id are an embedding. With two logits, the
+    first is for the class "irrelevant". With more, the graph is not a cross-encoder.
     """
     initializers = [
         numpy_helper.from_array(np.array(WEIGHTS, np.float32)[:, None] * scale, "weights"),
@@ -94,7 +94,7 @@ def make_graph(logits: int, *, scale: float = 1.0) -> bytes:
 
 
 def make_tokenizer() -> bytes:
-    """Return a ``tokenizer.json`` of whole words, which pads as official files do, and as must not matter."""
+    """Return a ``tokenizer.json`` of whole words. Like official files it enables padding, which must have no effect."""
     tokenizer = Tokenizer(WordLevel(VOCABULARY, unk_token=SPECIAL[1]))
     tokenizer.normalizer = Lowercase()
     tokenizer.pre_tokenizer = Whitespace()
@@ -109,7 +109,7 @@ def make_tokenizer() -> bytes:
 
 
 def write_model(directory: Path, graph: bytes | None = None, changes: Mapping[str, object] | None = None) -> Path:
-    """Write a model's directory and return it; ``changes`` are laid over its manifest."""
+    """Write a model's directory and return it; ``changes`` replace keys of its manifest."""
     directory.mkdir(parents=True, exist_ok=True)
     contents = {"model.onnx": graph or make_graph(1), "tokenizer.json": make_tokenizer()}
     for name, content in contents.items():
