@@ -1,1 +1,1 @@
-"""Coding agents: their transcripts as sources of documents, and hooks that recall without being asked."""
+"""Coding agents: their transcripts as sources of documents, and hooks that give them memory without a tool call."""

@@ -1,4 +1,4 @@
-"""What the agents' transcripts have in common: files of JSON lines, of which some lines are messages."""
+"""The common part of agents' transcripts: JSON Lines files in which some lines are messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import frozen
 
 @frozen
 class Message:
-    """What was said. ``moment`` is when, as the agent wrote it; ``id`` is empty where it gives none."""
+    """A message. ``moment`` is its time in the agent's format; ``id`` is empty if it has none."""
 
     role: str
     text: str
@@ -20,45 +20,45 @@ class Message:
 
 
 @frozen
-class Begun:
-    """Where the agent worked, as the beginning of a transcript says."""
+class WorkingDirectory:
+    """The directory in which the agent worked."""
 
     directory: str
 
 
-#: Makes of one line what it holds. Raise what a line of another form makes msgspec raise.
-ReadLine = Callable[[bytes, Collection[str]], Iterable["Message | Begun"]]
+#: A function from a line, and the wanted roles, to its contents. Raises msgspec's exceptions for an invalid line.
+ReadLine = Callable[[bytes, Collection[str]], Iterable["Message | WorkingDirectory"]]
 
 
 @frozen(eq=False)
 class Agent:
-    """An agent that keeps transcripts.
+    """An agent that writes transcripts.
 
-    ``get_root`` returns where, ``depths`` how many directories below it files lie, ``takes`` tells by a file's name
-    whether it is a transcript, ``read_line`` reads a line for some roles. ``names_project``: the first directory below
-    the root is a project's.
+    ``get_root`` returns their directory, ``depths`` are the depths below it at which transcripts lie. ``is_transcript``
+    decides by the name of a file, and ``read_line`` reads a line for some roles. ``names_project``: the first directory
+    below the root is named after the project.
     """
 
     name: str
     get_root: Callable[[], Path]
     depths: frozenset[int]
-    takes: Callable[[str], bool]
+    is_transcript: Callable[[str], bool]
     read_line: ReadLine
     names_project: bool = False
 
 
-def joined(texts: Iterable[Any]) -> str:
-    """Return the texts as one; what is no text is left out."""
+def join_texts(texts: Iterable[Any]) -> str:
+    """Join the texts that are not empty; other values are left out."""
     return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
-def flattened(value: Any) -> Iterator[str]:
-    """Yield the texts of what a tool answered: a text, or a list of blocks of which some have a text."""
+def tool_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a tool's answer, which is a string, or blocks that may contain strings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
         for item in value:
-            yield from flattened(item.get("text") if isinstance(item, dict) else item)
+            yield from tool_texts(item.get("text") if isinstance(item, dict) else item)
     elif isinstance(value, dict):
         for name in ("text", "content", "output"):
-            yield from flattened(value.get(name))
+            yield from tool_texts(value.get(name))

@@ -1,8 +1,8 @@
-"""The transcripts of Claude Code: ``~/.claude/projects/PROJECT/SESSION.jsonl``, a line for each message or part of one.
+"""The transcripts of Claude Code: ``~/.claude/projects/PROJECT/SESSION.jsonl``, one line per message or part of one.
 
-The form is not documented by its makers; what is read here is what its files hold: ``type`` ``user`` or ``assistant``,
-a ``message`` as the Messages API has it, ``timestamp``, ``cwd``, ``uuid``. What subagents say (``isSidechain``) is left
-out, and so is what the program itself puts between the messages.
+The format is not documented; this module reads ``type`` (``user`` or ``assistant``), ``message`` in the format of the
+Messages API, ``timestamp``, ``cwd`` and ``uuid``. Messages of subagents (``isSidechain``) and of the program itself are
+left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from klaw_sessions.agent import Agent, Begun, Message, flattened, joined
+from klaw_sessions.agent import Agent, Message, WorkingDirectory, join_texts, tool_texts
 
 
 class _Block(msgspec.Struct):
@@ -43,10 +43,10 @@ class _Line(msgspec.Struct, rename="camel"):
 
 
 _DECODER = msgspec.json.Decoder(_Line)
-# Most lines are answers of tools and notes of the program: their type is looked at before all else is decoded.
+# Most lines are not messages. Looking for the type first is faster than decoding them.
 _MESSAGES = (b'"type":"user"', b'"type":"assistant"', b'"type": "user"', b'"type": "assistant"')
 
-# What the program adds to what a person typed; of a command, its name and its arguments are what was typed.
+# Elements that the program adds to the user's message, and elements with text that the user typed, such as commands.
 _ADDED = re.compile(
     r"<(system-reminder|local-command-(?:caveat|stdout|stderr)|command-message|command-contents|bash-std(?:out|err)"
     r"|ide_[a-z_]+|task-notification|user-prompt-submit-hook|klaw-memory)>.*?</\1>",
@@ -61,34 +61,34 @@ def _root() -> Path:
     return (Path(home) if home else Path.home() / ".claude") / "projects"
 
 
-def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | Begun]:
+def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | WorkingDirectory]:
     if not any(mark in data for mark in _MESSAGES):
         return
     line = _DECODER.decode(data)
     if line.type not in {"user", "assistant"} or line.message is None or line.is_sidechain:
         return
     if line.cwd:
-        yield Begun(line.cwd)
+        yield WorkingDirectory(line.cwd)
     if line.is_meta or line.is_compact_summary or line.is_api_error_message:
         return
     content = line.message.content
     blocks = [_Block("text", content)] if isinstance(content, str) else content or []
-    said = joined(block.text for block in blocks if block.type == "text")
+    text = join_texts(block.text for block in blocks if block.type == "text")
     if line.type == "user":
-        said = _typed(said)
+        text = _user_text(text)
     moment, name = line.timestamp or "", line.uuid or ""
-    if said.strip() and line.type in roles:
-        yield Message(line.type, said, moment, name)
+    if text.strip() and line.type in roles:
+        yield Message(line.type, text, moment, name)
     if "tool" in roles:
-        done = joined(text for block in blocks for text in _tool(block))
-        if done.strip():
-            yield Message("tool", done, moment, f"{name}/tool")
+        tool_text = join_texts(text for block in blocks for text in _tool(block))
+        if tool_text.strip():
+            yield Message("tool", tool_text, moment, f"{name}/tool")
 
 
-def _typed(said: str) -> str:
-    """Return what a person typed."""
-    said = _TYPED.sub(lambda match: f"{match[2]} ", _ADDED.sub("", said))
-    return "" if said.lstrip().startswith(_INTERRUPTED) else said
+def _user_text(text: str) -> str:
+    """Return the text that the user typed."""
+    text = _TYPED.sub(lambda match: f"{match[2]} ", _ADDED.sub("", text))
+    return "" if text.lstrip().startswith(_INTERRUPTED) else text
 
 
 def _tool(block: _Block) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _tool(block: _Block) -> Iterator[str]:
         yield f"{block.name} {bytes(block.input).decode(errors='replace')}"
     elif block.type == "tool_result":
         answer: Any = msgspec.json.decode(block.content)
-        yield from flattened(answer)
+        yield from tool_texts(answer)
 
 
 #: Claude Code. Files of subagents are called ``agent-…``.

@@ -1,8 +1,8 @@
 """The transcripts of Codex: ``~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl``.
 
-A line is ``{"timestamp", "type", "payload"}``; the messages are payloads of the type ``message``. In files of before
-September 2025 a line is the payload itself. What Codex tells the model as the user (the environment, instructions,
-what an editor shows) is left out.
+A line is ``{"timestamp", "type", "payload"}``; messages are payloads of the type ``message``. In files from before
+September 2025, a line is the payload itself. Messages that Codex adds with the role of the user (the environment,
+instructions, the context of an editor) are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from klaw_sessions.agent import Agent, Begun, Message, flattened, joined
+from klaw_sessions.agent import Agent, Message, WorkingDirectory, join_texts, tool_texts
 
 
 class _Block(msgspec.Struct):
@@ -42,7 +42,7 @@ _LINE = msgspec.json.Decoder(_Line)
 _PAYLOAD = msgspec.json.Decoder(_Payload | None)
 _BLOCKS = msgspec.json.Decoder(list[_Block] | str | None)
 
-# What Codex says as the user begins with one of these.
+# The beginnings of messages that Codex adds with the role of the user.
 _ADDED = (
     "<environment_context>",
     "<user_instructions>",
@@ -54,7 +54,7 @@ _ADDED = (
     "<subagent_notification>",
     "<klaw-memory>",
 )
-# An editor tells what is open before this, and what a person typed behind it.
+# The heading between the context of an editor and the text that the user typed.
 _REQUEST = "## My request for Codex:"
 
 
@@ -63,7 +63,7 @@ def _root() -> Path:
     return (Path(home) if home else Path.home() / ".codex") / "sessions"
 
 
-def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | Begun]:
+def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | WorkingDirectory]:
     line = _LINE.decode(data)
     payload: _Payload | None = line
     if line.type in {"session_meta", "response_item", "turn_context"}:
@@ -71,19 +71,19 @@ def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | Begun]
     if payload is None:
         return
     if payload.cwd:
-        yield Begun(payload.cwd)
+        yield WorkingDirectory(payload.cwd)
     moment = line.timestamp or ""
     if payload.type == "message" and payload.role in {"user", "assistant"} and payload.role in roles:
         content = _BLOCKS.decode(payload.content)
-        said = content if isinstance(content, str) else joined(map(_said, content or ()))
-        if said.strip():
-            yield Message(payload.role, said, moment)
-    elif "tool" in roles and (done := joined(_tool(payload))).strip():
-        yield Message("tool", done, moment)
+        text = content if isinstance(content, str) else join_texts(map(_block_text, content or ()))
+        if text.strip():
+            yield Message(payload.role, text, moment)
+    elif "tool" in roles and (tool_text := join_texts(_tool(payload))).strip():
+        yield Message("tool", tool_text, moment)
 
 
-def _said(block: _Block) -> str:
-    """Return what a person or the model said in a block."""
+def _block_text(block: _Block) -> str:
+    """Return the text of the user or the model in a block."""
     text = block.text or ""
     if block.type not in {"input_text", "output_text", "text"} or text.lstrip().startswith(_ADDED):
         return ""
@@ -92,13 +92,13 @@ def _said(block: _Block) -> str:
 
 def _tool(payload: _Payload) -> Iterator[str]:
     if payload.type in {"function_call", "custom_tool_call"}:
-        asked: Any = msgspec.json.decode(payload.arguments) or msgspec.json.decode(payload.input)
-        yield f"{payload.name} {asked}"
+        arguments: Any = msgspec.json.decode(payload.arguments) or msgspec.json.decode(payload.input)
+        yield f"{payload.name} {arguments}"
     elif payload.type in {"function_call_output", "custom_tool_call_output"}:
-        yield from flattened(msgspec.json.decode(payload.output))
+        yield from tool_texts(msgspec.json.decode(payload.output))
 
 
-#: Codex. Its oldest files lie in the root itself.
+#: Codex. Its oldest transcripts are in the root directory itself.
 CODEX = Agent(
     "codex",
     _root,

@@ -1,7 +1,7 @@
-"""``klaw hook``: what coding agents run at the start of a session, with each prompt, and when they have answered.
+"""``klaw hook``: the hooks of coding agents at the start of a session, for each prompt, and after an answer.
 
-Whatever happens, an agent is not held up: the exit status is 0, what fails is written to ``hook.log``, and after some
-seconds nothing is waited for any more.
+A hook never blocks the agent: its exit status is always 0, errors are written to ``hook.log``, and it has a timeout of
+a few seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from klaw_core.cli.kit import NotServedError, Settings, common_options, echo, pa
 from klaw_sessions.install import install
 
 if TYPE_CHECKING:
-    from klaw_sessions.recall import HookCall, Recall, Shown
+    from klaw_sessions.recall import HookCall, Recall, ShownSources
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -72,9 +72,11 @@ def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
 
     The agent's message is read from standard input.
     """
-    from klaw_sessions.recall import at_start
+    from klaw_sessions.recall import recall_for_session
 
-    _answer(settings, "SessionStart", timeout, lambda recall, shown, call: at_start(recall, shown, call, budget))
+    _answer(
+        settings, "SessionStart", timeout, lambda recall, shown, call: recall_for_session(recall, shown, call, budget)
+    )
 
 
 @command.command("user-prompt", short_help="Print the context for a prompt.")
@@ -95,13 +97,13 @@ def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeou
     Items that the session was shown before, and messages of the session itself, are left out. The agent's message is
     read from standard input.
     """
-    from klaw_sessions.recall import for_prompt
+    from klaw_sessions.recall import recall_for_prompt
 
     _answer(
         settings,
         "UserPromptSubmit",
         timeout,
-        lambda recall, shown, call: for_prompt(recall, shown, call, budget, min_relevance),
+        lambda recall, shown, call: recall_for_prompt(recall, shown, call, budget, min_relevance),
     )
 
 
@@ -121,7 +123,7 @@ def stop(settings: Settings, *, transcript: str | None) -> None:
 
 
 def _start_indexing() -> None:
-    """Start this very command again, apart from the agent, for the transcript that it names."""
+    """Start this command again in the background, for the transcript that the agent names."""
     call = _read_call()
     if call.transcript:
         subprocess.Popen(  # noqa: S603  # our own program
@@ -139,7 +141,7 @@ def _index(settings: Settings, transcript: str) -> None:
     with settings.open_memory() as memory:
         try:
             memory.index(paths=[transcript])
-        except NotFoundError:  # of an agent whose transcripts are not to be indexed
+        except NotFoundError:  # the transcripts of this agent are not a configured source
             return
 
 
@@ -149,21 +151,23 @@ def _read_call() -> HookCall:
     return HookCall.parse(sys.stdin.read())
 
 
-def _answer(settings: Settings, event: str, timeout: float, recall: Callable[[Recall, Shown, HookCall], str]) -> None:
-    """Print the agent's answer, if there is anything to say."""
-    from klaw_sessions.recall import as_answer
+def _answer(
+    settings: Settings, event: str, timeout: float, recall: Callable[[Recall, ShownSources, HookCall], str]
+) -> None:
+    """Print the agent's answer, if it is not empty."""
+    from klaw_sessions.recall import hook_output
 
-    said: list[str] = []
-    if _run(settings, event, timeout, lambda: said.append(_recalled(settings, recall))) and said[0]:
-        echo(json.dumps(as_answer(event, said[0]), ensure_ascii=False))
+    output: list[str] = []
+    if _run(settings, event, timeout, lambda: output.append(_recalled(settings, recall))) and output[0]:
+        echo(json.dumps(hook_output(event, output[0]), ensure_ascii=False))
 
 
-def _recalled(settings: Settings, recall: Callable[[Recall, Shown, HookCall], str]) -> str:
-    """Ask a server that has the memory open, whose model is loaded; without one, or where it fails, the memory here."""
-    from klaw_sessions.recall import Shown, recall_from, recall_from_server
+def _recalled(settings: Settings, recall: Callable[[Recall, ShownSources, HookCall], str]) -> str:
+    """Recall from a server that has the memory open; if there is none or it fails, from the memory itself."""
+    from klaw_sessions.recall import ShownSources, recall_from, recall_from_server
 
     call = _read_call()
-    shown = Shown.of(settings.load_config().cache_dir)
+    shown = ShownSources.of(settings.load_config().cache_dir)
     if (server := settings.find_server()) is not None:
         with suppress(NotServedError):
             return recall(partial(recall_from_server, server), shown, call)
@@ -172,14 +176,14 @@ def _recalled(settings: Settings, recall: Callable[[Recall, Shown, HookCall], st
 
 
 def _run(settings: Settings, event: str, timeout: float, work: Callable[[], None]) -> bool:
-    """Do the work, for at most so many seconds; return whether it is done. What kept it from that is written down."""
+    """Do the work within the timeout, and return whether it succeeded. Record the reason if it failed."""
     settings.quiet = True
     problems: list[str] = []
 
     def attempt() -> None:
         try:
             work()
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the agent goes on
+        except BaseException as error:  # noqa: BLE001  # no error may stop the agent
             problems.append(str(error) or type(error).__name__)
 
     thread = threading.Thread(target=attempt, daemon=True)
@@ -188,18 +192,18 @@ def _run(settings: Settings, event: str, timeout: float, work: Callable[[], None
     if thread.is_alive():
         problems.append(f"no result within {timeout:g} s")
     if problems:
-        _note(settings, event, problems[0])
+        _record_failure(settings, event, problems[0])
     return not problems
 
 
-def _note(settings: Settings, event: str, problem: str) -> None:
-    """Write down why a hook failed. Without a configuration that can be read there is only the place that is given."""
+def _record_failure(settings: Settings, event: str, problem: str) -> None:
+    """Record why a hook failed: in the configured data directory, or in the given one if the configuration fails."""
     from klaw_core import KlawError
     from klaw_sessions.failures import FailureLog
 
     try:
-        place: Path | None = settings.load_config().data_dir
+        data_dir: Path | None = settings.load_config().data_dir
     except KlawError:
-        place = settings.data_dir
-    if place is not None:
-        FailureLog.of(place).add(event, problem)
+        data_dir = settings.data_dir
+    if data_dir is not None:
+        FailureLog.of(data_dir).add(event, problem)

@@ -1,4 +1,4 @@
-"""The extension ``sessions``: tells ``klaw status`` and ``klaw doctor`` which hooks failed."""
+"""The extension ``sessions``: shows failed hooks in ``klaw status`` and ``klaw doctor``."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Sessions:
     name = "sessions"
 
     def status(self) -> dict[str, int | str]:
-        """Return how often hooks failed in the last day, if they did."""
+        """Return the number of hooks that failed in the last day, if there are any."""
         said = self._said()
         return {"hook_failures": f"{said} ({self.log.path})"} if said else {}
 
     def check(self) -> Iterable[Finding]:
-        """Say that hooks failed in the last day."""
+        """Report hooks that failed in the last day."""
         if said := self._said():
             yield Finding(
                 "hook-failures", "warning", said, str(self.log.path), "remove the file once the cause is fixed"
             )
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
-        """Fix nothing: only a person can."""
+        """Fix nothing, because the user must fix the cause."""
 
     def _said(self) -> str:
         recent = self.log.recent()

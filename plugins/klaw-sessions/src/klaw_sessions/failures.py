@@ -1,4 +1,4 @@
-"""Why hooks failed: an agent must not be held up or shown an error, so the cause goes to a file of its own."""
+"""The log of failed hooks, because a hook must not show errors to the agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RECENT = timedelta(days=1)
 
 @frozen
 class HookFailure:
-    """A hook that did not do what it should."""
+    """A failed hook."""
 
     moment: datetime
     hook: str
@@ -26,7 +26,7 @@ class HookFailure:
 
 @frozen
 class FailureLog:
-    """The file ``hook.log``, a line for each failure, oldest first."""
+    """The file ``hook.log``, one line per failure, oldest first."""
 
     path: Path
 
@@ -36,7 +36,7 @@ class FailureLog:
         return cls(data_dir / "hook.log")
 
     def add(self, hook: str, reason: str) -> None:
-        """Note a failure; where that is impossible, nothing happens."""
+        """Add a failure; do nothing if that is impossible."""
         line = f"{format_ts(datetime.now(UTC))} {hook}: {' '.join(reason.split())[:1000]}\n"
         with suppress(OSError, KlawError):
             if self.path.exists() and self.path.stat().st_size > _MOST_BYTES:
@@ -64,6 +64,6 @@ class FailureLog:
         for line in lines:
             stamp, _, rest = line.partition(" ")
             hook, _, reason = rest.partition(": ")
-            with suppress(KlawError):  # a line that a crash cut short
+            with suppress(KlawError):  # an incomplete line after a crash
                 found.append(HookFailure(parse_ts(stamp), hook, reason))
         return found

@@ -1,4 +1,4 @@
-"""``klaw hook install``: write an agent's settings, so that it runs the hooks by itself."""
+"""``klaw hook install``: add the hooks to an agent's settings."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from klaw_core.cli.kit import (
     write_client_file,
 )
 
-# A hook of Klaw's, whoever wrote it: what is put in its place, and what is removed.
+# Recognises a hook of Klaw, which is replaced or removed, even if the user has written it.
 _OURS = re.compile(r"\bklaw\w*\b.*\bhook (?:session-start|user-prompt|stop)\b", re.DOTALL)
 
 
-# Both agents name these events alike, and take seconds.
+# Both agents use these names of events, and timeouts in seconds.
 _EVENTS = {"SessionStart": ("session-start", 10), "UserPromptSubmit": ("user-prompt", 10), "Stop": ("stop", 10)}
 
 
 @frozen
 class HookClient:
-    """An agent with hooks: its file for all projects, in its home or where a variable says, and that of a project.
+    """An agent with hooks, and its settings files: for all projects (in its home, or named by a variable), and for one.
 
-    ``next_step`` is what a person must do before the hooks run.
+    ``next_step`` is what the user must do before the hooks run.
     """
 
     home: str
@@ -49,13 +49,13 @@ class HookClient:
 
     @property
     def user(self) -> Path:
-        """The file for all projects."""
+        """The settings file for all projects."""
         home = os.environ.get(self.variable)
         return (Path(home) if home else Path.home() / self.home) / self.file
 
     @property
     def project(self) -> Path:
-        """The file for the project in this directory."""
+        """The settings file for the project in the current directory."""
         return Path.cwd() / self.home / self.file
 
 
@@ -106,7 +106,7 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
 
 
 def _hooks(settings: Settings) -> dict[str, list[dict[str, Any]]]:
-    """Return the hooks by event. An agent takes an exit status of 2 for a refusal, so theirs is 0 whatever happens."""
+    """Return the hooks by event. Their exit status is always 0, because agents treat 2 as a refusal."""
     return {
         event: [{"hooks": [{"type": "command", "command": _shell(settings, name), "timeout": seconds}]}]
         for event, (name, seconds) in _EVENTS.items()
@@ -118,7 +118,7 @@ def _shell(settings: Settings, name: str) -> str:
 
 
 def with_hooks(file: Path, hooks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return the text of a settings file with these as Klaw's hooks. Raise ConfigError if it is not of that form."""
+    """Return the text of a settings file with these hooks of Klaw. Raise ConfigError if its format is unexpected."""
     before = read_client_file(file)
     try:
         settings: Any = json.loads(before) if before.strip() else {}
@@ -137,7 +137,7 @@ def with_hooks(file: Path, hooks: Mapping[str, Sequence[Mapping[str, Any]]]) -> 
 
 
 def _without_ours(group: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a group of hooks without Klaw's; None if nothing is left of it."""
+    """Return a group of hooks without Klaw's, or None if it has no others."""
     kept = [hook for hook in group["hooks"] if not _OURS.search(str(hook.get("command", "")))]
     if not kept and group["hooks"]:
         return None
@@ -145,7 +145,7 @@ def _without_ours(group: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _advise(settings: Settings, config: Config, client: str) -> None:
-    """Say what takes effect when, and how the agent's transcripts are indexed, if they are not."""
+    """Print the next steps, and how to index the agent's transcripts if they are not indexed."""
     notify(settings, CLIENTS[client].next_step)
     if not any(source.type == client for source in config.sources):
         place = f"memory.sources[{len(config.sources)}].type"

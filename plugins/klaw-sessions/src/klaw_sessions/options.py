@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
-#: Whose messages can be shown: ``tool`` is what tools were asked and what they answered.
+#: The roles of messages; ``tool`` means the calls and answers of tools.
 ROLES = ("user", "assistant", "tool")
 
 
@@ -19,8 +19,8 @@ def _absolute(_options: object, attribute: Any, value: str) -> None:
 class SessionOptions:
     """Options of a source of transcripts."""
 
-    path: str = field(default="", validator=_absolute)  # default: where the agent keeps them
+    path: str = field(default="", validator=_absolute)  # default: the agent's own directory
     roles: tuple[str, ...] = field(
         default=("user", "assistant"), validator=validators.deep_iterable(validators.in_(ROLES))
     )
-    exclude: tuple[str, ...] = ()  # patterns of paths below it, such as a project's directory
+    exclude: tuple[str, ...] = ()  # patterns of paths below ``path``, such as a project's directory

@@ -1,4 +1,4 @@
-"""What Klaw loads: the two sources of transcripts, and what reports on hooks. Light: factories import the rest."""
+"""The hook implementations of klaw-sessions: two sources of transcripts and an extension. Factories import the rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _codex(options: SessionOptions, _context: ComponentContext) -> TranscriptSou
 
 @frozen
 class NoOptions:
-    """What reports on hooks has nothing to configure."""
+    """The extension has no options."""
 
 
 def _sessions(_options: NoOptions, context: ComponentContext) -> Sessions:
@@ -43,7 +43,7 @@ def _sessions(_options: NoOptions, context: ComponentContext) -> Sessions:
 
 @hookimpl
 def klaw_extensions() -> Iterable[Component[NoOptions, Sessions]]:
-    """Yield what reports on hooks."""
+    """Yield the extension ``sessions``."""
     yield Component("sessions", NoOptions, _sessions, api=2, summary="failures of agents' hooks")
 
 

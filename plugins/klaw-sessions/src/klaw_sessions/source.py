@@ -1,7 +1,7 @@
-"""Transcripts as a source of documents: each file in parts, so that a line more costs a part and not the file.
+"""Transcripts as a source of documents. A file is split into parts, so that a new line changes only the last part.
 
-Part ``n`` holds the lines that begin in the ``n``-th half MiB of the file. Agents only append, so that all parts but
-the last stay as they are, and where they begin is known without reading what comes before.
+Part ``n`` contains the lines that start in the ``n``-th half MiB of the file. Agents only append, so all parts except
+the last stay the same, and a part can be read without the preceding ones.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 @frozen
 class _Part:
-    """A part of a file; the first has the number 1."""
+    """A part of a file; the first part has the number 1."""
 
     file: Path
     number: int
 
 
 @define
-class _Reading:
-    """What of a part has been read so far."""
+class _PartContent:
+    """The content of a part as far as it was read."""
 
     lines: list[str] = field(factory=list)
     times: list[tuple[int, datetime]] = field(factory=list)
@@ -46,7 +46,7 @@ class _Reading:
     directory: str = ""
 
     def add(self, message: Message) -> None:
-        """Take a message, on a line of its own; one that was written twice is taken once."""
+        """Add a message as one line, unless a message with the same id was added."""
         if message.id and message.id in self.seen:
             return
         self.seen.add(message.id)
@@ -57,7 +57,7 @@ class _Reading:
 
 @frozen(eq=False)
 class TranscriptSource:
-    """The transcripts of one agent. What secrets they hold the core strikes out, as of every source but notes."""
+    """The transcripts of one agent. klaw_core redacts secrets in them, as in all sources except notes."""
 
     agent: Agent
     directory: Path
@@ -66,9 +66,9 @@ class TranscriptSource:
 
     @classmethod
     def of(cls, agent: Agent, options: SessionOptions) -> Self:
-        """Return the source that the options ask for."""
-        place = Path(options.path).expanduser() if options.path else agent.get_root()
-        return cls(agent, place.absolute(), options.roles, options.exclude)
+        """Return the source with these options."""
+        directory = Path(options.path).expanduser() if options.path else agent.get_root()
+        return cls(agent, directory.absolute(), options.roles, options.exclude)
 
     @property
     def origin(self) -> str:
@@ -76,7 +76,7 @@ class TranscriptSource:
         return self.agent.name
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Yield the parts of every transcript. Raise WorkspaceError if there is no directory of them."""
+        """Yield the parts of every transcript. Raise WorkspaceError if the directory does not exist."""
         if not self.directory.is_dir():
             raise WorkspaceError(f"{self.directory} does not exist: {self.origin} has stored no transcripts there")
         yield from self._below(self.directory, 0)
@@ -94,7 +94,7 @@ class TranscriptSource:
             if child.is_dir():
                 if depth < max(self.agent.depths):
                     yield from self._below(path, depth + 1)
-            elif depth in self.agent.depths and self.agent.takes(child.name):
+            elif depth in self.agent.depths and self.agent.is_transcript(child.name):
                 yield from self._file(path)
 
     def _file(self, file: Path) -> Iterator[Entry | SkippedEntry]:
@@ -111,17 +111,17 @@ class TranscriptSource:
                 yield Entry(self._name(file, number), min(PART_BYTES, status.st_size - start))
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Return the messages of a part, a line each."""
+        """Return the messages of a part, one per line."""
         part = self._part(entry.path)
         if part is None:
             return SkippedEntry(entry.path, "is no transcript", keep=False)
-        reading = _Reading()
+        reading = _PartContent()
         try:
             with _open(part.file) as file:
                 for line in _lines(file, (part.number - 1) * PART_BYTES):
                     self._take(line, reading)
                 if not reading.directory:
-                    reading.directory = self._begun(file)
+                    reading.directory = self._first_directory(file)
         except FileNotFoundError:
             return SkippedEntry(entry.path, "vanished", keep=False)
         except OSError as error:
@@ -130,7 +130,7 @@ class TranscriptSource:
             return SkippedEntry(entry.path, "contains no messages to index", keep=False)
         return self._document(entry.path, part, reading)
 
-    def _document(self, path: str, part: _Part, reading: _Reading) -> Document:
+    def _document(self, path: str, part: _Part, reading: _PartContent) -> Document:
         project = PurePosixPath(reading.directory.replace("\\", "/")).name or self._project(part.file)
         session = _stem(part.file)
         metadata = {"agent": self.origin, "project": project, "directory": reading.directory, "session": session}
@@ -148,8 +148,8 @@ class TranscriptSource:
             times=tuple(reading.times),
         )
 
-    def _take(self, line: bytes, reading: _Reading) -> None:
-        """Take what a line holds; a line of another form holds nothing."""
+    def _take(self, line: bytes, reading: _PartContent) -> None:
+        """Add the contents of a line; an invalid line has none."""
         try:
             for item in self.agent.read_line(line, self.roles):
                 if isinstance(item, Message):
@@ -159,37 +159,37 @@ class TranscriptSource:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
 
-    def _begun(self, file: BinaryIO) -> str:
-        """Return the directory that the first line of a transcript names, empty if it names none."""
+    def _first_directory(self, file: BinaryIO) -> str:
+        """Return the working directory in the first line of a transcript; empty if it has none."""
         file.seek(0)
-        reading = _Reading()
+        reading = _PartContent()
         self._take(file.readline(PART_BYTES), reading)
         return reading.directory
 
     def locate(self, path: str, /) -> str | None:
-        """Return the document of the first part of a file, None if it is none of the transcripts."""
+        """Return the document of the first part of a file; None if the file is not one of the transcripts."""
         return next(iter(self.documents_of(path)), None)
 
     def documents_of(self, path: str, /) -> Sequence[str]:
-        """Return the documents that a file makes, none if it is none of the transcripts."""
+        """Return the documents of a file; none if the file is not one of the transcripts."""
         try:
             file = Path(path).expanduser().absolute()
             relative = file.relative_to(self.directory)
         except (ValueError, RuntimeError):
             return ()
-        if len(relative.parts) - 1 not in self.agent.depths or not self.agent.takes(file.name):
+        if len(relative.parts) - 1 not in self.agent.depths or not self.agent.is_transcript(file.name):
             return ()
         if any(self._is_excluded(place) for place in (file, *file.parents) if place.is_relative_to(self.directory)):
             return ()
         return tuple(item.path for item in self._file(file) if isinstance(item, Entry))
 
     def file_of(self, path: str, /) -> Path | None:
-        """Return the transcript that a document is a part of."""
+        """Return the transcript that contains a document."""
         part = self._part(path)
         return part.file if part is not None and part.file.is_file() else None
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the messages of a part: what results show the lines of."""
+        """Return the messages of a part, to which the line numbers of results refer."""
         document = self.read(Entry(path))
         return document if isinstance(document, SkippedEntry) else document.text
 
@@ -198,7 +198,7 @@ class TranscriptSource:
         return (self.directory,)
 
     def why_not_forgotten(self, path: str) -> tuple[str, str]:
-        """Return why a transcript cannot be forgotten, and what to do instead."""
+        """Return why a transcript cannot be forgotten, and what the user can do instead."""
         part = self._part(path)
         name = path if part is None else part.file.relative_to(self.directory).as_posix()
         return (
@@ -222,7 +222,11 @@ class TranscriptSource:
         if origin != self.origin or ".." in place.parts or len(place.parts) - 1 not in self.agent.depths:
             return None
         name = f"{_stem(place)}.jsonl"
-        return _Part(self.directory / place.with_name(name), _number(place.name)) if self.agent.takes(name) else None
+        return (
+            _Part(self.directory / place.with_name(name), _number(place.name))
+            if self.agent.is_transcript(name)
+            else None
+        )
 
     def _project(self, file: Path) -> str:
         return file.parent.name if self.agent.names_project else ""
@@ -239,7 +243,7 @@ def _stem(file: Path | PurePosixPath) -> str:
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a regular file, never waiting for a pipe. Raise OSError."""
+    """Open a regular file without blocking on a pipe. Raise OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -248,14 +252,14 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _lines(file: BinaryIO, start: int) -> Iterator[bytes]:
-    """Yield the whole lines that begin in the part of a file that starts at a byte.
+    """Yield the complete lines that start in the part of a file that begins at ``start``.
 
-    The last line, which the agent may be writing just now, is left for the next run until it has its end.
+    An incomplete last line, which the agent may be writing, is left for the next run.
     """
     end = start + PART_BYTES
     if start:
         file.seek(start - 1)
-        file.readline()  # the line that began before, or the end of one that ends just there
+        file.readline()  # skip the rest of the line that started before this part
     while (begins := file.tell()) < end:
         line = file.readline()
         if not line.endswith(b"\n"):

@@ -1,7 +1,7 @@
-"""An index that keeps up with files by itself: ``klaw watch``, and the same inside a server.
+"""Keep the index up to date: ``klaw watch``, and the same inside a server.
 
-``Watcher`` is what both run, in a ``loop``: ``roots`` knows what is watched, ``files`` hears of changes, ``triggers``
-decides which run they ask for, ``state`` tells other processes.
+Both run a ``Watcher``. Its ``loop`` asks ``roots`` for the paths to watch, ``files`` for changes, and ``triggers`` for
+the index runs that these require; ``state`` informs other processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The watcher inside a server: an application that starts and stops with it, and answers nothing."""
+"""The watcher inside a server: an application that starts and stops with the server, and answers no requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Message = Mapping[str, Any]
 
 
 def make(memory: Memory, *, read_only: bool = False) -> Callable[..., Awaitable[None]]:
-    """Return the application over a memory. A server that only reads watches nothing."""
+    """Return the application for a memory. A read-only server watches nothing."""
 
     async def app(
         scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
@@ -37,7 +37,7 @@ def make(memory: Memory, *, read_only: bool = False) -> Callable[..., Awaitable[
 
 
 def _start(watcher: Watcher | None) -> Message:
-    """Start, unless a watcher of this data directory runs already: then its work is done."""
+    """Start the watcher, unless another one is running for this data directory."""
     try:
         if watcher is not None:
             watcher.start()

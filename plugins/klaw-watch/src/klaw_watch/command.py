@@ -25,7 +25,7 @@ from klaw_core.cli.kit import (
 if TYPE_CHECKING:
     from klaw_core import BackgroundRun
 
-# Words are written in less; an embedder that still computes is not waited for, and nothing is lost by it.
+# Enough to finish writing words. A running embedder is not waited for; the next start embeds the rest.
 _STOP_SECONDS = 0.7
 
 
@@ -75,7 +75,7 @@ def _report(settings: Settings, run: BackgroundRun) -> None:
 
 
 def _leave() -> None:
-    """End at once: a run that is under way is undone by the store, or goes on with the next start."""
+    """End at once. The store rolls back an index run, or continues it at the next start."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""The extension ``watch``: shows in ``klaw status`` what a watcher does, and in ``klaw doctor`` what it cannot."""
+"""The extension ``watch``: shows the state of the watcher in ``klaw status``, and its problems in ``klaw doctor``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class WatchExtension:
     name = "watch"
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host = host
 
     def status(self) -> dict[str, int | str]:
-        """Return whether a watcher runs, and what each trigger did last."""
+        """Return whether a watcher is running, and the last run of each trigger."""
         state = self.directory.read()
-        runs = dict(self.directory.elsewhere())
+        runs = dict(self.directory.other_runs())
         for name, last in (state.runs if state else {}).items():
             runs[name] = max(last, runs.get(name, last), key=lambda run: run.at)
         facts = {f"sync_{name}": f"{last.at}: {last.result}" for name, last in runs.items()}
@@ -37,12 +37,12 @@ class WatchExtension:
         return {"watcher": self._running(state), **dict(sorted(facts.items()))}
 
     def on(self, event: Event, /) -> None:
-        """Remember a run before a search, or a forced one, whichever process made it."""
+        """Record a run before a search, or a forced one, of any process."""
         if isinstance(event, IndexEvent) and event.trigger:
-            self.directory.note(BackgroundRun((event.trigger,), event.report))
+            self.directory.record(BackgroundRun((event.trigger,), event.report))
 
     def check(self) -> Iterable[Finding]:
-        """Say that a watcher died, cannot be told of changes, or misses a directory."""
+        """Report that a watcher died, polls files, or misses a directory."""
         state = self.directory.read()
         if state is None or state.stopped:
             return
@@ -57,7 +57,7 @@ class WatchExtension:
             yield Finding("watcher", "warning", state.problem, where, "klaw status")
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
-        """Fix nothing: a watcher is started by a person, or by systemd."""
+        """Fix nothing, because a watcher is started by the user or by systemd."""
 
     def _running(self, state: WatchState | None) -> str:
         if state is None or not self.directory.is_watched():
@@ -67,7 +67,7 @@ class WatchExtension:
         return f"{said}; {state.problem}" if state.problem else said
 
     def _settings(self) -> dict[str, str]:
-        """Return of each trigger what is set for it: what is shown of those that never ran."""
+        """Return the setting of each trigger, which is shown for triggers that never ran."""
         if self._host is None:
             return {}
         sync = self._host.config.sync

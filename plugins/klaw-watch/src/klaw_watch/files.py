@@ -1,4 +1,4 @@
-"""Changes of files, as the system tells them, or by looking again and again where it cannot."""
+"""Changes of files, reported by the system, or found by polling if it cannot report them."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _GATHER_MS = 400
 _WAIT_MS = 500
 _SCAN_MS = 10_000
 
-#: What happened to a path.
+#: The kind of a change, and the path.
 FileChange = tuple[Change, Path]
 
-_Told = Generator[set[tuple[Change, str]], None, None]
+_ChangeStream = Generator[set[tuple[Change, str]], None, None]
 
 
 @define(eq=False)
 class FileEvents:
-    """Tells of changes below some paths, until ``stop`` is set.
+    """Reports changes below some paths, until ``stop`` is set.
 
-    ``scanning`` says why files are looked at every few seconds instead of being told of; empty if they are not.
+    ``scanning`` is the reason why files are polled every few seconds; empty if the system reports changes.
     """
 
     stop: threading.Event
     scan_ms: int = _SCAN_MS
     scanning: str = ""
-    _told: _Told | None = field(default=None, init=False)
+    _changes: _ChangeStream | None = field(default=None, init=False)
 
     def watch(self, paths: Sequence[Path]) -> set[FileChange]:
-        """Watch these paths from now on; return what changed meanwhile.
+        """Watch these paths from now on; return the changes in the meantime.
 
-        What was watched before, and still is, is watched all the while.
+        Paths that were already watched are watched without interruption.
         """
-        before, self._told = self._told, None
+        before, self._changes = self._changes, None
         changes: set[FileChange] = set()
         try:
             changes |= self._begin(paths)
-        except Exception as error:  # noqa: BLE001  # handles ran out, or the kernel has none: what is raised differs
+        except Exception as error:  # noqa: BLE001  # no handles are left, or the kernel has no support; the exceptions differ
             self.scanning = str(error) or type(error).__name__
             changes |= self._begin(paths)
         if before is not None:
@@ -51,12 +51,12 @@ class FileEvents:
         return changes
 
     def wait(self) -> set[FileChange] | None:
-        """Return what changed, after half a second at the latest; None if these paths must be watched anew."""
-        if self._told is None:
+        """Return the changes, after half a second at most; None if the paths must be watched again."""
+        if self._changes is None:
             self.stop.wait(_WAIT_MS / 1000)
             return set()
         try:
-            changes = _next(self._told)
+            changes = _next(self._changes)
             self._probe([path for change, path in changes if change is Change.added and path.is_dir()])
         except Exception as error:  # noqa: BLE001  # as above
             self.scanning = str(error) or type(error).__name__
@@ -65,30 +65,30 @@ class FileEvents:
         return changes
 
     def _probe(self, directories: Sequence[Path]) -> None:
-        """Raise OSError if new directories cannot be watched: where handles run out later, nothing else says so."""
+        """Raise OSError if new directories cannot be watched; watchfiles does not report a later lack of handles."""
         if directories and not self.scanning:
-            told = self._open(directories)
-            with suppress(FileNotFoundError):  # it is gone again
-                _next(told)
-            told.close()
+            stream = self._open(directories)
+            with suppress(FileNotFoundError):  # it was deleted in the meantime
+                _next(stream)
+            stream.close()
 
     def close(self) -> None:
-        """Watch nothing any more."""
-        if self._told is not None:
-            self._told.close()
-            self._told = None
+        """Stop watching."""
+        if self._changes is not None:
+            self._changes.close()
+            self._changes = None
 
     def _begin(self, paths: Sequence[Path]) -> set[FileChange]:
-        """Watch paths; the system does so once this returns."""
+        """Start to watch paths; the system reports changes from the return of this function on."""
         if not paths:
             return set()
-        told = self._open(paths)
-        changes = _next(told)
-        self._told = told
+        stream = self._open(paths)
+        changes = _next(stream)
+        self._changes = stream
         return changes
 
-    def _open(self, paths: Sequence[Path]) -> _Told:
-        # Told to pass over what it may not read, watchfiles would pass over handles that run out as well.
+    def _open(self, paths: Sequence[Path]) -> _ChangeStream:
+        # With `ignore_permission_denied`, watchfiles would also ignore that no handles are left.
         return watch(
             *paths,
             watch_filter=None,
@@ -104,5 +104,5 @@ class FileEvents:
         )
 
 
-def _next(told: _Told) -> set[FileChange]:
-    return {(change, Path(path)) for change, path in next(told, set())}
+def _next(stream: _ChangeStream) -> set[FileChange]:
+    return {(change, Path(path)) for change, path in next(stream, set())}

@@ -1,4 +1,4 @@
-"""The loop of a watcher: changes of files, the sources that there are, time that passes, and sleep of the machine."""
+"""The loop of a watcher. It reacts to changes of files and sources, to elapsed time, and to sleep of the machine."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from klaw_watch.names import INTERVAL, RESUME, START, WATCH
 from klaw_watch.roots import Root, identity_of, roots_of
 from klaw_watch.triggers import Backlog, Requests
 
-# A shorter sleep of the machine leaves nothing behind.
+# After a shorter sleep of the machine nothing needs to be checked.
 _SLEPT_SECONDS = 5.0
-# A round of the loop takes half a second; after a longer one this process was stopped, or the machine is very busy.
+# An iteration takes half a second. If it takes longer, this process was stopped, or the machine is very busy.
 _STOPPED_SECONDS = 3.0
 
 
 @define(eq=False)
 class Loop:
-    """Runs until ``stop`` is set. After each look ``on_look`` is told how much is watched, and what is wrong."""
+    """Runs until ``stop`` is set.
+
+    After each look at the sources, ``on_look`` is called with the number of watched paths and the problem, if any.
+    """
 
     memory: Memory
     indexer: BackgroundIndexer
@@ -35,20 +38,20 @@ class Loop:
     _requests: Requests = field(init=False)
 
     def run(self) -> None:
-        """Ask for what the settings want at the start, then go on."""
+        """Request the index run at the start, then run the loop."""
         settings = self.memory.config.sync
         backlog = Backlog(settings.conversation_messages, settings.conversation_bytes)
         self._requests = Requests(self.memory, self.indexer, backlog)
         self._look(first=True)
         backlog.begin(self._roots)
         looked = whole = now = time.monotonic()
-        if settings.on_start:  # what changes from now on is told, so between the two nothing is lost
+        if settings.on_start:  # later changes are reported, so no change is missed
             self.indexer.request(reason=START)
         slept = self.get_slept()
         while not self.stop.is_set():
-            self._hear()
+            self._handle_changes()
             before, now = now, time.monotonic()
-            if now - before > _STOPPED_SECONDS:  # the kernel's queue may have run over meanwhile, and nothing says so
+            if now - before > _STOPPED_SECONDS:  # the kernel's queue may have overflowed without a report
                 self.indexer.request(reason=RESUME)
             if now - looked < self.look_seconds:
                 continue
@@ -62,16 +65,16 @@ class Loop:
                 self.indexer.request(reason=INTERVAL)
             self._look()
 
-    def _hear(self) -> None:
+    def _handle_changes(self) -> None:
         changes = self.events.wait()
-        if changes is None:  # some may have been missed
+        if changes is None:  # changes may have been missed
             self._watch()
             self.indexer.request(reason=WATCH)
         elif changes:
             self._requests.handle(changes, self._roots)
 
     def _look(self, *, first: bool = False) -> None:
-        """Watch the sources that there are now; what is new, back or replaced is to be indexed."""
+        """Watch the current sources; request index runs for those that are new, available again or replaced."""
         before, problem = self._roots, ""
         try:
             self._roots = roots_of(self.memory)
@@ -91,6 +94,6 @@ class Loop:
             self._requests.handle(self.events.watch(paths), self._roots)
 
     def _missing(self) -> str:
-        """Name the directories of notes that are not there; journals may come with the first message."""
+        """Return a message about missing directories of notes. Journals may be created with the first message."""
         missing = [str(root.path) for root in self._roots if root.identity is None and not root.is_conversation]
         return f"{', '.join(missing)} not found; its indexed documents stay" if missing else ""

@@ -1,4 +1,4 @@
-"""What brings the index up to date, by the names that `klaw status` shows."""
+"""The names of triggers, as shown by `klaw status`."""
 
 START = "start"
 WATCH = "watch"

@@ -1,4 +1,4 @@
-"""What Klaw loads: what reports on the watcher. Light."""
+"""The hook implementations of klaw-watch: the extension ``watch``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @frozen
 class NoOptions:
-    """The settings of a watcher are `memory.sync`."""
+    """The extension has no options; the settings of a watcher are in `memory.sync`."""
 
 
 def _build(_options: NoOptions, context: ComponentContext) -> WatchExtension:
@@ -27,6 +27,6 @@ def _build(_options: NoOptions, context: ComponentContext) -> WatchExtension:
 
 @hookimpl
 def klaw_extensions() -> Iterable[Component[NoOptions, WatchExtension]]:
-    """Yield what reports on the watcher."""
+    """Yield the extension ``watch``."""
     summary = "the watcher of files, and its last runs"
     yield Component("watch", NoOptions, _build, api=2, summary=summary, listens=(IndexEvent,))

@@ -1,4 +1,4 @@
-"""What is watched: the files and directories of every source, as they are now."""
+"""The watched paths: the current files and directories of every source."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from attrs import frozen
 
 from klaw_core import Memory
 
-# Of these nothing is ever a document; rules of what is left out change what is.
+# Directories that never contain documents, and files with rules that exclude documents.
 _NEVER = ("node_modules", "__pycache__")
 _RULES = (".gitignore", ".klawignore")
 
-#: What tells whether a path is still the same file or directory: device and inode.
+#: Device and inode, which identify a file or directory.
 Identity = tuple[int, int]
 
 
 @frozen
 class Root:
-    """A file or directory of a source, and which it was when it was looked at; None if there was none."""
+    """A file or directory of a source, and its identity at the last look; None if it did not exist."""
 
     origin: str
     path: Path
@@ -27,7 +27,7 @@ class Root:
     is_conversation: bool = False
 
     def relative(self, path: Path) -> Path | None:
-        """Return where a path lies below this one, None if it does not, or if nothing there can be a document."""
+        """Return a path relative to this one; None if it is outside, or cannot contain documents."""
         try:
             inside = path.relative_to(self.path)
         except ValueError:
@@ -38,7 +38,7 @@ class Root:
 
 
 def roots_of(memory: Memory) -> tuple[Root, ...]:
-    """Return what the sources of a memory want to be watched. Raise KlawError if that cannot be said."""
+    """Return the paths that the sources of a memory want to be watched. Raise KlawError if a source cannot tell."""
     directories = {source.origin for source in memory.sources() if source.root is not None}
     return tuple(
         Root(origin, path, identity_of(path), is_conversation=origin not in directories)
@@ -48,7 +48,7 @@ def roots_of(memory: Memory) -> tuple[Root, ...]:
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Return which file or directory a path is now, None if it is none that can be looked at."""
+    """Return the identity of the file or directory at a path; None if it does not exist or cannot be read."""
     try:
         status = path.stat()
     except OSError:
@@ -57,12 +57,12 @@ def identity_of(path: Path) -> Identity | None:
 
 
 def changes_rules(path: Path) -> bool:
-    """Return whether a file says what else is left out."""
+    """Return whether a file contains rules that exclude other files."""
     return path.name in _RULES
 
 
 def files_below(directory: Path, most: int) -> list[Path] | None:
-    """Return the files below a directory, None if there are more than ``most``."""
+    """Return the files below a directory; None if there are more than ``most``."""
     found: list[Path] = []
     for file in _walk(directory):
         found.append(file)
@@ -74,7 +74,7 @@ def files_below(directory: Path, most: int) -> list[Path] | None:
 def _walk(directory: Path) -> Iterator[Path]:
     try:
         children = list(directory.iterdir())
-    except OSError:  # gone again, or not to be read: an index run says so
+    except OSError:  # deleted or not readable, which an index run reports
         return
     for child in children:
         if child.name in _NEVER or child.name.startswith("."):

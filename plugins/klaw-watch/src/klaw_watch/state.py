@@ -1,4 +1,4 @@
-"""What a watcher tells other processes, in ``watch/`` of the data directory: that it runs, and what it did last."""
+"""The state of a watcher for other processes, in ``watch/`` of the data directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from klaw_core import (
 
 @frozen
 class LastRun:
-    """When a trigger ran last, and what came of it."""
+    """The time and the result of a trigger's last run."""
 
     at: str
     result: str
@@ -33,9 +33,9 @@ class LastRun:
 
 @frozen
 class WatchState:
-    """What a watcher is doing. ``scanning`` says why it looks at files itself; empty if the system tells it.
+    """The state of a watcher. ``scanning`` is the reason why it polls files; empty if the system reports changes.
 
-    ``stopped``: it was told to end, and has or is about to.
+    ``stopped``: it was told to end.
     """
 
     pid: int
@@ -46,34 +46,34 @@ class WatchState:
     stopped: bool = False
 
     def after(self, run: BackgroundRun) -> WatchState:
-        """Return the state with a run that ended."""
+        """Return the state after a run."""
         return evolve(self, runs={**self.runs, **dict.fromkeys(run.reasons, last_run(run))})
 
 
 def last_run(run: BackgroundRun) -> LastRun:
-    """Return a run that has just ended, as it is remembered."""
+    """Return the record of a run that has just ended."""
     return LastRun(format_ts(datetime.now(UTC)), result_of(run))
 
 
 @frozen
 class WatchDirectory:
-    """The directory ``watch`` in a data directory: its lock is that of the one watcher."""
+    """The directory ``watch`` in a data directory. The running watcher holds its lock."""
 
     path: Path
 
     @classmethod
     def of(cls, data_dir: Path) -> WatchDirectory:
-        """Return that of a data directory."""
+        """Return the directory for a data directory."""
         return cls(data_dir / "watch")
 
     @property
     def _own(self) -> Path:
-        """The directory, to write in. Raise StoreReadOnlyError for a link that another user may have created."""
+        """The directory, created if missing. Raise StoreReadOnlyError for a link that another user may have created."""
         return own_directory(self.path.parent, self.path.name)
 
     @contextmanager
     def only_watcher(self) -> Iterator[None]:
-        """Be the one watcher of the data directory until the end of the block. Raise StoreLockedError, StoreError."""
+        """Hold the lock of the only watcher of the data directory. Raise StoreLockedError, StoreError."""
         with locked(self._own, self._refuse):
             yield
 
@@ -86,7 +86,7 @@ class WatchDirectory:
         )
 
     def is_watched(self) -> bool:
-        """Return whether a watcher runs now."""
+        """Return whether a watcher is running."""
         if not self.path.is_dir():
             return False
         try:
@@ -94,35 +94,35 @@ class WatchDirectory:
                 return False
         except StoreLockedError:
             return True
-        except KlawError:  # nothing can be locked here, so nothing is
+        except KlawError:  # locks are impossible here, so no watcher can run
             return False
 
     def read(self) -> WatchState | None:
-        """Return what the last watcher said, None if there is nothing sound."""
+        """Return the state of the last watcher; None if it is missing or invalid."""
         try:
             found: Any = json.loads((self.path / "state.json").read_text("utf-8"))
             return WatchState(**{**found, "runs": _runs(found["runs"])})
         except (OSError, ValueError, TypeError, AttributeError, KeyError):
             return None
 
-    def elsewhere(self) -> Mapping[str, LastRun]:
-        """Return the last runs that no watcher made: before a search, and forced by a person."""
+    def other_runs(self) -> Mapping[str, LastRun]:
+        """Return the last runs that no watcher made: before a search, and forced ones."""
         try:
             return _runs(json.loads((self.path / "elsewhere.json").read_text("utf-8")))
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def note(self, run: BackgroundRun) -> None:
-        """Remember a run that no watcher made. Raise StoreError."""
-        runs = {**self.elsewhere(), **dict.fromkeys(run.reasons, last_run(run))}
+    def record(self, run: BackgroundRun) -> None:
+        """Record a run that no watcher made. Raise StoreError."""
+        runs = {**self.other_runs(), **dict.fromkeys(run.reasons, last_run(run))}
         write_atomically(self._own / "elsewhere.json", json.dumps({name: asdict(last) for name, last in runs.items()}))
 
     def write(self, state: WatchState) -> None:
-        """Say what the watcher is doing. Raise StoreError."""
+        """Write the state. Raise StoreError."""
         write_atomically(self._own / "state.json", json.dumps(asdict(state), ensure_ascii=False))
 
     def begin(self) -> WatchState:
-        """Return the state of a watcher that starts: what each trigger did last is still true."""
+        """Return the state of a starting watcher, with the last runs of the previous one."""
         before = self.read()
         return WatchState(os.getpid(), runs=before.runs if before else {})
 
@@ -132,7 +132,7 @@ def _runs(found: Mapping[str, Any]) -> dict[str, LastRun]:
 
 
 def result_of(run: BackgroundRun) -> str:
-    """Return what came of a run, in a few words."""
+    """Return the result of a run in a few words."""
     report = run.report
     if run.error is not None:
         return str(run.error)

@@ -1,4 +1,4 @@
-"""What a change of files asks for: a run over these files, over a whole source, or nothing yet."""
+"""Decide which index run changes of files require: of these files, of a whole source, or none yet."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from klaw_watch.files import FileChange
 from klaw_watch.names import CONVERSATION, WATCH
 from klaw_watch.roots import Root, changes_rules, files_below, identity_of
 
-#: If more files change at once, whole sources are looked at: that costs less, and finds what was not told.
+#: If more files change at once, whole sources are indexed, which is faster and also finds unreported changes.
 MOST_FILES = 2000
 _PAGE = 1000
 
 
 @define(eq=False)
 class Backlog:
-    """Conversations that grew by less than is waited for, and how long each file was when it was last indexed."""
+    """Conversations that have grown by less than the threshold, and the size of each file when it was last indexed."""
 
     messages: int
     bytes: int
@@ -28,7 +28,7 @@ class Backlog:
     _grown: dict[Path, tuple[int, int]] = field(factory=dict, init=False)
 
     def begin(self, roots: Iterable[Root]) -> None:
-        """Take files as they are now for indexed."""
+        """Treat the current content of files as indexed."""
         if self.messages or self.bytes:
             for root in roots:
                 if root.is_conversation:
@@ -36,7 +36,7 @@ class Backlog:
                         self._sizes[file] = _size(file)
 
     def add(self, files: Iterable[Path]) -> list[Path]:
-        """Note that files have changed; return those that are to be indexed now."""
+        """Record changed files; return those to be indexed now."""
         if not (self.messages or self.bytes):
             return sorted(files)
         self._grown.update((file, _growth(file, self._sizes.get(file, 0))) for file in files)
@@ -51,31 +51,31 @@ class Backlog:
 
 @define(eq=False)
 class Requests:
-    """Turns changes into requests for index runs."""
+    """Converts changes to requests for index runs."""
 
     memory: Memory
     indexer: BackgroundIndexer
     backlog: Backlog
 
     def handle(self, changes: Collection[FileChange], roots: Sequence[Root]) -> None:
-        """Ask for what these changes need."""
-        if len(changes) > MOST_FILES:  # so many may have overflowed the kernel's queue, which loses changes anywhere
+        """Request the index runs for these changes."""
+        if len(changes) > MOST_FILES:  # the kernel's queue may have overflowed and lost other changes
             self.indexer.request(reason=WATCH)
             return
         data_dir = self.memory.config.data_dir
         by_root: dict[Root, set[FileChange]] = {}
         for change, path in changes:
             root = next((root for root in roots if root.relative(path) is not None), None)
-            # What Klaw itself writes is no change, unless a source keeps its files there.
+            # Ignore files that Klaw itself writes, unless a source has its files in the data directory.
             if root is not None and (not path.is_relative_to(data_dir) or root.path.is_relative_to(data_dir)):
                 by_root.setdefault(root, set()).add((change, path))
         for root, found in by_root.items():
-            if identity_of(root.path) is not None:  # else it is not there, and what is indexed of it stays
+            if identity_of(root.path) is not None:  # otherwise it is missing, and its indexed documents stay
                 self._handle(root, found)
 
     def _handle(self, root: Root, changes: set[FileChange]) -> None:
         reason = CONVERSATION if root.is_conversation else WATCH
-        # That a directory was modified says only that something in it was, which is told by itself.
+        # A modified directory means that a file in it has changed, which is reported separately.
         others = [path for change, path in changes if path != root.path or change is not Change.modified]
         whole = any((path == root.path and path.is_dir()) or changes_rules(path) for path in others)
         files = None if whole else self._files(root, changes)
@@ -87,9 +87,9 @@ class Requests:
             self.indexer.request(paths=due, reason=reason)
 
     def _files(self, root: Root, changes: Iterable[FileChange]) -> set[Path] | None:
-        """Return the files that changed: of a new directory those in it, of one that is gone those that were in it.
+        """Return the changed files, including those in new directories and the indexed ones of deleted directories.
 
-        None if there are too many, or the source does not say which they were.
+        None if there are too many, or if the source does not list its files.
         """
         files: set[Path] = set()
         for change, path in changes:
@@ -107,7 +107,7 @@ class Requests:
         return files
 
     def _documents_below(self, root: Root, directory: Path) -> Iterator[Path]:
-        """Yield the files of the documents that are indexed of a directory that is gone."""
+        """Yield the files of the indexed documents of a deleted directory."""
         relative = root.relative(directory)
         prefix = f"{root.origin}/{relative.as_posix()}/" if relative is not None else ""
         for collection in self._collections(root.origin):
@@ -119,7 +119,7 @@ class Requests:
     def _page(self, collection: str, prefix: str, after: str) -> list[str]:
         try:
             found = self.memory.documents(collection=collection, prefix=prefix, after=after, limit=_PAGE)
-        except KlawError:  # the store is busy: what is gone leaves with the next whole run
+        except KlawError:  # the store is busy; the next complete run removes the documents
             return []
         return [record.path for record in found]
 
@@ -135,7 +135,7 @@ def _size(file: Path) -> int:
 
 
 def _growth(file: Path, before: int) -> tuple[int, int]:
-    """Return the bytes and the lines by which a file has grown; all of it, if it is shorter than before."""
+    """Return the bytes and lines by which a file has grown; its whole size if it has become shorter."""
     try:
         with file.open("rb") as opened:
             start = before if opened.seek(0, 2) >= before else 0

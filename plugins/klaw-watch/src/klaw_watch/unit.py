@@ -1,4 +1,4 @@
-"""The unit by which systemd keeps a watcher running for a user."""
+"""The systemd unit that runs a watcher for a user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def unit(command: Sequence[str], data_dir: str) -> str:
-    """Return the text of the unit: it is started again when it dies, and told to look at everything by a reload."""
+    """Return the text of the unit. It restarts a crashed watcher, and a reload makes it check everything."""
     return f"""[Unit]
 Description=Klaw keeps its index up to date ({_escaped(data_dir)})
 
@@ -24,7 +24,7 @@ WantedBy=default.target
 
 
 def _quoted(word: str) -> str:
-    """Return a word as systemd reads it: quoted where it must be, with what it would replace doubled."""
+    """Return a word in systemd's syntax, with quotes if necessary and doubled special characters."""
     word = _escaped(word).replace("$", "$$")
     if word and not any(character.isspace() or character in "\"'\\;" for character in word):
         return word

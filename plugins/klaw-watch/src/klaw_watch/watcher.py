@@ -1,4 +1,4 @@
-"""The watcher: hears of changes, asks for index runs, and says what it does."""
+"""The watcher: it watches sources, requests index runs, and publishes its state."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from klaw_watch.state import WatchDirectory, WatchState
 
 _LOG = logging.getLogger("klaw")
 
-# Directories that come, go or are replaced are noticed so soon.
+# Seconds between looks for new, missing and replaced directories.
 _LOOK_SECONDS = 2.0
 
 
 def _slept() -> float:
-    """Return for how many seconds the machine was suspended, since some moment of the past."""
+    """Return the seconds for which the machine was suspended since some fixed time."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return 0.0 if clock is None else time.clock_gettime(clock) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 @define(eq=False)
 class Watcher:
-    """Keeps the index of a memory up to date, by the settings ``memory.sync``, until it is stopped.
+    """Keeps the index of a memory up to date, according to the settings ``memory.sync``, until it is stopped.
 
         with Memory.open() as memory, Watcher(memory):
             ...
 
-    One a data directory. Notes and conversations are indexed in a thread of its own; what fails is logged, is in
-    ``klaw status``, and is tried again. ``on_run`` is told of every run, in that thread.
+    There is one per data directory. It indexes notes and conversations in its own thread. Errors are logged, shown in
+    ``klaw status``, and the run is repeated. ``on_run`` is called in that thread after every run.
     """
 
     memory: Memory
@@ -65,16 +65,16 @@ class Watcher:
 
     @property
     def directory(self) -> WatchDirectory:
-        """Where it says what it does."""
+        """The directory with its published state."""
         return WatchDirectory.of(self.memory.config.data_dir)
 
     @property
     def state(self) -> WatchState:
-        """What it is doing."""
+        """The current state."""
         return self._state
 
     def start(self) -> None:
-        """Begin. Raise StoreLockedError if another watcher has this data directory, StoreError."""
+        """Start. Raise StoreLockedError if there is another watcher for this data directory, or StoreError."""
         self._held.enter_context(self.directory.only_watcher())
         self._state = self.directory.begin()
         self._events = FileEvents(self._stop)
@@ -88,23 +88,23 @@ class Watcher:
         self._thread.start()
 
     def wait_ready(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until changes are heard of; return whether that came about in time."""
+        """Wait until changes are watched; return whether that happened before the timeout."""
         return self._ready.wait(timeout_seconds)
 
     def request(self) -> None:
-        """Have every document looked at and cut again, soon: the trigger ``forced``."""
+        """Request a run that checks and splits all documents again: the trigger ``forced``."""
         self._indexer.request(force=True, reason=FORCED)
 
     def stop(self, timeout_seconds: float | None = None) -> bool:
-        """Stop once words are written, or soon, or when the embedder has answered; return whether it did in time.
+        """Stop after the current write or the current answer of the embedder; return whether that was before a timeout.
 
-        What was not written is found by the next start. Stopping twice is allowed.
+        The next start indexes what was not written. Stopping twice is allowed.
         """
         if self._thread is None:
             return True
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         self._stop.set()
-        self._say(lambda state: evolve(state, stopped=True))  # now: who asked may not wait for the rest
+        self._publish(lambda state: evolve(state, stopped=True))  # first, because the caller may not wait for the rest
         self._thread.join(timeout_seconds)
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
         if not self._indexer.close(left) or self._thread.is_alive():
@@ -114,11 +114,11 @@ class Watcher:
         return True
 
     def _note(self, run: BackgroundRun) -> None:
-        self._say(lambda state: state.after(run))
+        self._publish(lambda state: state.after(run))
         self.on_run(run)
 
-    def _say(self, change: Callable[[WatchState], WatchState]) -> None:
-        """Change what it says it is doing, and tell other processes if that is news."""
+    def _publish(self, change: Callable[[WatchState], WatchState]) -> None:
+        """Change the state, and write it if it differs."""
         with self._changed:
             before, self._state = self._state, change(self._state)
             if self._state == before and self._ready.is_set():
@@ -134,14 +134,14 @@ class Watcher:
         )
         try:
             loop.run()
-        except Exception:  # noqa: BLE001  # whatever it is, it must be known
+        except Exception:  # noqa: BLE001  # every error must be reported
             _LOG.exception("the watcher stopped")
-            self._say(lambda state: evolve(state, problem="it ended with an error; see its log"))
+            self._publish(lambda state: evolve(state, problem="it ended with an error; see its log"))
         finally:
             self._events.close()
             self._ready.set()
 
     def _looked(self, watched: int, problem: str) -> None:
         scanning = self._events.scanning
-        self._say(lambda state: evolve(state, watched=watched, scanning=scanning, problem=problem))
+        self._publish(lambda state: evolve(state, watched=watched, scanning=scanning, problem=problem))
         self._ready.set()
