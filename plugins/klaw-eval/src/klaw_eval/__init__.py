@@ -1,5 +1,5 @@
-"""The command ``klaw eval``: how often the right chunk is found, with intervals, by the same code that users run.
+"""The command ``klaw eval``: measure how often a search finds the right chunk, with the same code that users run.
 
-``datasets`` reads test sets into one value, ``building`` makes an index of it as a user would, ``running`` asks the
-questions, ``metrics`` and ``bootstrap`` are the arithmetic, ``comparing`` sets two configurations side by side.
+``datasets`` reads test sets into one value, ``building`` indexes one as a user would, ``running`` asks the questions,
+``metrics`` and ``bootstrap`` compute the figures, and ``comparing`` compares two configurations.
 """

@@ -1,4 +1,4 @@
-"""How sure a mean is: percentile intervals from resampling whole groups of questions."""
+"""The confidence interval of a mean: percentiles of a bootstrap over groups of questions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from klaw_eval.metrics import Scores
 RESAMPLES = 2_000
 SEED = 0
 LEVEL = 0.95
-_BLOCK = 4_000_000  # counts drawn at once, so that memory does not grow with the questions
+_BLOCK = 4_000_000  # counts drawn at once, which limits the memory
 
 
 @frozen
 class Interval:
-    """Means and the ends of their intervals, one value a column each."""
+    """Means and their intervals, one value per column each."""
 
     mean: Scores = field(eq=False)
     low: Scores = field(eq=False)
@@ -25,16 +25,16 @@ class Interval:
 
 
 def resampled_over(groups: Sequence[str]) -> str:
-    """Return what :func:`interval` draws: ``conversations`` if there are several, or ``questions``."""
+    """Return what :func:`interval` resamples: ``conversations`` if there are several, otherwise ``questions``."""
     return "conversations" if len(set(groups)) > 1 else "questions"
 
 
 def interval(values: Scores, groups: Sequence[str] = ()) -> Interval:
-    """Return the mean over questions of each column and its 95 % interval; the same at every call.
+    """Return the mean over questions of each column and its 95 % interval; the result is deterministic.
 
-    ``values`` has shape (questions, columns). Questions of one group (a conversation) are not independent, so groups
-    are drawn as wholes where there are several (Field and Welsh, *Bootstrapping clustered data*, JRSS B 2007).
-    Give differences of two systems on the same questions for a paired interval.
+    ``values`` has shape (questions, columns). Questions of one group (a conversation) are not independent, so whole
+    groups are resampled if there are several (Field and Welsh, *Bootstrapping clustered data*, JRSS B 2007). For a
+    paired interval, pass the differences of two systems on the same questions.
     """
     if resampled_over(groups) == "conversations":
         _, members = np.unique(np.array(groups), return_inverse=True)
@@ -50,7 +50,7 @@ def interval(values: Scores, groups: Sequence[str] = ()) -> Interval:
 
 
 def _draws(size: int) -> Iterator[Scores]:
-    """Yield, in blocks, how often each of ``size`` groups is drawn in each resample."""
+    """Yield, in blocks, the number of times that each of ``size`` groups is drawn in each resample."""
     generator = np.random.default_rng(SEED)
     rows = max(1, _BLOCK // size)
     for start in range(0, RESAMPLES, rows):

@@ -1,4 +1,4 @@
-"""From a test set to an index, as a user makes it: notes in a workspace, messages in journals, ``Memory.index``."""
+"""Index a test set as a user would: notes in a workspace, messages in journals, and ``Memory.index``."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from attrs import evolve, field, frozen
 from klaw_core import IndexReport, KlawError, Memory, Message, NotFoundError, Progress, SearchResult
 from klaw_eval.errors import DatasetError
 from klaw_eval.notes import note_path, write_notes
-from klaw_eval.values import Corpus, Question, Talk
+from klaw_eval.values import Conversation, Corpus, Question
 
 if TYPE_CHECKING:
     from klaw_core import Config
 
 _WORKSPACE = "notes"
 _CHANNEL = "eval"
-_PROBE = 20  # chunks looked at to see whether a text is in the index at all
+_PROBE = 20  # chunks that are searched for a text to decide whether it is in the index
 
 
 @frozen
 class OpenIndex:
-    """An index to be searched, open.
+    """An open index.
 
-    ``units_of`` gives the ids that a result shows, best first; ``known`` those of the wanted ids that are in the
-    index; ``shown`` two ids of the index, for an error message. ``places`` gives the files that hold each id, and
-    ``written`` says that all files are there; both are empty of an index that was not built here. ``units`` has the id
+    ``units_of`` returns the ids in a result, best first; ``known`` are the wanted ids that are in the index; ``shown``
+    are two ids of the index, for an error message. ``places`` has the files that contain each id, and the existence of
+    ``written`` means that all files are complete; both are empty if the index was not built here. ``units`` has the id
     of each line of a journal.
     """
 
@@ -49,12 +49,12 @@ class OpenIndex:
         return frozenset().union(*self.places.values())
 
     def files_of(self, ids: Iterable[str]) -> frozenset[Path]:
-        """Return the files that hold any of these ids."""
+        """Return the files that contain any of these ids."""
         return frozenset().union(*(self.places.get(name, frozenset()) for name in ids))
 
     @contextmanager
     def unfinished(self) -> Iterator[None]:
-        """Let the files count as unfinished while the block lasts: what dies in it is written again by the next run."""
+        """Mark the files as incomplete during the block; if the process dies in it, the next run writes them again."""
         if self.written is not None:
             self.written.unlink()
         yield
@@ -62,17 +62,17 @@ class OpenIndex:
             self.written.touch()
 
 
-#: Shows the progress of an index run while its block lasts.
+#: Shows the progress of an index run during a block.
 IndexingProgress: TypeAlias = Callable[[], AbstractContextManager[Callable[[Progress], None]]]
 
 
 @contextmanager
 def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: IndexingProgress) -> Iterator[OpenIndex]:
-    """Index a corpus below ``root``, or find it indexed there, and yield it, open. Raise DatasetError, KlawError.
+    """Index a corpus below ``root``, or find its index there, and yield it, open. Raise DatasetError, KlawError.
 
-    An unfinished index of the same documents and the same configuration there is continued.
+    An incomplete index of the same documents and configuration is continued.
     """
-    place = place_of(corpus, config, root)
+    place = index_directory(corpus, config, root)
     with Memory.open(evolve(config, data_dir=place / "data", sources=())) as memory:
         _refuse_elsewhere(memory, place)
         _write(corpus, memory, place)
@@ -82,7 +82,7 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
                 report += memory.index(place / _WORKSPACE, name=_WORKSPACE, on_progress=on_progress)
             if corpus.talks:
                 report += memory.index(on_progress=on_progress)
-        # A path stands for a document that was skipped; `path@offset` for a line of a journal.
+        # A path means a skipped document, and `path@offset` a skipped line of a journal.
         skipped = {item.path: item.reason for item in report.skipped}
         units = _units_by_place(corpus, unit, memory)
         known = frozenset(name for (path, _), name in units.items() if path not in skipped)
@@ -95,7 +95,7 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
 
 @contextmanager
 def open_own_index(corpus: Corpus, config: Config) -> Iterator[OpenIndex]:
-    """Open the index that a configuration names, as it is. Raise KlawError."""
+    """Open the index in a configuration unchanged. Raise KlawError."""
     with Memory.open(config) as memory:
         known = frozenset(
             name
@@ -106,10 +106,10 @@ def open_own_index(corpus: Corpus, config: Config) -> Iterator[OpenIndex]:
         yield OpenIndex(memory, _own_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
 
 
-def place_of(corpus: Corpus, config: Config, root: Path) -> Path:
-    """Return a directory below ``root`` that two indexes share only if one can stand for the other.
+def index_directory(corpus: Corpus, config: Config, root: Path) -> Path:
+    """Return a directory below ``root`` for an index; equal indexes have the same directory.
 
-    Weights, fusion and reranking say how an index is searched, not what is in it.
+    Weights, fusion and reranking only determine how an index is searched, so they do not change the directory.
     """
     retrievers = [(item.type, sorted(item.options.items(), key=str)) for item in config.retrieval]
     recipe = (config.store, config.chunking, config.embedding, retrievers, config.conversations)
@@ -122,7 +122,7 @@ def place_of(corpus: Corpus, config: Config, root: Path) -> Path:
 
 
 def _refuse_elsewhere(memory: Memory, place: Path) -> None:
-    """Raise DatasetError if the store does not lie in the directory of this run: a test set must not get into it."""
+    """Raise DatasetError if the store is not in the directory of this run, to protect other indexes."""
     location = memory.status().location
     if location != "memory" and not Path(location).resolve().is_relative_to(place.resolve()):
         raise DatasetError(
@@ -132,7 +132,7 @@ def _refuse_elsewhere(memory: Memory, place: Path) -> None:
 
 
 def _write(corpus: Corpus, memory: Memory, place: Path) -> None:
-    """Write notes and journals, unless that was done before; what is not complete is written again."""
+    """Write notes and journals, unless they are complete."""
     done = place / "written"
     if done.exists():
         return
@@ -148,8 +148,8 @@ def _write(corpus: Corpus, memory: Memory, place: Path) -> None:
         raise DatasetError(f"{place} cannot be written: {error.strerror or error}") from error
 
 
-def _messages(talk: Talk) -> Iterator[Message]:
-    """Yield a conversation as a chat: a break before each session, each speaker by name."""
+def _messages(talk: Conversation) -> Iterator[Message]:
+    """Yield the messages of a conversation: a break before each session, with the name of each speaker."""
     meta, session = {"channel": _CHANNEL, "chat_id": talk.name}, ""
     for turn in talk.turns:
         if turn.session != session:
@@ -159,7 +159,7 @@ def _messages(talk: Talk) -> Iterator[Message]:
 
 
 def _units_by_place(corpus: Corpus, unit: str, memory: Memory) -> Mapping[tuple[str, int], str]:
-    """Return the id of each note (at line 0) and of each line of a journal."""
+    """Return the id of each note (with line 0) and of each line of a journal."""
     units = {(f"{_WORKSPACE}/{note_path(number)}", 0): page.id for number, page in enumerate(corpus.pages)}
     turns = {turn.id: turn for talk in corpus.talks for turn in talk.turns}
     journal = memory.conversations.journal
@@ -173,7 +173,7 @@ def _units_by_place(corpus: Corpus, unit: str, memory: Memory) -> Mapping[tuple[
 
 
 def _places(units: Mapping[tuple[str, int], str], place: Path) -> Mapping[str, frozenset[Path]]:
-    """Return the files of each id: notes below the directory itself, journals in the data directory."""
+    """Return the files of each id: notes are below the directory itself, journals in the data directory."""
     found: dict[str, set[Path]] = {}
     for (path, _), name in units.items():
         directory = place if path.startswith(f"{_WORKSPACE}/") else place / "data"
@@ -191,14 +191,14 @@ def _by_lines(units: Mapping[tuple[str, int], str]) -> Callable[[SearchResult, Q
 
 
 def _own_units(result: SearchResult, question: Question) -> Iterable[str]:
-    """Return the wanted texts that a chunk holds, or else its own id; or its path, where paths are wanted."""
+    """Return the wanted texts that a chunk contains, otherwise its id; or its path, if paths are wanted."""
     if not question.contains:
         return (result.path,)
     return [text for text in question.contains if _holds(result.content, text)] or (result.chunk_id,)
 
 
 def _holds(chunk: str, text: str) -> bool:
-    """Return whether a chunk holds a text, however its lines are broken."""
+    """Return whether a chunk contains a text, regardless of white space."""
     return " ".join(text.split()).casefold() in " ".join(chunk.split()).casefold()
 
 
@@ -212,5 +212,5 @@ def _holds_path(memory: Memory, path: str) -> bool:
 def _holds_text(memory: Memory, text: str) -> bool:
     try:
         return any(_holds(result.content, text) for result in memory.search(text[:1_000], _PROBE))
-    except KlawError:  # nothing in it that could be searched for
+    except KlawError:  # the text has no words to search for
         return False

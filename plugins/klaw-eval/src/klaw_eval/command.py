@@ -1,4 +1,4 @@
-"""``klaw eval``: how often the right chunk is found, on a test set or on a person's own questions."""
+"""``klaw eval``: measure how often the right chunk is found, on a test set or on the user's own questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILE = click.Path(path_type=Path)
 
 @frozen
 class Arguments:
-    """What the command line asks for."""
+    """The arguments of the command line."""
 
     datasets: tuple[Path, ...]
     questions: Path | None
@@ -63,12 +63,12 @@ def _picture(_context: click.Context, _parameter: click.Parameter, value: Path |
 
 
 class _WithFacts(click.Command):
-    """A command of datasets that has one subcommand: ``klaw eval facts``."""
+    """A command with datasets as arguments and one subcommand: ``klaw eval facts``."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Return the context of the subcommand if it is the first argument."""
+        """Return the context of the subcommand if its name is the first argument."""
         if args[:1] != ["facts"]:
             return super().make_context(info_name, args, parent, **extra)
         from klaw_eval.facts_command import command as facts
@@ -143,7 +143,7 @@ def command(settings: Settings, /, **options: Any) -> None:
 
 
 def _check(settings: Settings, wanted: Arguments) -> None:
-    """Raise UsageError for options that do not go together."""
+    """Raise UsageError for options that cannot be combined."""
     if not wanted.datasets and wanted.questions is None:
         raise click.UsageError("give a DATASET, or --questions FILE")
     if wanted.compare is not None and settings.config_file is not None:
@@ -186,7 +186,7 @@ def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison
     from klaw_eval.comparing import compare
     from klaw_eval.errors import DatasetError
     from klaw_eval.progress import progress_bars
-    from klaw_eval.roots import kept_root
+    from klaw_eval.roots import index_root
     from klaw_eval.running import run
 
     try:
@@ -194,7 +194,7 @@ def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison
     except OSError as error:
         raise DatasetError(f"{error.filename} cannot be read: {error.strerror}") from error
     bars = progress_bars(settings)
-    with kept_root(wanted.keep) as root:
+    with index_root(wanted.keep) as root:
         configs = _configs(settings, wanted.compare)
         for dataset in datasets:
             runs = [run(dataset, config, name, root, bars) for name, config in configs]
@@ -203,15 +203,15 @@ def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison
 
 
 def _report_relevance(settings: Settings, wanted: Arguments) -> None:
-    """Measure and print whether relevance tells which questions the index answers."""
+    """Measure and print how well relevance separates answerable questions from others."""
     from klaw_eval.printing import print_relevance, relevance_record
     from klaw_eval.progress import progress_bars
     from klaw_eval.relevance import measure_relevance
-    from klaw_eval.roots import kept_root
+    from klaw_eval.roots import index_root
 
     (config,) = _configs(settings, None)
     records = []
-    with kept_root(wanted.keep) as root:
+    with index_root(wanted.keep) as root:
         for dataset in _datasets(wanted):
             run = measure_relevance(dataset, config[1], config[0], root, progress_bars(settings))
             records.append(relevance_record(run, wanted.half))
@@ -222,7 +222,7 @@ def _report_relevance(settings: Settings, wanted: Arguments) -> None:
 
 
 def _configs(settings: Settings, compared: tuple[Path, Path] | None) -> list[tuple[str, Config]]:
-    """Return the configurations to run, each with the name that reports give it."""
+    """Return the configurations to run, each with its name in reports."""
     if compared is None:
         config = settings.load_config()
         return [(", ".join(map(tilde, config.files)) or "the defaults", config)]
@@ -230,7 +230,7 @@ def _configs(settings: Settings, compared: tuple[Path, Path] | None) -> list[tup
 
 
 def _refuse_below(reports: Sequence[Run | Comparison], thresholds: Mapping[str, float]) -> None:
-    """Raise BelowThresholdError if a fused figure, of B where there are two, is below what was demanded."""
+    """Raise BelowThresholdError if a figure of the fused ranking (of B, if there are two) is below its threshold."""
     from klaw_eval.errors import BelowThresholdError
     from klaw_eval.metrics import METRICS
     from klaw_eval.running import FUSED, Run

@@ -1,4 +1,4 @@
-"""Means with their intervals: of one run, of its fused ranking against each retriever, and of two runs side by side."""
+"""Means with intervals: of one run, of its fused ranking compared with each retriever, and of two runs compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from klaw_eval.running import FUSED, Run
 
 @frozen
 class Comparison:
-    """Two configurations on the same questions; ``differences`` are B less A, for each mode that both have."""
+    """Two configurations on the same questions; ``differences`` are B minus A, for each mode that both have."""
 
     a: Run
     b: Run
@@ -22,19 +22,19 @@ class Comparison:
 
 
 def means(run: Run) -> Mapping[str, Interval]:
-    """Return each mode's means over all questions."""
+    """Return the means over all questions for each mode."""
     return {mode: interval(scores, run.groups) for mode, scores in run.scores.items()}
 
 
 def against_retrievers(run: Run) -> Mapping[str, Interval]:
-    """Return how much better fusion is than each retriever alone, paired by question; empty for one retriever."""
+    """Return the differences of the fused ranking and each retriever, paired by question; empty for one retriever."""
     return {
         mode: interval(run.scores[FUSED] - scores, run.groups) for mode, scores in run.scores.items() if mode != FUSED
     }
 
 
 def by_category(run: Run) -> Mapping[str, tuple[int, Mapping[str, Scores]]]:
-    """Return for each category, if there are any, the number of its questions and each mode's means."""
+    """Return for each category, if there are any, its number of questions and the means of each mode."""
     rows = [(question.category, row) for row, question in enumerate(run.questions) if question.category]
     members = {name: [row for _, row in found] for name, found in groupby(sorted(rows), key=lambda item: item[0])}
     for name, parts in run.dataset.combined.items():
@@ -46,8 +46,8 @@ def by_category(run: Run) -> Mapping[str, tuple[int, Mapping[str, Scores]]]:
     }
 
 
-def telling_metrics(run: Run) -> list[int]:
-    """Return the columns worth a person's time: where each question has one right id, frac and all are any."""
+def informative_metrics(run: Run) -> list[int]:
+    """Return the columns to print. If each question has one right id, frac and all equal any and are left out."""
     alike = ("frac", "all") if has_one_each(run) else ()
     return [at for at, name in enumerate(METRICS) if not name.startswith(alike)]
 
@@ -58,7 +58,7 @@ def has_one_each(run: Run) -> bool:
 
 
 def compare(a: Run, b: Run) -> Comparison:
-    """Set two runs of one test set side by side. Raise ValueError if they did not ask the same questions."""
+    """Compare two runs of one test set. Raise ValueError if their questions differ."""
     if a.questions != b.questions:
         raise ValueError("only runs with the same questions can be compared")
     modes = [mode for mode in a.scores if mode in b.scores]

@@ -1,8 +1,8 @@
-"""How much of what answers a question is in ``Memory.context``, within a budget of tokens. No model judges.
+"""Measure how much of the evidence for an answer ``Memory.context`` contains within a token budget. No model judges.
 
-Evidence: the messages that a test set names; a chunk shows the messages whose lines it holds, a fact those it quotes.
-That a message is credited does not say that its telling sentence is there, so the words of the answer are looked for
-in the text as well, and neither figure alone says that one arrangement is better.
+Evidence means the messages that a test set names. A chunk shows the messages whose lines it contains, and a fact those
+that it quotes. A shown message need not contain the decisive sentence, so the words of the answer are also searched for
+in the text. Neither figure alone shows that one kind of context is better.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from klaw_core import Context, ContextItem, Memory, load_config
-from klaw_eval.building import OpenIndex, build, place_of
+from klaw_eval.building import OpenIndex, build, index_directory
 from klaw_eval.errors import DatasetError
 from klaw_eval.running import ProgressBars
 from klaw_eval.values import Corpus, Dataset, Question
@@ -28,26 +28,27 @@ from klaw_eval.values import Corpus, Dataset, Question
 if TYPE_CHECKING:
     from klaw_core import Config
 
-#: The budgets of a context, in tokens.
+#: The budgets of contexts in tokens.
 BUDGETS = (250, 500, 1000)
-#: What a context is made of: chunks alone; arranged and marked by the extension; with facts that rules found; and with
-#: digests of days.
+#: The kinds of contexts: only chunks; chunks arranged and marked by the extension; with facts that rules extract; and
+#: with digests of days.
 ARMS: Mapping[str, str] = {"chunks": "", "marks": "none", "facts": "rules", "digests": "rules"}
 
 _WORD = re.compile(r"\w+")
 _MARKS = ("(perhaps outdated:", "no longer true", "(was ")
-_CHUNKS_SEARCHED = 50  # as many as a context asks for
-_TIMED = 3  # times, in turns; the median counts, since other processes run as well
+_CHUNKS_SEARCHED = 50  # the number that a context searches for
+_TIMED = 3  # repetitions, alternating; the median is reported, because other processes run as well
 _EXTENSION = "facts"
 _TABLE = {"extensions": {_EXTENSION: {"extractor": "none"}}}
 
 
 @frozen
-class Answered:
-    """What one context held for one question, by budget where that matters.
+class ContextAnswer:
+    """The contents of one context for one question, by budget where that matters.
 
-    ``updates``: of a question about something that changed, whether the present statement was there, whether the
-    outdated one was, whether every outdated one was marked, and whether an unmarked one stood before the present one.
+    ``updates`` is for questions about something that changed: whether the current statement was in the context, whether
+    the outdated one was, whether every outdated one was marked, and whether an unmarked one came before the current
+    one.
     """
 
     question: Question
@@ -62,11 +63,11 @@ class Answered:
 
 @frozen
 class ArmRun:
-    """The answers of one arm. ``facts`` counts the facts, ``ended`` those that rules ended."""
+    """The contexts of one arm. ``facts`` is the number of facts, ``ended`` the number of those that rules ended."""
 
     dataset: Dataset
     arm: str
-    answers: tuple[Answered, ...] = field(repr=False)
+    answers: tuple[ContextAnswer, ...] = field(repr=False)
     facts: int = 0
     ended: int = 0
 
@@ -88,7 +89,7 @@ class ArmRun:
         return figures
 
     def by_category(self, budget: int) -> dict[str, float]:
-        """Return frac at a budget for each kind of question."""
+        """Return frac at a budget for each category of questions."""
         kinds = sorted({item.question.category for item in self.answers})
         return {
             kind: _mean([item.found[budget] for item in self.answers if item.question.category == kind])
@@ -137,8 +138,8 @@ def _without_facts(config: Config) -> Config:
 
 @contextmanager
 def _opened(arm: str, corpus: Corpus, config: Config, root: Path) -> Iterator[Memory]:
-    """Yield a copy of an index with what an arm adds to it. A copy that is there is brought up to date."""
-    place = place_of(corpus, _without_facts(config), root)
+    """Yield a copy of an index with the additions of an arm. An existing copy is updated."""
+    place = index_directory(corpus, _without_facts(config), root)
     copy = place / arm
     if not copy.exists():
         partial = place / f"{arm}.new"
@@ -183,20 +184,20 @@ def _asked(
 
 @frozen(eq=False)
 class _Asker:
-    """Asks one memory for contexts, and reads them."""
+    """Asks one memory for contexts, and evaluates them."""
 
     index: OpenIndex
     memory: Memory
     facts: Any
 
-    def ask(self, question: Question) -> Answered:
+    def ask(self, question: Question) -> ContextAnswer:
         contexts = {BUDGETS[-1]: self.memory.context(question.text, budget=BUDGETS[-1])}
-        times = [self._times(question.text) for _ in range(_TIMED)]  # of what was asked before
+        times = [self._times(question.text) for _ in range(_TIMED)]  # of questions that were asked before
         contexts |= {budget: self.memory.context(question.text, budget=budget) for budget in BUDGETS[:-1]}
         largest = contexts[BUDGETS[-1]]
         shown = {id(item): self.messages_of(item) for context in contexts.values() for item in context.items}
         marked = {name for item in largest.items if _is_marked(item) for name in shown[id(item)]}
-        return Answered(
+        return ContextAnswer(
             question,
             {budget: _frac(context, shown, question) for budget, context in contexts.items()},
             {budget: _holds_words(str(context), question.answer) for budget, context in contexts.items()}
@@ -209,7 +210,7 @@ class _Asker:
         )
 
     def _times(self, text: str) -> tuple[float, float]:
-        """Return the seconds that a search takes, and a context."""
+        """Return the seconds that a search takes, and those that a context takes."""
         began = time.perf_counter()
         self.memory.search(text, _CHUNKS_SEARCHED)
         searched = time.perf_counter()
@@ -233,7 +234,7 @@ class _Asker:
         return frozenset(name for name in found if name)
 
     def _updates(self, question: Question, context: Context, shown: Mapping[int, frozenset[str]]) -> Mapping[str, bool]:
-        """Return what became of the present and of the outdated statements, in the order in which they are shown."""
+        """Return the figures about current and outdated statements, given the order in which they are shown."""
         text = str(context)
         items = sorted(context.items, key=lambda item: text.find(item.text))
         new = [place for place, item in enumerate(items) if not shown[id(item)].isdisjoint(question.current)]
@@ -261,5 +262,5 @@ def _frac(context: Context, shown: Mapping[int, frozenset[str]], question: Quest
 
 
 def _holds_words(text: str, answer: str) -> bool:
-    """Return whether every word of an answer is a word of a text."""
+    """Return whether every word of an answer is in a text."""
     return set(_WORD.findall(answer.casefold())) <= set(_WORD.findall(text.casefold()))

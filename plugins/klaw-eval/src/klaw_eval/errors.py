@@ -1,4 +1,4 @@
-"""What can be wrong with a test set, and with a result."""
+"""The errors of test sets and results."""
 
 from klaw_core import KlawError
 
@@ -8,4 +8,4 @@ class DatasetError(KlawError):
 
 
 class BelowThresholdError(KlawError):
-    """A figure is below what ``--fail-under`` demands."""
+    """A figure is below the threshold of ``--fail-under``."""

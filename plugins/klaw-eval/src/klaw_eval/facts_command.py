@@ -1,4 +1,4 @@
-"""``klaw eval facts``: how much of what answers a question a context holds, with chunks alone and with facts."""
+"""``klaw eval facts``: measure the evidence in contexts, with chunks alone and with facts."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def command(settings: Settings, /, **options: Any) -> None:
     """
     from klaw_eval.contexts import run_arms
     from klaw_eval.progress import progress_bars
-    from klaw_eval.roots import kept_root
+    from klaw_eval.roots import index_root
 
     wanted = [_read(path, options["half"], options["limit"]) for path in options["datasets"]]
     bars = progress_bars(settings)
     records = []
-    with kept_root(options["keep"]) as root:
+    with index_root(options["keep"]) as root:
         for dataset in wanted:
             runs = list(run_arms(dataset, settings.load_config(), options["arms"] or _ARMS, root, bars))
             if settings.json:
@@ -55,7 +55,7 @@ def command(settings: Settings, /, **options: Any) -> None:
 
 
 def _read(path: Path, half: str | None, limit: int | None) -> Dataset:
-    """Return a test set of conversations, whose halves are halves of its chats. Raise DatasetError."""
+    """Return a test set of conversations, split into halves by chat. Raise DatasetError."""
     from klaw_eval.datasets import read_dataset, recognise
     from klaw_eval.errors import DatasetError
     from klaw_eval.split import select

@@ -1,7 +1,7 @@
-"""A test set's documents as a person would keep them: one Markdown note each, its title as the heading.
+"""Write a test set's documents as Markdown notes, one each, with the title as heading.
 
-Their text is no Markdown. A line that happens to begin with ``#`` or ``-`` must not become a heading or a list, so
-each paragraph is one line, and a sign at its beginning that means something is escaped.
+Their text is not Markdown. A line that starts with ``#`` or ``-`` must not become a heading or a list, so each
+paragraph is written as one line, and a special character at its start is escaped.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from klaw_eval.values import Page
 
 _A_FOLDER = 1_000  # notes
 _BLANK_LINES = re.compile(r"\n[ \t\f\v]*\n\s*")
-# What begins a block in CommonMark 0.31: heading, quote, list, rule, fence, table, HTML, definition; not indentation.
+# The starts of blocks in CommonMark 0.31: heading, quote, list, rule, fence, table, HTML, definition; not indentation.
 _BLOCK = re.compile(r"[#>|<\[=~`]|[-+*_]|\d{1,9}[.)](?=\s|$)")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def write_notes(pages: Sequence[Page], directory: Path) -> None:
-    """Write a note for each page; :func:`note_path` says where."""
+    """Write a note for each page at :func:`note_path`."""
     for number, page in enumerate(pages):
         file = directory / note_path(number)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,19 +28,19 @@ def write_notes(pages: Sequence[Page], directory: Path) -> None:
 
 
 def note_path(number: int) -> str:
-    """Return the relative path of a page's note: by its number, since an id can be anything."""
+    """Return the relative path of a page's note. It contains a number, because an id may be any string."""
     return f"{number // _A_FOLDER:04}/{number:07}.md"
 
 
 def as_note(page: Page) -> str:
-    """Return a page as Markdown, its paragraphs as they were, each on one line."""
+    """Return a page as Markdown, with each paragraph on one line."""
     title = " ".join(_printable(page.title).split())
     blocks = [f"# {title}"] if title else []
     return "\n\n".join([*blocks, *_paragraphs(_printable(page.text))]) + "\n"
 
 
 def _printable(text: str) -> str:
-    """Return text that a UTF-8 file can hold and that does not look like a binary one."""
+    """Return text that can be encoded in UTF-8 and is not mistaken for a binary file."""
     return _UNPRINTABLE.sub(" ", text)
 
 
@@ -48,7 +48,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     for block in _BLANK_LINES.split(text):
         line = " ".join(block.split())
         if found := _BLOCK.match(line):
-            escaped = found.end() - 1  # of `1.` the dot, of anything else the sign itself
+            escaped = found.end() - 1  # for `1.` the dot, otherwise the character itself
             line = f"{line[:escaped]}\\{line[escaped:]}"
         if line:
             yield line

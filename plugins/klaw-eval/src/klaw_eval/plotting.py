@@ -1,4 +1,4 @@
-"""A picture of a report: each metric with its interval, as a file. Matplotlib is imported here and nowhere else."""
+"""Plot a report: each metric with its interval. Only this module imports Matplotlib."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from klaw_eval.bootstrap import LEVEL, Interval
-from klaw_eval.comparing import Comparison, means, telling_metrics
+from klaw_eval.comparing import Comparison, informative_metrics, means
 from klaw_eval.errors import DatasetError
 from klaw_eval.metrics import METRICS
 from klaw_eval.running import Run
 
-#: The endings that a picture's file may have.
+#: The supported file name extensions.
 ENDINGS = (".svg", ".png")
 
 _PANEL = (5.2, 4.2)  # inches
-_SPREAD = 0.5  # of the distance between two metrics, over which the modes lie
-# Blue, orange, green of Okabe and Ito (2008), which readers with colour vision deficiency tell apart.
+_SPREAD = 0.5  # the share of the distance between two metrics over which the modes are spread
+# Blue, orange and green of Okabe and Ito (2008), which can be distinguished with colour vision deficiencies.
 _COLOURS = {"words": "#0072B2", "vectors": "#E69F00", "fused": "#009E73"}
 
 
 def plot(reports: Sequence[Run | Comparison], file: Path) -> None:
-    """Write a picture with a panel for each report; the same report gives the same file. Raise DatasetError."""
-    # Text as text, not as outlines: it can be searched, and the file is small.
+    """Write a figure with a panel for each report; the output is deterministic. Raise DatasetError."""
+    # Text instead of outlines, so that it can be searched and the file is small.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "klaw", "font.size": 9}):
         figure = Figure(figsize=(_PANEL[0] * len(reports), _PANEL[1]), layout="constrained")
         panels = figure.subplots(1, len(reports), squeeze=False)[0]
@@ -49,14 +49,14 @@ def _panel(axes: Axes, report: Run | Comparison) -> None:
     dataset = run.dataset
     asked = f"{len(run.questions):,} questions, unit {dataset.unit}"
     axes.set_title(f"{dataset.name}: {asked}\n{dataset.setting}", fontsize=9)
-    _draw(axes, intervals, telling_metrics(run))
+    _draw(axes, intervals, informative_metrics(run))
 
 
 def _draw(axes: Axes, intervals: Mapping[str, Interval], metrics: Sequence[int]) -> None:
     places = range(len(metrics))
     for number, (mode, found) in enumerate(intervals.items()):
         shift = _SPREAD * (number / max(len(intervals) - 1, 1) - 0.5) if len(intervals) > 1 else 0.0
-        # A percentile interval need not hold the mean where the resamples are skewed.
+        # A percentile interval of skewed resamples may not contain the mean.
         mean, low, high = found.mean[metrics], found.low[metrics], found.high[metrics]
         reach = [(mean - low).clip(0), (high - mean).clip(0)]
         heights = [place + shift for place in places]

@@ -1,4 +1,4 @@
-"""A report as text and as JSON. Figures come with what must be known before they may be compared."""
+"""Reports as text and as JSON, with the conditions under which their figures are comparable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from klaw_core.cli.kit import Output, StyledText, counted, duration
 from klaw_eval.bootstrap import LEVEL, RESAMPLES, SEED, Interval, resampled_over
-from klaw_eval.comparing import Comparison, against_retrievers, by_category, has_one_each, means, telling_metrics
+from klaw_eval.comparing import Comparison, against_retrievers, by_category, has_one_each, informative_metrics, means
 from klaw_eval.metrics import CUTS, METRICS, Scores
 from klaw_eval.relevance import RelevanceRun
 from klaw_eval.running import FUSED, Run
@@ -19,7 +19,7 @@ _SHOWN_MISSES = 20
 
 
 def print_report(output: Output, report: Run | Comparison, half: str | None, *, verbose: bool = False) -> None:
-    """Print the figures of one configuration or of two; ``verbose``: and what one did not find."""
+    """Print the figures of one or two configurations; with ``verbose``, also the questions that one did not answer."""
     if isinstance(report, Comparison):
         _print_comparison(output, report, half)
         return
@@ -34,14 +34,14 @@ def print_report(output: Output, report: Run | Comparison, half: str | None, *, 
 
 
 def report_record(report: Run | Comparison, half: str | None, *, verbose: bool = False) -> dict[str, Any]:
-    """Return what ``--json`` prints; ``verbose``: with the questions to which one configuration found nothing right."""
+    """Return the output of ``--json``; with ``verbose``, including the questions for which nothing right was found."""
     if isinstance(report, Comparison):
         return _comparison_record(report, half)
     return _run_record(report, half) | ({"missed": _misses(report)} if verbose else {})
 
 
 def print_relevance(output: Output, run: RelevanceRun, half: str | None) -> None:
-    """Print how well relevance tells the questions that an index answers."""
+    """Print how well relevance separates the questions that an index answers from others."""
     dataset = run.dataset
     asked = f"{counted(len(run.present), 'question')}, each with and without its documents"
     output.line(StyledText(dataset.name, "bold"), f": {asked}, unit {dataset.unit}, {dataset.setting}")
@@ -62,7 +62,7 @@ def print_relevance(output: Output, run: RelevanceRun, half: str | None) -> None
 
 
 def relevance_record(run: RelevanceRun, half: str | None) -> dict[str, Any]:
-    """Return what ``--json`` prints of it."""
+    """Return the output of ``--json`` for it."""
     mean, low, high = (round(value, 4) for value in run.auroc)
     there, gone = (round(value, 4) for value in run.weak)
     return {
@@ -80,12 +80,14 @@ def relevance_record(run: RelevanceRun, half: str | None) -> dict[str, Any]:
 
 
 def _print_run(output: Output, run: Run, half: str | None) -> None:
-    """Print the terms, each mode's means, fusion against its retrievers, and categories."""
+    """Print the conditions, the means of each mode, the fused ranking against its retrievers, and categories."""
     _print_terms(output, run, half)
     output.rows([("config", run.config), *_configured(run)])
     figures = means(run)
     table = [_header("", tuple(figures))]
-    table += [[METRICS[at], *(_with_interval(found, at) for found in figures.values())] for at in telling_metrics(run)]
+    table += [
+        [METRICS[at], *(_with_interval(found, at) for found in figures.values())] for at in informative_metrics(run)
+    ]
     output.line("")
     output.rows(table)
     differences = against_retrievers(run)
@@ -97,7 +99,7 @@ def _print_run(output: Output, run: Run, half: str | None) -> None:
 
 
 def _print_comparison(output: Output, comparison: Comparison, half: str | None) -> None:
-    """Print two configurations side by side, with paired intervals."""
+    """Print two configurations next to each other, with paired intervals."""
     a, b = comparison.a, comparison.b
     _print_terms(output, a, half)
     output.rows([("A", a.config), *_configured(a, ""), ("B", b.config), *_configured(b, "")])
@@ -107,7 +109,7 @@ def _print_comparison(output: Output, comparison: Comparison, half: str | None) 
             output.line(StyledText(mode, "bold"), ": the same for every question")
             continue
         rows: list[Sequence[StyledText | str]] = [_header(mode, ("A", "B", "B - A"))]
-        for at in telling_metrics(a):
+        for at in informative_metrics(a):
             pair = (_figure(float(one.scores[mode][:, at].mean())) for one in (a, b))
             rows.append((METRICS[at], *pair, _difference(found, at), _verdict(found, at)))
         output.rows(rows)
@@ -195,7 +197,7 @@ def _print_categories(output: Output, run: Run) -> None:
     categories = by_category(run)
     if categories:
         output.line("")
-        columns = telling_metrics(run)
+        columns = informative_metrics(run)
         rows: list[Sequence[StyledText | str]] = [_header(FUSED, ("n", *(METRICS[at] for at in columns)))]
         for name, (count, modes) in categories.items():
             rows.append((name, str(count), *(_figure(modes[FUSED][at]) for at in columns)))
@@ -203,7 +205,7 @@ def _print_categories(output: Output, run: Run) -> None:
 
 
 def _misses(run: Run) -> list[dict[str, Any]]:
-    """Return the questions of whose gold ids none is among the first ten."""
+    """Return the questions without a gold id among the first ten results."""
     found = run.scores[FUSED][:, METRICS.index("any@10")] > 0
     missed = (question for question, hit in zip(run.questions, found, strict=True) if not hit)
     return [{"id": question.id, "question": question.text, "wanted": list(question.gold)} for question in missed]
@@ -236,7 +238,7 @@ def _difference(found: Interval, at: int) -> str:
 
 
 def _verdict(found: Interval, at: int) -> StyledText:
-    """Return what an interval that excludes zero says."""
+    """Return the conclusion from an interval that does not contain zero."""
     if found.low[at] > 0:
         return StyledText("better", "green")
     return StyledText("worse", "red") if found.high[at] < 0 else StyledText("")

@@ -1,8 +1,8 @@
-"""Whether relevance tells a question that the index answers from one that it does not.
+"""Measure whether relevance separates questions that the index answers from those that it does not.
 
-Every question is asked twice: of the whole index, and after its documents were taken out of it. A relevance that
-compares between questions is higher the first time, whichever two questions are compared: the area under the curve
-(AUROC) is how often it is. .5 is a guess.
+Every question is asked twice: with the whole index, and without its documents. If relevance is comparable between
+questions, it is higher the first time, even for two different questions. The area under the curve (AUROC) is the
+probability of that; 0.5 means chance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESAMPLES = 500
 
 @frozen
 class _Best:
-    """The best relevance of an answer, and whether it has weak matches only."""
+    """The best relevance of a result list, and whether it has only weak matches."""
 
     relevance: float
     is_weak: bool
@@ -42,8 +42,8 @@ class _Best:
 class RelevanceRun:
     """The relevance of the best result of each question: with its documents in the index, and without.
 
-    ``weak`` are the shares of the questions that had weak matches only, with their documents and without.
-    ``left_out`` counts the questions whose documents are all there is in their index. Times are in seconds.
+    ``weak`` are the shares of questions with only weak matches, with their documents and without. ``left_out`` is the
+    number of questions whose documents are the whole index. Times are in seconds.
     """
 
     dataset: Dataset
@@ -57,7 +57,7 @@ class RelevanceRun:
 
     @property
     def auroc(self) -> tuple[float, float, float]:
-        """The area under the curve, and the ends of its 95 % interval, by bootstrap over questions."""
+        """The area under the curve and its 95 % interval, by bootstrap over questions."""
         generator = np.random.default_rng(SEED)
         count = len(self.present)
         draws = (generator.integers(count, size=count) for _ in range(_RESAMPLES))
@@ -67,7 +67,7 @@ class RelevanceRun:
 
 
 def area(positive: Scores, negative: Scores) -> float:
-    """Return how often one of ``positive`` is above one of ``negative``; equal ones count half."""
+    """Return the probability that one of ``positive`` is above one of ``negative``; equal values count half."""
     ordered = np.sort(negative)
     below = np.searchsorted(ordered, positive, "left") + np.searchsorted(ordered, positive, "right")
     return float(below.sum() / (2 * len(positive) * len(negative)))
@@ -76,7 +76,7 @@ def area(positive: Scores, negative: Scores) -> float:
 def measure_relevance(dataset: Dataset, config: Config, name: str, root: Path, bars: ProgressBars) -> RelevanceRun:
     """Index a test set below ``root`` and ask its questions with and without their documents.
 
-    Raise DatasetError for a set that is asked of a person's own index, or by turns.
+    Raise DatasetError for a set of questions for the user's own index, or with conversation turns as gold ids.
     """
     if dataset.own or dataset.unit == "turn":
         raise DatasetError(f"--relevance takes whole documents out of an index of its own, not {dataset.unit}s")
@@ -107,7 +107,7 @@ def _ask(corpus: Corpus, index: OpenIndex, bars: ProgressBars) -> Iterator[tuple
             present = [_best(index, question) for question in questions]
             if not files or files == index.files:
                 continue
-            with _taken_out(index, sorted(files)):
+            with _without_files(index, sorted(files)):
                 absent = [_best(index, question) for question in questions]
             for pair in zip(present, absent, strict=True):
                 asked_one()
@@ -121,8 +121,8 @@ def _best(index: OpenIndex, question: Question) -> _Best:
 
 
 @contextmanager
-def _taken_out(index: OpenIndex, files: Sequence[Path]) -> Iterator[None]:
-    """Take files out of the index while the block lasts; their vectors stay in the cache."""
+def _without_files(index: OpenIndex, files: Sequence[Path]) -> Iterator[None]:
+    """Remove files from the index during the block; their vectors stay in the cache."""
     with TemporaryDirectory(dir=files[0].parent.parent, prefix=".aside-") as aside:
         away = {file: Path(aside) / str(number) for number, file in enumerate(files)}
         for file, place in away.items():

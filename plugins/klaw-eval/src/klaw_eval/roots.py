@@ -1,4 +1,4 @@
-"""The directory that the indexes of an evaluation are made in."""
+"""The directory for the indexes of an evaluation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from klaw_eval.errors import DatasetError
 
 
 @contextmanager
-def kept_root(keep: Path | None) -> Iterator[Path]:
-    """Yield the directory of the indexes: the one that is kept, or one that is gone afterwards. Raise DatasetError."""
+def index_root(keep: Path | None) -> Iterator[Path]:
+    """Yield the directory of the indexes: the one to keep, or a temporary one. Raise DatasetError."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="klaw-eval-") as root:
             yield Path(root)

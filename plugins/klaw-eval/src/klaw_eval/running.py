@@ -1,4 +1,4 @@
-"""Asking every question of a test set, in each mode that a configuration has."""
+"""Ask every question of a test set in each mode of a configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from klaw_core import Config
 
 Mode = Literal["fts", "vector", "hybrid"]
-#: What a mode of search is called in a report.
+#: The names of search modes in a report.
 MODES: Mapping[str, Mode] = {"words": "fts", "vectors": "vector", "fused": "hybrid"}
 FUSED = "fused"
 
@@ -31,7 +31,7 @@ _DEEPEST = 1_000  # chunks
 
 @frozen
 class ProgressBars:
-    """What shows progress: of an index run, and (given their number) of the questions, by a call for each."""
+    """Show the progress of an index run, and of questions: the second takes their number and is called after each."""
 
     indexing: IndexingProgress
     asking: Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -41,8 +41,8 @@ class ProgressBars:
 class Run:
     """The scores of one configuration on a test set.
 
-    ``scores`` has for each mode one row a question, in the order of ``questions``. ``missing`` counts the wanted ids
-    that are not in the index: they count as not found. Times are in seconds, for orientation only.
+    ``scores`` has for each mode one row per question, in the order of ``questions``. ``missing`` is the number of
+    wanted ids that are not in the index; they count as not found. Times are in seconds and only approximate.
     """
 
     dataset: Dataset
@@ -58,13 +58,13 @@ class Run:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The conversation of each question, where there are any."""
+        """The conversation of each question, if there are any."""
         return tuple(question.group for question in self.questions)
 
 
 @frozen
 class _IndexAnswers:
-    """What one index answered."""
+    """The answers of one index."""
 
     status: Status
     scores: Mapping[str, list[Scores]]
@@ -77,7 +77,7 @@ class _IndexAnswers:
 def run(dataset: Dataset, config: Config, name: str, root: Path, bars: ProgressBars) -> Run:
     """Index a test set below ``root`` and ask its questions. Raise DatasetError if no wanted id is in the index.
 
-    ``name`` is what reports call the configuration. Raise KlawError for what Klaw itself refuses.
+    ``name`` is the name of the configuration in reports. Raise KlawError for errors of Klaw.
     """
     parts: list[_IndexAnswers] = []
     matching = False
@@ -113,12 +113,12 @@ def run(dataset: Dataset, config: Config, name: str, root: Path, bars: ProgressB
 
 
 def _wanted(corpus: Corpus) -> list[str]:
-    """Return the gold ids of every question, each once."""
+    """Return the gold ids of all questions, each once."""
     return distinct(name for question in corpus.questions for name in question.gold)
 
 
 def _mismatch(corpus: Corpus, index: OpenIndex) -> DatasetError:
-    """Return the error that not one wanted id is in the index: whatever was found would count as wrong."""
+    """Return the error for an index without any wanted id, in which every result would count as wrong."""
     there = ", ".join(map(repr, index.shown)) or "nothing"
     return DatasetError(
         f"{corpus.name}: the expected ids and the index do not match: "
@@ -144,7 +144,7 @@ def _asked(corpus: Corpus, index: OpenIndex, bars: ProgressBars, indexing_second
 
 
 def _modes(memory: Memory, text: str) -> dict[str, Mode]:
-    """Return the modes in which a question gets an answer: all of them, if there are retrievers of both kinds."""
+    """Return the modes in which a question can be answered: all of them, if there are retrievers of both kinds."""
     available: dict[str, Mode] = {}
     for name, mode in MODES.items():
         if mode == "vector" and memory.status().space is None:
@@ -160,9 +160,9 @@ def _modes(memory: Memory, text: str) -> dict[str, Mode]:
 
 
 def _ranked(index: OpenIndex, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
-    """Return the first ten distinct ids: those of a search for ten chunks, then those of deeper ones.
+    """Return the first ten distinct ids: those of a search for ten chunks, then those of deeper searches.
 
-    So the first ranks are what a person sees; a deeper search may order them otherwise.
+    So the first ranks are those that a user sees; a deeper search may have another order.
     """
     found: list[str] = []
     limit = DEPTH

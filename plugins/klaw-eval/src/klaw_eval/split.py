@@ -1,4 +1,4 @@
-"""Which questions are asked: a half that is the same for ever, and a sample for a quick look."""
+"""Select questions: one of two fixed halves, and a sample for a quick run."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from hashlib import sha256
 
 from klaw_eval.values import Dataset
 
-#: Tune on one, report the other.
+#: One for tuning, the other for reporting.
 HALVES = ("tune", "report")
 
 
 def half_of(side: str) -> str:
-    """Return the half of what :attr:`Question.side` says, by its hash and nothing else: even or odd."""
+    """Return the half of :attr:`Question.side`, which only depends on its hash: even or odd."""
     return HALVES[sha256(side.encode("utf-8", "surrogatepass")).digest()[-1] % 2]
 
 
 def select(dataset: Dataset, half: str | None, limit: int | None) -> Dataset:
-    """Return the test set with the questions of one half (None: of both), at most ``limit`` of them.
+    """Return the test set with the questions of one half (None: both), at most ``limit`` of them.
 
-    The sample is drawn by another hash: it comes from everywhere in the set, and is the same the next time.
+    The sample is selected by another hash, so it covers the whole set and is the same each time.
     """
     ids = [question.id for question in dataset.questions() if half is None or half_of(question.side) == half]
     if limit is not None:

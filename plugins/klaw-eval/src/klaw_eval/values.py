@@ -1,4 +1,4 @@
-"""A test set as one frozen value, whatever form it was read from."""
+"""A test set as one frozen value, independent of its file format."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -8,7 +8,7 @@ from attrs import Factory, evolve, field, frozen
 
 @frozen
 class Page:
-    """A document: it becomes a note. ``title`` is its heading, if it has one."""
+    """A document, which becomes a note. ``title`` is its heading, if it has one."""
 
     id: str
     text: str = field(repr=False)
@@ -17,7 +17,7 @@ class Page:
 
 @frozen
 class Turn:
-    """What one person said: it becomes a message. ``session`` is the id of the session it belongs to."""
+    """An utterance, which becomes a message. ``session`` is the id of its session."""
 
     id: str
     session: str
@@ -28,8 +28,8 @@ class Turn:
 
 
 @frozen
-class Talk:
-    """A conversation, its turns in order: it becomes a chat's journal."""
+class Conversation:
+    """A conversation with its turns in order, which becomes the journal of a chat."""
 
     name: str
     turns: tuple[Turn, ...] = field(repr=False)
@@ -37,13 +37,13 @@ class Talk:
 
 @frozen
 class Question:
-    """A question and what answers it.
+    """A question and its right answers.
 
-    ``gold`` gives the ids that are relevant, and how much (above 0). ``side`` decides which half of the questions it
-    belongs to: its id, or what it shares with questions that must stay together. ``group`` names its conversation.
-    ``contains``: where ids are not known, the texts of which a chunk must hold one; each is then a gold id too.
-    ``answer`` is the answer in words, where a text can be looked through for them. ``current`` and ``outdated`` are the
-    gold ids of what is true now, and of what it replaced.
+    ``gold`` has the relevant ids and their relevance (above 0). ``side`` determines the half of the question: it is its
+    id, or a value that it shares with questions that must stay in the same half. ``group`` is the name of its
+    conversation. ``contains`` has texts of which a chunk must contain one, if ids are unknown; each is then also a gold
+    id. ``answer`` is the answer in words, for texts that can be searched for them. ``current`` and ``outdated`` are the
+    gold ids of the current statement and of those that it replaced.
     """
 
     id: str
@@ -60,22 +60,22 @@ class Question:
 
 @frozen
 class Corpus:
-    """What one index is made of, and the questions that are asked of it."""
+    """The contents of one index, and the questions for it."""
 
     name: str
     pages: tuple[Page, ...] = field(default=(), repr=False)
-    talks: tuple[Talk, ...] = field(default=(), repr=False)
+    talks: tuple[Conversation, ...] = field(default=(), repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
 
 
 @frozen
 class Dataset:
-    """A test set, and the terms under which its figures may be compared.
+    """A test set, and the conditions under which its figures are comparable.
 
-    ``unit`` is what ids name (``document``, ``turn``, ``session``, ``chunk``); ``setting`` says what one index
-    holds; ``left_out`` counts the questions that cannot be asked, by reason; ``combined`` names several categories
-    that are also reported together; ``available`` counts the questions before some of them were chosen. ``own``:
-    nothing is indexed, the questions are asked of the index that the configuration names.
+    ``unit`` is what ids refer to (``document``, ``turn``, ``session``, ``chunk``); ``setting`` describes the contents
+    of one index; ``left_out`` counts the questions that cannot be asked, by reason; ``combined`` names categories that
+    are also reported together; ``available`` is the number of questions before the selection. ``own``: nothing is
+    indexed, and the questions are for the index in the configuration.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Dataset:
             yield from corpus.questions
 
     def only(self, ids: set[str]) -> "Dataset":
-        """Return the test set with the questions of these ids; an index of which nothing is asked is left out."""
+        """Return the test set with only the questions of these ids, without indexes that have no questions."""
         corpora = (
             evolve(corpus, questions=tuple(question for question in corpus.questions if question.id in ids))
             for corpus in self.corpora

@@ -1,1 +1,1 @@
-"""Importers: what other programs export, as records of Klaw."""
+"""Importers: convert the exports of other programs to records of Klaw."""

@@ -1,6 +1,6 @@
 """ChatGPT's data export: ``conversations.json`` (or ``conversations-000.json`` …), in the archive or unpacked.
 
-A conversation is a tree, since every edited question begins a branch; the branch that was shown last is imported.
+A conversation is a tree, because every edited question starts a branch. The branch that was shown last is imported.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 from klaw_core import Record, SkippedEntry
 from klaw_import.files import named_files, parse_json
-from klaw_import.records import Said, a_string, conversation, moment_of, objects, skipped
+from klaw_import.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
 
 _ROLES = {"user", "assistant", "system", "tool"}
-# Instructions that the program adds, and what a model thought: nobody said it.
+# Instructions that the program adds, and thoughts of the model, are not messages.
 _NOT_SAID = {"user_editable_context", "model_editable_context", "thoughts", "reasoning_recap"}
 
 
@@ -26,18 +26,18 @@ def read(source: Path) -> Iterator[Record | SkippedEntry]:
             yield skipped(name, "not a list of conversations")
         for number, item in enumerate(objects(value)):
             where = f"{name}, conversation {number + 1}"
-            key = a_string(item.get("conversation_id")) or a_string(item.get("id"))
+            key = as_string(item.get("conversation_id")) or as_string(item.get("id"))
             if not key or not isinstance(item.get("mapping"), Mapping):
                 yield skipped(where, "it has no id or no messages")
                 continue
-            said = [found for node in _branch(item) if (found := _said(node)) is not None]
+            messages = [found for node in _branch(item) if (found := _message(node)) is not None]
             yield from conversation(
-                "chatgpt", key, a_string(item.get("title")), moment_of(item.get("create_time")), said
+                "chatgpt", key, as_string(item.get("title")), moment_of(item.get("create_time")), messages
             )
 
 
 def _branch(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the nodes from the root to the message that was shown last."""
+    """Return the nodes from the root to the last shown message."""
     mapping: Mapping[str, Any] = item["mapping"]
     key = item.get("current_node")
     if key not in mapping:
@@ -52,17 +52,19 @@ def _branch(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return branch[::-1]
 
 
-def _said(node: Mapping[str, Any]) -> Said | None:
+def _message(node: Mapping[str, Any]) -> ImportedMessage | None:
     message = node.get("message")
     if not isinstance(message, Mapping):
         return None
     author, content, metadata = (_object(message.get(name)) for name in ("author", "content", "metadata"))
-    role, text = a_string(author.get("role")), _text(content)
+    role, text = as_string(author.get("role")), _text(content)
     hidden = metadata.get("is_visually_hidden_from_conversation") is True
     if role not in _ROLES or hidden or content.get("content_type") in _NOT_SAID or not text.strip():
         return None
-    name = a_string(message.get("id")) or a_string(node.get("id"))
-    return Said(name, role, text, moment_of(message.get("create_time")), a_string(metadata.get("model_slug")))
+    name = as_string(message.get("id")) or as_string(node.get("id"))
+    return ImportedMessage(
+        name, role, text, moment_of(message.get("create_time")), as_string(metadata.get("model_slug"))
+    )
 
 
 def _text(content: Mapping[str, Any]) -> str:
@@ -71,7 +73,7 @@ def _text(content: Mapping[str, Any]) -> str:
     parts = content.get("parts")
     texts = parts if isinstance(parts, list) else []
     return "\n\n".join(
-        part if isinstance(part, str) else a_string(part.get("text")) if isinstance(part, Mapping) else ""
+        part if isinstance(part, str) else as_string(part.get("text")) if isinstance(part, Mapping) else ""
         for part in texts
     ).strip()
 

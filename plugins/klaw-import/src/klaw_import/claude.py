@@ -8,13 +8,13 @@ from typing import Any
 
 from klaw_core import Record, SkippedEntry
 from klaw_import.files import named_files, parse_json
-from klaw_import.records import Said, a_string, conversation, document, moment_of, objects, skipped
+from klaw_import.records import ImportedMessage, as_string, conversation, document, moment_of, objects, skipped
 
 _ROLES = {"human": "user", "assistant": "assistant"}
 
 
 def read(source: Path) -> Iterator[Record | SkippedEntry]:
-    """Yield the messages of every conversation, the documents of projects, and what Claude remembers."""
+    """Yield the messages of every conversation, the documents of projects, and Claude's memories."""
     for name, content in named_files(source, "conversations.json", "projects.json", "memories.json"):
         value = parse_json(name, content)
         kind = PurePosixPath(name).name
@@ -31,54 +31,54 @@ def read(source: Path) -> Iterator[Record | SkippedEntry]:
 
 
 def _conversation(where: str, item: Mapping[str, Any]) -> Iterator[Record | SkippedEntry]:
-    key = a_string(item.get("uuid"))
+    key = as_string(item.get("uuid"))
     if not key or not isinstance(item.get("chat_messages"), list):
         yield skipped(where, "it has no uuid or no chat_messages")
         return
-    said = [
-        Said(a_string(message.get("uuid")), role, text, moment_of(message.get("created_at")))
+    messages = [
+        ImportedMessage(as_string(message.get("uuid")), role, text, moment_of(message.get("created_at")))
         for message in objects(item["chat_messages"])
-        if (role := _ROLES.get(a_string(message.get("sender")), "")) and (text := _text(message)).strip()
+        if (role := _ROLES.get(as_string(message.get("sender")), "")) and (text := _text(message)).strip()
     ]
-    yield from conversation("claude", key, a_string(item.get("name")), moment_of(item.get("created_at")), said)
+    yield from conversation("claude", key, as_string(item.get("name")), moment_of(item.get("created_at")), messages)
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """Return what was said, and after it the text of attached files."""
-    blocks = [a_string(block.get("text")) for block in objects(message.get("content")) if block.get("type") == "text"]
-    text = "\n\n".join(filter(None, blocks)) or a_string(message.get("text"))
+    """Return the text of a message, followed by the text of attached files."""
+    blocks = [as_string(block.get("text")) for block in objects(message.get("content")) if block.get("type") == "text"]
+    text = "\n\n".join(filter(None, blocks)) or as_string(message.get("text"))
     files = [
-        f"[{a_string(item.get('file_name')) or 'attachment'}]\n{content}"
+        f"[{as_string(item.get('file_name')) or 'attachment'}]\n{content}"
         for item in objects(message.get("attachments"))
-        if (content := a_string(item.get("extracted_content")))
+        if (content := as_string(item.get("extracted_content")))
     ]
     return "\n\n".join([text, *files]).strip()
 
 
 def _project(where: str, item: Mapping[str, Any]) -> Iterator[Record | SkippedEntry]:
-    key = a_string(item.get("uuid"))
+    key = as_string(item.get("uuid"))
     if not key:
         yield skipped(where, "it has no uuid")
         return
-    about = {"project": a_string(item.get("name"))}
-    texts = {"prompt": a_string(item.get("prompt_template")), "description": a_string(item.get("description"))}
+    about = {"project": as_string(item.get("name"))}
+    texts = {"prompt": as_string(item.get("prompt_template")), "description": as_string(item.get("description"))}
     for part, text in texts.items():
         if text.strip():
             yield document("claude", f"projects/{key}/{part}", text, moment_of(item.get("created_at")), about)
     for page in objects(item.get("docs")):
-        name, text = a_string(page.get("filename")), a_string(page.get("content"))
+        name, text = as_string(page.get("filename")), as_string(page.get("content"))
         if text.strip():
             metadata = {**about, "title": name}
-            path = f"projects/{key}/{a_string(page.get('uuid')) or name}"
+            path = f"projects/{key}/{as_string(page.get('uuid')) or name}"
             yield document("claude", path, text, moment_of(page.get("created_at")), metadata)
 
 
 def _memories(item: Mapping[str, Any]) -> Iterator[Record]:
-    account = a_string(item.get("account_uuid")) or "account"
-    general = a_string(item.get("conversations_memory"))
+    account = as_string(item.get("account_uuid")) or "account"
+    general = as_string(item.get("conversations_memory"))
     if general.strip():
         yield document("claude", f"memories/{account}", general, moment_of(item.get("updated_at")), {})
     projects = item.get("project_memories")
     for name, text in projects.items() if isinstance(projects, Mapping) else ():
-        if a_string(text).strip():
+        if as_string(text).strip():
             yield document("claude", f"memories/{account}/{name}", text, None, {"project": name})

@@ -1,4 +1,4 @@
-"""Files of an export: in a directory, in a ZIP archive, or the one that was named."""
+"""The files of an export: in a directory, in a ZIP archive, or a single file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 from klaw_core import RecordError
 
-#: The largest file that is read whole. An archive may say anything about what it unpacks to.
+#: The maximum size of a file. The sizes in an archive cannot be trusted.
 MAX_BYTES = 2 << 30
 
 
 def named_files(source: Path, *patterns: str, required: bool = True) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each file of an export whose name fits one of the patterns, in order of name.
+    """Yield the name and content of each file of an export whose name matches one of the patterns, ordered by name.
 
-    ``source`` is the file itself (whatever its name), a directory, or a ZIP archive. Raise RecordError if a file is
-    too large, or (unless not ``required``) if nothing fits.
+    ``source`` is the file itself (with any name), a directory, or a ZIP archive. Raise RecordError if a file is too
+    large, or if it is ``required`` and no file matches.
     """
     if source.is_dir():
         found = [path for path in sorted(source.rglob("*")) if path.is_file() and _fits(path.name, patterns)]

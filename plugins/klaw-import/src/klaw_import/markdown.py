@@ -1,4 +1,4 @@
-"""Directories of Markdown, each file a document under its own path."""
+"""Directories of Markdown, in which each file becomes a document under its own path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def pages(program: str, source: Path, *, required: bool = True) -> Iterator[Record | SkippedEntry]:
-    """Yield each Markdown file, dated by its name; its front matter is read by the index, as that of a note is."""
+    """Yield each Markdown file, dated by its name. The index reads the front matter, as in notes."""
     for name, content in named_files(source, "*.md", required=required):
         path = PurePosixPath(name)
         if any(part.startswith(".") for part in path.parts):

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from klaw_core import Record, SkippedEntry
 from klaw_import.files import named_files, parse_json
-from klaw_import.records import a_string, document, moment_of, objects, skipped
+from klaw_import.records import as_string, document, moment_of, objects, skipped
 
 _OWNERS = ("user_id", "agent_id", "run_id", "app_id", "categories")
 
 
 def read(source: Path) -> Iterator[Record | SkippedEntry]:
-    """Yield every memory as a document, with its metadata and whose it is."""
+    """Yield every memory as a document, with its metadata and its owner."""
     for name, content in named_files(source, "*.json"):
         value = parse_json(name, content)
         found = value.get("results", value.get("memories")) if isinstance(value, Mapping) else value
         if not isinstance(found, list):
             yield skipped(name, "neither a list of memories nor an object with results")
         for number, item in enumerate(objects(found)):
-            key, text = a_string(item.get("id")), a_string(item.get("memory")) or a_string(item.get("text"))
+            key, text = as_string(item.get("id")), as_string(item.get("memory")) or as_string(item.get("text"))
             if not key or not text.strip():
                 yield skipped(f"{name}, memory {number + 1}", "it has no id or no text")
                 continue

@@ -1,6 +1,6 @@
 """OpenClaw: an agent's workspace (``MEMORY.md``, ``memory/2026-02-24.md`` …) and its sessions (``*.jsonl``).
 
-A session is a file of JSON lines: a line of type ``session`` with its id, then lines of type ``message``.
+A session is a JSON Lines file: a line of type ``session`` with its id, then lines of type ``message``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from klaw_core import Record, RecordError, SkippedEntry
 from klaw_import.files import named_files
 from klaw_import.markdown import pages
-from klaw_import.records import Said, a_string, conversation, moment_of, objects, skipped
+from klaw_import.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "toolResult": "tool", "tool": "tool"}
 
 
 def read(source: Path) -> Iterator[Record | SkippedEntry]:
-    """Yield the pages of a workspace and the messages of sessions, whichever of them there are."""
+    """Yield the pages of a workspace and the messages of sessions, if they exist."""
     found = 0
     for item in chain(_pages(source), _sessions(source)):
         found += 1
@@ -44,7 +44,7 @@ def _sessions(source: Path) -> Iterator[Record | SkippedEntry]:
 
 
 def _session(name: str, content: bytes) -> Iterator[Record | SkippedEntry]:
-    key, begun, said = PurePosixPath(name).stem, None, []
+    key, begun, messages = PurePosixPath(name).stem, None, []
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
@@ -56,20 +56,20 @@ def _session(name: str, content: bytes) -> Iterator[Record | SkippedEntry]:
         if not isinstance(value, Mapping):
             continue
         if value.get("type") == "session":
-            key, begun = a_string(value.get("id")) or key, moment_of(value.get("timestamp"))
-        elif value.get("type") == "message" and (item := _said(value)) is not None:
-            said.append(item)
-    yield from conversation("openclaw", key, "", begun, said)
+            key, begun = as_string(value.get("id")) or key, moment_of(value.get("timestamp"))
+        elif value.get("type") == "message" and (item := _message(value)) is not None:
+            messages.append(item)
+    yield from conversation("openclaw", key, "", begun, messages)
 
 
-def _said(line: Mapping[str, Any]) -> Said | None:
+def _message(line: Mapping[str, Any]) -> ImportedMessage | None:
     message = line.get("message")
     if not isinstance(message, Mapping):
         return None
-    role, content = _ROLES.get(a_string(message.get("role"))), message.get("content")
-    blocks = [a_string(block.get("text")) for block in objects(content) if block.get("type") == "text"]
+    role, content = _ROLES.get(as_string(message.get("role"))), message.get("content")
+    blocks = [as_string(block.get("text")) for block in objects(content) if block.get("type") == "text"]
     text = content if isinstance(content, str) else "\n\n".join(filter(None, blocks))
     if role is None or not text.strip():
         return None
     moment = moment_of(line.get("timestamp")) or moment_of(message.get("timestamp"))
-    return Said(a_string(line.get("id")), role, text, moment, a_string(message.get("model")))
+    return ImportedMessage(as_string(line.get("id")), role, text, moment, as_string(message.get("model")))

@@ -1,4 +1,4 @@
-"""Conversations and memories of other programs as records of an export."""
+"""Convert conversations and memories of other programs to records of an export."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from klaw_core import Chat, Message, NewDocument, Record, RecordError, SkippedEn
 
 _MEMORY = "memory"
 _MAX_NAME = 200
-_MILLISECONDS_FROM = 100_000_000_000  # seconds would be the year 5138
+_MILLISECONDS_FROM = 100_000_000_000  # as seconds, this would be the year 5138
 
 
 @frozen
-class Said:
-    """One message as another program kept it; ``moment`` may be unknown."""
+class ImportedMessage:
+    """One message of another program; ``moment`` may be unknown."""
 
     id: str
     role: str
@@ -27,12 +27,14 @@ class Said:
     model: str = ""
 
 
-def conversation(program: str, name: str, title: str, begun: datetime | None, said: Iterable[Said]) -> Iterator[Record]:
-    """Yield the messages of a conversation by day. A message without a moment has that of the one before it."""
+def conversation(
+    program: str, name: str, title: str, started: datetime | None, messages: Iterable[ImportedMessage]
+) -> Iterator[Record]:
+    """Yield the messages of a conversation by day. A message without a date has the date of the previous one."""
     chat = Chat(program, name)
-    moment = begun or datetime.fromtimestamp(0, UTC)
+    moment = started or datetime.fromtimestamp(0, UTC)
     dated = []
-    for number, item in enumerate(said):
+    for number, item in enumerate(messages):
         moment = item.moment or moment
         dated.append(evolve(item, moment=moment, id=item.id or f"{name}-{number}"))
     dated.sort(key=lambda item: item.moment or moment)
@@ -53,14 +55,14 @@ def document(
     *,
     format: str = "markdown",  # noqa: A002  # the field's name
 ) -> Record:
-    """Return a memory or a page as a document with its source's own id. Raise RecordError."""
+    """Return a memory or a page as a document with the id of its source. Raise RecordError."""
     kept = {key: value for key, value in metadata_part(metadata).items() if value not in ("", ())}
     made = NewDocument(f"{program}/{name}", text, kept, program, moment or datetime.fromtimestamp(0, UTC), format)
     return Record("document", {"value": made.record(_MEMORY)})
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Return the time that ISO 8601, or seconds or milliseconds since 1970, mean; None for anything else."""
+    """Return the time of an ISO 8601 string, or of seconds or milliseconds since 1970; None for other values."""
     if isinstance(value, str) and value:
         try:
             moment = datetime.fromisoformat(value)
@@ -79,16 +81,16 @@ def moment_of(value: Any) -> datetime | None:
 
 
 def skipped(where: str, reason: str) -> SkippedEntry:
-    """Return what could not be read, and why."""
+    """Return an entry that could not be read, with the reason."""
     return SkippedEntry(where[:_MAX_NAME], reason, keep=True)
 
 
-def a_string(value: Any) -> str:
-    """Return a string as it is and anything else as an empty one."""
+def as_string(value: Any) -> str:
+    """Return a string unchanged, and an empty string for other values."""
     return value if isinstance(value, str) else ""
 
 
 def objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a list; nothing if it is none."""
+    """Yield the objects of a list; nothing for other values."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, Mapping))

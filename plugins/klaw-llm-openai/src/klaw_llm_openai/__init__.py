@@ -1,1 +1,1 @@
-"""Klaw language model `openai`: completions from OpenAI and every server that speaks its protocol."""
+"""Klaw language model `openai`: completions from OpenAI and servers with its protocol."""

@@ -1,7 +1,7 @@
-"""What of a server's answer is taken: its text, its count of tokens, and the JSON in the text.
+"""Parse a server's answer: its text, its token counts, and the JSON in the text.
 
-https://platform.openai.com/docs/api-reference/chat/object. Servers differ: ``content`` may be a list of parts, a model
-that thinks may put its thoughts in front of the answer, and a JSON answer may stand in a fence or in prose.
+https://platform.openai.com/docs/api-reference/chat/object. Answers of servers differ: ``content`` may be a list of
+parts, a reasoning model may put its thoughts before the answer, and JSON may be in a fence or in prose.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from jsonschema import Draft202012Validator
 from klaw_http import BodyError
 from klaw_http.embedding import member
 
-_MOST_TOKENS = 10_000_000  # what a server may say that one call took
+_MOST_TOKENS = 10_000_000  # the maximum plausible token count of one call
 _LONGEST_DETAIL = 300
-_MOST_STARTS = 200  # places in an answer where JSON is looked for
+_MOST_STARTS = 200  # positions in an answer at which JSON is tried
 _START = re.compile(r"[{\[]")
 _THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
 
 
 @frozen
 class Answer:
-    """One completion as the server gave it. Counts of tokens are None where it gave none."""
+    """One completion. Token counts are None if the server did not return them."""
 
     text: str
     is_cut: bool
@@ -35,18 +35,18 @@ class Answer:
 
 
 def read_answer(body: Mapping[str, Any], clean: Callable[[str], str]) -> Answer:
-    """Return what a server answered. Raise BodyError if it holds no completion.
+    """Return a server's answer. Raise BodyError if it contains no completion.
 
-    ``clean`` takes keys out of the server's words before they stand in an error.
+    ``clean`` removes keys from the server's text before it is used in an error.
     """
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
         said = member(body.get("error"), "message") or body.get("error")
-        because = f": {_shown(said, clean)}" if isinstance(said, str) else ""
+        because = f": {_printable(said, clean)}" if isinstance(said, str) else ""
         raise BodyError(f"the server answers no completion{because}")
     message, reason = member(choices[0], "message"), member(choices[0], "finish_reason")
     if isinstance(refusal := member(message, "refusal"), str) and refusal:
-        raise BodyError(f"the model refuses: {_shown(refusal, clean)}")
+        raise BodyError(f"the model refuses: {_printable(refusal, clean)}")
     if reason == "content_filter":
         raise BodyError("the answer was withheld by the server's content filter")
     text = _without_thoughts(_text(member(message, "content")))
@@ -60,17 +60,17 @@ def read_answer(body: Mapping[str, Any], clean: Callable[[str], str]) -> Answer:
 def _text(content: object) -> str:
     if isinstance(content, list):
         content = "".join(part for item in content if isinstance(part := member(item, "text"), str))
-    return _whole(content) if isinstance(content, str) else ""
+    return _without_surrogates(content) if isinstance(content, str) else ""
 
 
 def _without_thoughts(text: str) -> str:
-    """Return a text without what a model thought before it; empty if it never came to an answer."""
+    """Return a text without the model's thoughts before it; empty if there is no answer."""
     answer = text.rpartition(_THOUGHTS_END)[2].strip()
     return "" if answer.startswith(_THOUGHTS) else answer
 
 
-def _whole(text: str) -> str:
-    """Return a text without half surrogate pairs, which JSON can hold and UTF-8 cannot."""
+def _without_surrogates(text: str) -> str:
+    """Return a text without lone surrogates, which JSON can contain but UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -78,9 +78,9 @@ def _count(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
-def _shown(text: str, clean: Callable[[str], str]) -> str:
+def _printable(text: str, clean: Callable[[str], str]) -> str:
     """Return a text on one printable line, without keys."""
-    printable = "".join(character if character.isprintable() else " " for character in clean(_whole(text)))
+    printable = "".join(character if character.isprintable() else " " for character in clean(_without_surrogates(text)))
     return " ".join(printable.split())[:_LONGEST_DETAIL]
 
 
@@ -93,7 +93,7 @@ def find_value(text: str, schema: Mapping[str, Any], clean: Callable[[str], str]
         if length <= longest:
             continue
         if (error := next(validator.iter_errors(value), None)) is not None:
-            problem = _shown(error.message, clean)
+            problem = _printable(error.message, clean)
         else:
             best, longest = value, length
     if not longest:
@@ -102,7 +102,7 @@ def find_value(text: str, schema: Mapping[str, Any], clean: Callable[[str], str]
 
 
 def _values(text: str) -> Iterator[tuple[Any, int]]:
-    """Yield the JSON values of a text that stand in no other, with their lengths."""
+    """Yield the JSON values in a text that are not inside another one, with their lengths."""
     decoder = json.JSONDecoder(parse_constant=_reject)
     position = 0
     for _ in range(_MOST_STARTS):
@@ -111,8 +111,8 @@ def _values(text: str) -> Iterator[tuple[Any, int]]:
             return
         try:
             value, position = decoder.raw_decode(text, found.start())
-            # An escape may stand for half a surrogate pair.
-            yield json.loads(_whole(json.dumps(value, ensure_ascii=False))), position - found.start()
+            # An escape sequence may be a lone surrogate.
+            yield json.loads(_without_surrogates(json.dumps(value, ensure_ascii=False))), position - found.start()
         except (ValueError, RecursionError):
             position = max(position, found.start() + 1)
 
@@ -122,7 +122,7 @@ def _reject(constant: str) -> None:
 
 
 def is_strict(schema: object) -> bool:
-    """Return whether OpenAI takes a schema as ``strict``: every object is closed and requires all it names.
+    """Return whether OpenAI accepts a schema as ``strict``: every object is closed and requires all its properties.
 
     https://platform.openai.com/docs/guides/structured-outputs
     """

@@ -20,7 +20,7 @@ from klaw_llm_openai.options import FORMS, OPENAI_URL, OpenAIModelOptions, envir
 from klaw_llm_openai.usage import Reservation, UsageLedger
 
 _LONGEST_SECONDS = 86_400.0
-_MESSAGE_TOKENS = 8  # what a chat template may put around a message
+_MESSAGE_TOKENS = 8  # the tokens that a chat template may add to a message
 _MOST_BYTES = 8 * 1024 * 1024
 _NOT_FOUND = 404
 _KEY_REFUSED = frozenset({401, 402, 403})
@@ -36,8 +36,8 @@ _PLACE = "[memory.language_model]"
 class OpenAIModel:
     """One model on one server; implements ``klaw_core.LanguageModel``. Safe to use from several threads.
 
-    What a server refuses is learned once for each process: a form of asking for JSON, the name of the bound of
-    an answer's length, a temperature. Each refusal is another request, which the day's bound counts.
+    If a server rejects a parameter (the response format, the name of the limit of an answer's length, the temperature),
+    the process remembers it. Each rejected request counts for the daily limit of requests.
     """
 
     options: OpenAIModelOptions
@@ -47,7 +47,7 @@ class OpenAIModel:
     _takes_temperature: bool = field(default=True, init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Begin with the strictest form that is allowed."""
+        """Start with the strictest allowed response format."""
         self._form = FORMS[0] if self.options.response_format == "auto" else self.options.response_format
 
     @property
@@ -57,15 +57,15 @@ class OpenAIModel:
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens prompt and completion may have together."""
+        """The maximum number of tokens of prompt and completion together."""
         return self.options.context_tokens
 
     def count_tokens(self, text: str, /) -> int:
-        """Return an estimate on the high side; the server is not asked."""
+        """Return an estimate, rather too high than too low, without calling the server."""
         return estimate_tokens([text])[0]
 
     def status(self) -> dict[str, int | str]:
-        """Return what ``klaw status`` shows: the model, and what it has taken today."""
+        """Return the model and its usage today, for ``klaw status``."""
         today = self.ledger.today()
         return {
             "language_model": str(self),
@@ -104,7 +104,7 @@ class OpenAIModel:
             raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
 
     def _completion(self, prompt: Prompt, form: str, client: HttpClient, deadline: Deadline) -> Completion:
-        """Ask once in one form. Raise HttpError, LanguageModelError."""
+        """Send a request with one response format. Raise HttpError, LanguageModelError."""
         messages = self._messages(prompt, form)
         asked = sum(self.count_tokens(message.content) + _MESSAGE_TOKENS for message in messages)
         room = self.options.context_tokens - asked
@@ -132,7 +132,10 @@ class OpenAIModel:
         return Completion(answer.text, value, asked, given)
 
     def _misfit(self, error: BodyError, cut_after: int, form: str) -> LanguageModelError:
-        """Return the error for an answer that does not fit the schema; ``cut_after`` tokens it ended, 0 by itself."""
+        """Return the error for an answer that does not match the schema.
+
+        ``cut_after`` is the token limit at which the answer was cut off, or 0.
+        """
         if cut_after:
             return LanguageModelError(
                 f"{self}: the answer was cut off after {cut_after:,} tokens, before its JSON ended",
@@ -142,7 +145,7 @@ class OpenAIModel:
         return LanguageModelError(f"{self}: {error.message}", hint="" if form == FORMS[-1] else hint)
 
     def _send(self, client: HttpClient, body: Mapping[str, object], reservation: Reservation) -> Answer:
-        """Send a request; what was refused, or never sent, takes no tokens. Raise HttpError, LanguageModelError."""
+        """Send a request; one that was rejected or never sent uses no tokens. Raise HttpError, LanguageModelError."""
         try:
             return read_answer(client.post("/chat/completions", body), client.without_secrets)
         except StatusError:
@@ -154,14 +157,14 @@ class OpenAIModel:
             raise
 
     def _settle(self, reservation: Reservation, answer: Answer) -> tuple[int, int]:
-        """Count what an answer took, by the server's word or by estimate; return the tokens of prompt and answer."""
+        """Count the tokens of an answer, as the server reports or estimated; return those of prompt and answer."""
         given = self.count_tokens(answer.text) if answer.completion_tokens is None else answer.completion_tokens
         asked = reservation.prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens
         self.ledger.settle(reservation, asked, given)
         return asked, given
 
     def _messages(self, prompt: Prompt, form: str) -> list[PromptMessage]:
-        """Return the messages to send; the schema stands in them where the server does not enforce it."""
+        """Return the messages to send; they contain the schema if the server does not enforce it."""
         if prompt.schema is None or form == FORMS[0]:
             return list(prompt.messages)
         told = (
@@ -174,7 +177,7 @@ class OpenAIModel:
         body: dict[str, object] = {
             "model": self.options.model,
             "messages": [
-                # Half a surrogate pair cannot be sent (RFC 8259, 8.2).
+                # A lone surrogate cannot be sent (RFC 8259, 8.2).
                 {"role": message.role, "content": message.content.encode("utf-8", "replace").decode()}
                 for message in messages
             ],
@@ -191,7 +194,7 @@ class OpenAIModel:
         return body
 
     def _adapted(self, error: StatusError, prompt: Prompt, form: str) -> str:
-        """Learn from a refusal how this server is to be asked; return the form to ask in. Raise the refusal."""
+        """Adapt to a rejected parameter; return the response format for the next request. Raise ``error`` otherwise."""
         said = error.detail.lower()
         if error.status not in _BODY_REFUSED and not (error.status in _FAILED and _ABOUT_FORM.search(said)):
             raise error
@@ -206,15 +209,15 @@ class OpenAIModel:
         return form
 
     def _again(self, reservation: Reservation, seconds: float) -> None:
-        """Wait before a request is tried again; it is counted as one more."""
+        """Wait before a request is retried, and count the retry."""
         self.ledger.repeat(reservation)
         time.sleep(seconds)
 
     def _client(self) -> HttpClient:
-        """Return a client with the key in its headers. Raise LanguageModelError if OpenAI's own is missing.
+        """Return a client with the key in its headers. Raise LanguageModelError if the key for OpenAI is missing.
 
-        ``OPENAI_API_KEY`` goes to OpenAI and to ``OPENAI_BASE_URL``, never to an address that only a
-        configuration names: that server gets ``api_key``, or none.
+        ``OPENAI_API_KEY`` is only sent to OpenAI and to ``OPENAI_BASE_URL``. A server that is only in the configuration
+        gets ``api_key``, or no key.
         """
         url, key = self.options.url, self.options.api_key
         if not key and url in {OPENAI_URL, environment_url()}:
@@ -224,7 +227,7 @@ class OpenAIModel:
         headers: Mapping[str, Any] = {"authorization": f"Bearer {key}"} if key else {}
         try:
             return HttpClient(url, headers=headers, retries=self.options.retries, max_response_bytes=_MOST_BYTES)
-        except ValueError as error:  # its message does not show the key
+        except ValueError as error:  # the message of this error does not contain the key
             raise LanguageModelError(f"OPENAI_API_KEY cannot be sent: {error}") from error
 
     def _hint(self, error: HttpError) -> str:

@@ -1,4 +1,4 @@
-"""The options of the language model ``openai``, and where its server is."""
+"""The options of the language model ``openai``, and the default address of its server."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from attrs import field, frozen, validators
 from klaw_http import http_url_from
 
 OPENAI_URL = "https://api.openai.com/v1"
-#: How a server is asked for JSON, from the strictest form to none.
+#: The response formats, from the strictest to none.
 FORMS = ("json_schema", "json_object", "text")
 _VARIABLE = "OPENAI_BASE_URL"
 
 
 def environment_url() -> str:
-    """Return the server's address: ``OPENAI_BASE_URL``, as OpenAI's own clients read it, or OpenAI's."""
+    """Return the default address: ``OPENAI_BASE_URL``, as OpenAI's own clients read it, or OpenAI's."""
     return os.environ.get(_VARIABLE, "").strip().rstrip("/") or OPENAI_URL
 
 
 def _sendable(_instance: object, _attribute: object, value: str) -> None:
-    """Refuse a key that HTTP cannot send; the message does not show it."""
+    """Reject a key that HTTP cannot send; the message does not contain it."""
     if not (value.isascii() and value.isprintable() and " " not in value):
         raise ValueError("api_key: holds white space or what HTTP cannot send")
 
 
 def _base(url: str) -> str:
-    """Return the address that paths are appended to: some services document theirs with the path at its end."""
+    """Return the base URL. Some services document their URL with the path at the end, which is removed."""
     return url.rstrip("/").removesuffix("/chat/completions")
 
 
@@ -35,13 +35,13 @@ class OpenAIModelOptions:
     """Options of the language model ``openai``.
 
     ``model``: a model of the server.
-    ``url``: the server, up to and without ``/chat/completions`` (default: ``OPENAI_BASE_URL``, else OpenAI).
-    ``api_key``: the key, best as ``"${NAME}"``; it is sent in a header and shown nowhere.
-    ``context_tokens``: how many tokens prompt and completion may have together.
-    ``max_completion_tokens``: how long an answer may be, where the prompt does not say.
-    ``response_format``: how JSON is asked for: ``auto`` tries ``json_schema``, ``json_object`` and ``text`` in turn.
-    ``retries``: how often a request is tried again when the server is busy or the connection breaks.
-    ``max_requests_per_day``, ``max_tokens_per_day``: bounds for each day (UTC) and data directory.
+    ``url``: the base URL of the server, without ``/chat/completions`` (default: ``OPENAI_BASE_URL``, otherwise OpenAI).
+    ``api_key``: the key, best as ``"${NAME}"``; it is sent in a header and never shown.
+    ``context_tokens``: the maximum number of tokens of prompt and completion together.
+    ``max_completion_tokens``: the maximum length of an answer, if the prompt does not set it.
+    ``response_format``: the format for JSON: ``auto`` tries ``json_schema``, ``json_object`` and ``text`` in turn.
+    ``retries``: the maximum number of retries if the server is busy or the connection breaks.
+    ``max_requests_per_day``, ``max_tokens_per_day``: limits for each day (UTC) and data directory.
     """
 
     model: str = field(default="gpt-4.1-mini", validator=validators.min_len(1))

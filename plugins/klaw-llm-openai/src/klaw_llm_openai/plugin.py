@@ -1,4 +1,4 @@
-"""What Klaw loads: the language model ``openai``."""
+"""The hook implementations of klaw-llm-openai: the language model ``openai``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat server for tests: the protocol on a real socket, with scripted answers. Needs pytest-httpserver."""
+"""A fake chat server for tests: the protocol on a real socket, with given answers. Requires pytest-httpserver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from werkzeug import Request, Response
 
 from klaw_core import Prompt, PromptMessage
 
-#: The schema of an answer.
+#: The schema of the answers.
 CITY = {
     "type": "object",
     "properties": {"city": {"type": "string"}},
@@ -27,9 +27,9 @@ def ask(text: str = "Name a city.", **more: Any) -> Prompt:
 
 @define
 class FakeChat:
-    """A chat server. ``forms`` are the response formats it knows; ``answer`` is what it says.
+    """A chat server. ``forms`` are the supported response formats; ``answer`` is the text of its answers.
 
-    ``refusals`` are keys of a request that it refuses, with its words; ``more`` replaces parts of an answer.
+    ``refusals`` are keys of a request that it rejects, with the error messages; ``more`` replaces parts of an answer.
     """
 
     url: str
@@ -42,13 +42,13 @@ class FakeChat:
 
     @classmethod
     def at(cls, server: HTTPServer) -> FakeChat:
-        """Return a chat server that answers at ``/v1`` of an HTTP server."""
+        """Return a chat server at ``/v1`` of an HTTP server."""
         fake = cls(server.url_for("/v1"))
         server.expect_request("/v1/chat/completions", method="POST").respond_with_handler(fake.respond)
         return fake
 
     def respond(self, request: Request) -> Response:
-        """Answer a request, and write it down."""
+        """Answer a request and record it."""
         body = json.loads(request.data)
         self.requests.append(body)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})

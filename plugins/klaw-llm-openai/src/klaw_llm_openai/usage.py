@@ -1,9 +1,9 @@
-"""How much was asked of the server, by day: a file in the data directory that every process counts in.
+"""Count the requests and tokens of each day, in a file in the data directory that all processes share.
 
     {"2026-11-22": {"requests": 3, "prompt_tokens": 5210, "completion_tokens": 611}, …}
 
-A request is counted before it is sent, with the most tokens that it may take; its answer corrects the tokens. So a
-process that is killed, or an answer that never comes, counts too much rather than too little.
+A request is counted before it is sent, with its maximum number of tokens; its answer corrects the number. So after a
+crash, or without an answer, the count is too high rather than too low.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DAYS_KEPT = 31
 
 @frozen
 class DayUsage:
-    """What one day has taken."""
+    """The usage of one day."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -31,13 +31,13 @@ class DayUsage:
 
     @property
     def tokens(self) -> int:
-        """The tokens in both directions."""
+        """The tokens of prompts and completions."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @define
 class Reservation:
-    """What a call may take, counted on the day it began: its requests so far, and the most tokens."""
+    """The maximum usage of a call, counted on the day on which it started: its requests so far, and its tokens."""
 
     day: str
     prompt_tokens: int
@@ -51,7 +51,7 @@ def _now() -> datetime:
 
 @frozen(eq=False)
 class UsageLedger:
-    """Counts by day, within bounds. Safe for several threads and processes."""
+    """Counts usage by day, within limits. Safe for several threads and processes."""
 
     path: Path
     max_requests: int
@@ -59,11 +59,11 @@ class UsageLedger:
     now: Callable[[], datetime] = field(default=_now, repr=False)
 
     def today(self) -> DayUsage:
-        """Return what today (UTC) has taken. Raise LanguageModelError if the file cannot be read."""
+        """Return the usage of today (UTC). Raise LanguageModelError if the file cannot be read."""
         return self._read().get(self._day, DayUsage())
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> Reservation:
-        """Count a request and the most it may take. Raise LanguageModelError if that passes a bound of the day."""
+        """Count a request with its maximum tokens. Raise LanguageModelError if that exceeds a limit of the day."""
         reservation = Reservation(self._day, prompt_tokens, completion_tokens)
         with self._changing(reservation.day) as (day, keep):
             self._require_room(day, prompt_tokens + completion_tokens)
@@ -73,7 +73,7 @@ class UsageLedger:
         return reservation
 
     def repeat(self, reservation: Reservation) -> None:
-        """Count another request for the same call. Raise LanguageModelError if the day has none left."""
+        """Count another request of the same call. Raise LanguageModelError if that exceeds the limit of the day."""
         with self._changing(reservation.day) as (day, keep):
             self._require_room(day, 0)
             keep(evolve(day, requests=day.requests + 1))
@@ -82,7 +82,7 @@ class UsageLedger:
     def settle(
         self, reservation: Reservation, prompt_tokens: int, completion_tokens: int, *, was_sent: bool = True
     ) -> None:
-        """Replace what was reserved by what the server counted; the requests too, if none reached a server."""
+        """Replace the reserved tokens by those that the server counted; drop the requests if none reached a server."""
         with self._changing(reservation.day) as (day, keep):
             keep(
                 DayUsage(
@@ -111,7 +111,7 @@ class UsageLedger:
 
     @contextmanager
     def _changing(self, name: str) -> Iterator[tuple[DayUsage, Callable[[DayUsage], None]]]:
-        """Give a day's counts and what replaces them, while no other process changes the file."""
+        """Yield the usage of a day and a function that replaces it, while no other process changes the file."""
         with locked(self.path.parent):
             days = self._read()
 
@@ -122,7 +122,7 @@ class UsageLedger:
             yield days.get(name, DayUsage()), keep
 
     def _read(self) -> dict[str, DayUsage]:
-        """Return the counts. A file that cannot be read is an error: counting from zero would break the bounds."""
+        """Return the usage of all days. An unreadable file is an error; counting from 0 would break the limits."""
         try:
             loaded = json.loads(self.path.read_text("utf-8"))
             days = {str(day): DayUsage(**counts) for day, counts in loaded.items()}

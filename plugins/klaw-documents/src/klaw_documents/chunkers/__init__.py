@@ -1,1 +1,1 @@
-"""Chunkers that know where the sections of a text are; within a section the core's plain chunker cuts."""
+"""Chunkers that find the sections of a text. Within a section, the core's plain chunker splits the text."""

@@ -1,7 +1,7 @@
-"""The chunker ``code``: source code by its functions and classes, whole lines, the path of symbols as heading.
+"""The chunker ``code``: splits source code between functions and classes, at line ends; headings are paths of symbols.
 
-A class that fits a chunk stays whole; of a larger one each method is a chunk. Comments stand with what follows them.
-Code whose grammar is not installed, and code that takes the parser too long, is cut as plain text.
+A class that fits in a chunk is not split; otherwise each method is a chunk. Comments belong to the definition below
+them. Code without an installed grammar, or that takes the parser too long, is split as plain text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from klaw_core import PlainOptions, Span, TokenCounter
 from klaw_documents.chunkers.languages import LANGUAGES
 from klaw_documents.chunkers.sections import Section, cut_sections
 
-_MOST_CHARACTERS = 2_000_000  # larger files are data, or were generated
-_MOST_STEPS = 20_000  # calls of the parser's progress callback, about one for each 100 operations
-_DEEPEST = 6  # symbols in symbols
-_DEEPEST_SEARCH = 6  # levels of the tree between a symbol and those in it
-_MOST_WRAPPED = 8  # children of what wraps a definition: decorators and the definition
+_MOST_CHARACTERS = 2_000_000  # larger files are usually data or generated
+_MOST_STEPS = 20_000  # calls of the parser's progress callback, about one per 100 operations
+_DEEPEST = 6  # nested symbols
+_DEEPEST_SEARCH = 6  # levels of the tree between a symbol and its nested symbols
+_MOST_WRAPPED = 8  # children of a node around a definition: the decorators and the definition
 _LONGEST = 100  # characters of a name
 _CHARACTERS_PER_TOKEN = 16
 
@@ -46,13 +46,13 @@ _DEFINITION_NAMES = (
 _DEFINITIONS = frozenset(_DEFINITION_NAMES.split())
 _NEED_BODY = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function", "generator_function", "class"})
-# What stands before a definition and belongs to it.
+# Nodes before a definition that belong to it.
 _ABOVE = re.compile(r"comment|attribute_item|attribute_list|decorator|annotation")
 
 
 @frozen(eq=False)
 class CodeChunker:
-    """Cuts source code; ``language`` is one of LANGUAGES, or empty for code of an unknown language."""
+    """Splits source code; ``language`` is one of LANGUAGES, or empty for an unknown language."""
 
     options: PlainOptions = field(factory=PlainOptions)
     language: str = ""
@@ -79,7 +79,7 @@ class CodeChunker:
 
 @cache
 def _grammar(language: str) -> Any:
-    """Return the grammar of a language; None if it is not installed."""
+    """Return the grammar of a language, or None if it is not installed."""
     if not language:
         return None
     known = LANGUAGES[language]
@@ -92,7 +92,7 @@ def _grammar(language: str) -> Any:
 
 
 def _root(grammar: Any, text: str) -> Any:
-    """Return the root of the tree; None where the parser takes too many steps."""
+    """Return the root of the syntax tree, or None if the parser takes too many steps."""
     steps = 0
 
     def is_too_long(*_state: object) -> bool:
@@ -101,25 +101,25 @@ def _root(grammar: Any, text: str) -> Any:
         return steps > _MOST_STEPS
 
     data = text.encode("utf-8", "replace")
-    parser = import_module("tree_sitter").Parser(grammar)  # one for each text: threads cannot share it
+    parser = import_module("tree_sitter").Parser(grammar)  # one per text, because threads cannot share a parser
     try:
         tree = parser.parse(lambda offset, _point: data[offset : offset + 65536], progress_callback=is_too_long)
-    except ValueError:  # how it says that it was stopped
+    except ValueError:  # raised if the parser was stopped
         return None
     return None if tree is None else tree.root_node
 
 
 @define(eq=False)
 class _Outline:
-    """Parts of a text by rows, in order: (first row, row after the last, path of symbols)."""
+    """The parts of a text in order: (first row, row after the last one, path of symbols)."""
 
     lines: Sequence[str]
-    sizes: Sequence[int]  # tokens of all rows before each
+    sizes: Sequence[int]  # tokens of all rows before each row
     max_tokens: int
     parts: list[tuple[int, int, tuple[str, ...]]] = field(factory=list, init=False)
 
     def add(self, node: Any, path: tuple[str, ...], first: int, last: int) -> None:
-        """Add the rows from ``first`` to ``last``, which a node fills: its symbols, and what stands between them."""
+        """Add the rows from ``first`` to ``last`` of a node: its symbols, and the text between them."""
         row = first
         for symbol, top, name in _symbols(node, first):
             begin, end = max(top, row), min(_row_after(symbol), last)
@@ -135,7 +135,7 @@ class _Outline:
         self._append(row, last, path)
 
     def _append(self, first: int, last: int, path: tuple[str, ...]) -> None:
-        """Append rows; those that only close what stands before them go with it."""
+        """Append rows; rows with only closing brackets are added to the previous part."""
         if first >= last:
             return
         text = self.lines[first:last]
@@ -152,12 +152,12 @@ class _Outline:
 
 
 def _symbols(node: Any, first: int) -> Iterator[tuple[Any, int, str]]:
-    """Yield the definitions below a node that stand in no other below it: each with its first row and its name.
+    """Yield the outermost definitions below a node: each with its first row and its name.
 
-    The first row is that of the comments above it.
+    The first row is that of the comments above the definition.
     """
     pending = [(child, 1) for child in reversed(node.children)]
-    above, free = -1, first  # the first row of the comments just met; rows before `free` belong to something else
+    above, free = -1, first  # the first row of the comments above; rows before `free` belong to another definition
     while pending:
         child, depth = pending.pop()
         if not child.is_named:
@@ -171,14 +171,14 @@ def _symbols(node: Any, first: int) -> Iterator[tuple[Any, int, str]]:
             yield child, above if 0 <= above <= top else top, name
             above, free = -1, _row_after(child)
         elif depth < _DEEPEST_SEARCH:
-            # A wrapper, such as `export` or a decorator's, begins where its definition does.
+            # A node around a definition, such as `export` or a decorator, starts in the same row.
             pending += [(inner, depth + 1) for inner in reversed(child.children)]
             continue
         above, free = -1, max(free, _row_after(child))
 
 
 def _outermost(child: Any, node: Any) -> int:
-    """Return the first row of a definition with what wraps it: decorators, ``export``, a template's parameters."""
+    """Return the first row of a definition including decorators, ``export``, and the parameters of a template."""
     row = int(child.start_point[0])
     outer = child.parent
     while (
@@ -193,13 +193,13 @@ def _outermost(child: Any, node: Any) -> int:
 
 
 def _row_after(node: Any) -> int:
-    """Return the row after a node's last."""
+    """Return the row after the last row of a node."""
     row, column = map(int, node.end_point)
     return row + int(column > 0)
 
 
 def _name(node: Any) -> str:
-    """Return what a definition is called; empty if it is none after all."""
+    """Return the name of a definition; empty if the node is not a definition."""
     kind = node.type
     if kind in _NEED_BODY and node.child_by_field_name("body") is None:
         return ""
@@ -224,7 +224,7 @@ def _name(node: Any) -> str:
 
 
 def _declared(node: Any) -> Any:
-    """Return the name in the declarator of C and C++; None if there is none."""
+    """Return the name in a declarator of C or C++, or None."""
     found = node.child_by_field_name("declarator")
     for _ in range(_DEEPEST_SEARCH):
         inner = None if found is None else found.child_by_field_name("declarator")

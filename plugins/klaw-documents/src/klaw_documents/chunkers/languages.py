@@ -1,4 +1,4 @@
-"""The programming languages that are cut by their syntax, each with the package of its tree-sitter grammar."""
+"""The programming languages that are split by their syntax, and the packages of their tree-sitter grammars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import frozen
 
 @frozen
 class Language:
-    """A language: how it is called, the package of its grammar and the function in it, the endings of its files."""
+    """A language: its name, the package of its grammar and the function in it, and its file name extensions."""
 
     title: str
     package: str
@@ -33,5 +33,5 @@ LANGUAGES: Mapping[str, Language] = {
     "typescript": Language("TypeScript", "tree_sitter_typescript", (".ts", ".cts", ".mts"), "language_typescript"),
 }
 
-#: The language of each ending.
+#: The language of each file name extension.
 SUFFIXES: Mapping[str, str] = {suffix: name for name, language in LANGUAGES.items() for suffix in language.suffixes}

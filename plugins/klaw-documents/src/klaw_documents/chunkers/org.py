@@ -1,4 +1,4 @@
-"""The chunker ``org``: Org files by their headlines."""
+"""The chunker ``org``: splits Org files at headlines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from klaw_core import PlainOptions, Span, TokenCounter
 from klaw_documents.chunkers.sections import Section, cut_sections, whole
 
 _HEADLINE = re.compile(r"^(\*{1,32})[ \t]+(\S[^\r\n]*)", re.MULTILINE)
-# What stands around the title: a state in capitals that Org knows, a priority, tags, cookies of progress.
+# The parts of a headline around the title: the state in capitals, the priority, tags, and statistics cookies.
 _STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING|HOLD|CANCELLED|CANCELED|STARTED)[ \t]+")
 _PRIORITY = re.compile(r"\[#[A-Za-z0-9]\][ \t]*")
 _TAGS = re.compile(r"[ \t]+:[\w@#%:]+:[ \t]*\Z")
@@ -20,7 +20,7 @@ _LONGEST = 200  # characters of a heading
 
 @frozen(eq=False)
 class OrgChunker:
-    """Cuts at headlines; the heading of a chunk is the path of titles."""
+    """Splits at headlines; the heading of a chunk is the path of titles."""
 
     options: PlainOptions = field(factory=PlainOptions)
 
@@ -30,7 +30,7 @@ class OrgChunker:
 
 
 def headlines(text: str) -> list[Section]:
-    """Return the sections of an Org file; what stands before the first headline has no heading."""
+    """Return the sections of an Org file; text before the first headline has no heading."""
     found: list[Section] = []
     path: list[tuple[int, str]] = []
     start = 0

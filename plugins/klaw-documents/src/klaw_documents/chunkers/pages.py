@@ -10,14 +10,14 @@ from attrs import field, frozen
 from klaw_core import PlainOptions, Span, TokenCounter
 from klaw_documents.chunkers.sections import Section, cut_sections
 
-#: What stands between two pages.
+#: The line between two pages.
 PAGE_BREAK = "\n\f\n"
 _BREAK = re.compile(r"^\f(?:\r\n|\r|\n|\Z)", re.MULTILINE)
 
 
 @frozen(eq=False)
 class PageChunker:
-    """Cuts page by page; the heading of a chunk is ``Page 3``."""
+    """Splits at page breaks; the heading of a chunk is ``Page 3``."""
 
     options: PlainOptions = field(factory=PlainOptions)
 
@@ -27,7 +27,7 @@ class PageChunker:
 
 
 def pages(text: str) -> list[Section]:
-    """Return the pages of a text; all of it is page 1 if it has no breaks."""
+    """Return the pages of a text; without page breaks, all of it is page 1."""
     breaks = [match.span() for match in _BREAK.finditer(text)]
     starts = [0, *(end for _, end in breaks)]
     ends = [*(start for start, _ in breaks), len(text)]

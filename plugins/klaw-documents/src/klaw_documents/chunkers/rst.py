@@ -1,4 +1,4 @@
-"""The chunker ``rst``: reStructuredText by its sections."""
+"""The chunker ``rst``: splits reStructuredText at section titles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 200  # characters of a title
 
 @frozen(eq=False)
 class RstChunker:
-    """Cuts at section titles; the heading of a chunk is the path of titles."""
+    """Splits at section titles; the heading of a chunk is the path of titles."""
 
     options: PlainOptions = field(factory=PlainOptions)
 
@@ -26,9 +26,9 @@ class RstChunker:
 
 
 def titled(text: str) -> list[Section]:
-    """Return the sections of a document; what stands before the first title has no heading.
+    """Return the sections of a document; text before the first title has no heading.
 
-    The adornments have their levels in the order in which they are first met:
+    The order in which adornments first occur determines their levels:
     https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections
     """
     starts = line_starts(text)
@@ -57,7 +57,7 @@ def titled(text: str) -> list[Section]:
 
 
 def _title(lines: list[str], adorned: list[str], number: int) -> int:
-    """Return how many lines the title has that begins with this line; 0 if none does."""
+    """Return the number of lines of the title that starts at this line, or 0."""
     if number and lines[number - 1]:
         return 0
     if adorned[number]:

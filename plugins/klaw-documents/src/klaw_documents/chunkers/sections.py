@@ -1,4 +1,4 @@
-"""A text in sections: each is cut by itself, so that no chunk reaches from one into the next."""
+"""Split a text by sections, so that no chunk contains parts of two sections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from klaw_core import PlainChunker, PlainOptions, Span, TokenCounter
 
 @frozen
 class Section:
-    """A part of a text, whole lines, with the headings above it, outermost first."""
+    """A part of a text, of complete lines, with the headings above it, outermost first."""
 
     start: int
     end: int
@@ -21,7 +21,7 @@ class Section:
 def cut_sections(
     text: str, sections: Sequence[Section], options: PlainOptions, count_tokens: TokenCounter
 ) -> Iterator[Span]:
-    """Yield the spans of each section, in order. Sections are in order, and cover what is not white space."""
+    """Yield the spans of each section, in order. Sections are in order and cover all text except white space."""
     chunker = PlainChunker(options)
     for section in sections:
         for span in chunker.split(text[section.start : section.end], count_tokens):
@@ -29,9 +29,9 @@ def cut_sections(
 
 
 def whole(sections: Sequence[Section], text: str) -> list[Section]:
-    """Return the sections, each headline alone put with what follows it if that stands below it.
+    """Return the sections, after joining each headline without text to its first subsection.
 
-    A section without a body, such as a part that begins with its first chapter, is a headline alone.
+    For example, a part of a book that starts with its first chapter is a headline without text.
     """
     found: list[Section] = []
     for section in sections:

@@ -1,1 +1,1 @@
-"""What turns the bytes of each kind of file into text. Each runs in a process of its own."""
+"""The parsers of each kind of file, which run in a separate process."""

@@ -1,4 +1,4 @@
-"""ZIP archives of strangers: what they may hold, and how it is read."""
+"""Read ZIP archives from untrusted sources within limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from xml.etree import ElementTree as ET
 from klaw_core import ConversionError
 
 _MOST_MEMBERS = 20_000
-_MOST_BYTES = 256 * 2**20  # of all members, unpacked
-_MOST_OF_TEXT = 64 * 2**20  # of one member that is read
-# Entities of one's own multiply a text; no office program and no e-book needs them.
+_MOST_BYTES = 256 * 2**20  # the unpacked size of all members
+_MOST_OF_TEXT = 64 * 2**20  # the unpacked size of one member
+# Declared entities can expand to huge texts, and neither office programs nor e-books need them.
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
 def open_archive(data: bytes, what: str) -> zipfile.ZipFile:
-    """Open an archive, and check that it is no bomb. Raise ConversionError."""
+    """Open an archive, and check that it is not a ZIP bomb. Raise ConversionError."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         members = archive.infolist()
@@ -35,7 +35,7 @@ def open_archive(data: bytes, what: str) -> zipfile.ZipFile:
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return a member, whatever size it says it has; None if there is none. Raise ConversionError."""
+    """Return a member, or None if it is missing. Raise ConversionError, also if it is too large or damaged."""
     try:
         with archive.open(name) as member:
             data = member.read(_MOST_OF_TEXT + 1)
@@ -55,7 +55,7 @@ def refuse_entities(data: bytes) -> None:
 
 
 def xml_of(data: bytes | None) -> ET.Element | None:
-    """Return the root of XML; None if there is none, or it is not well-formed. Raise ConversionError for entities."""
+    """Return the root of XML; None if it is missing or not well-formed. Raise ConversionError for entities."""
     if data is None:
         return None
     refuse_entities(data)
@@ -66,7 +66,7 @@ def xml_of(data: bytes | None) -> ET.Element | None:
 
 
 def property_of(root: ET.Element | None, name: str) -> str:
-    """Return the text of the first element of this local name; empty if there is none."""
+    """Return the text of the first element with this local name, or an empty string."""
     if root is None:
         return ""
     found = next((item for item in root.iter() if str(item.tag).rpartition("}")[2] == name), None)

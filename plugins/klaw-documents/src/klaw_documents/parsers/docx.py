@@ -1,4 +1,4 @@
-"""Word documents: mammoth makes HTML of them, by their styles, and that becomes Markdown."""
+"""Word documents: mammoth converts them to HTML by their styles, and that is converted to Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parse(data: bytes, _name: str) -> Conversion:
         if name.endswith((".xml", ".rels")):
             refuse_entities(read_member(archive, name) or b"")
     mammoth: Any = import_module("mammoth")
-    # Pictures would be in the text, encoded.
+    # Otherwise pictures would be in the text, in base64.
     options = {"convert_image": mammoth.images.img_element(lambda _image: {"src": ""})}
     html = mammoth.convert_to_html(io.BytesIO(data), **options).value
     properties = xml_of(read_member(archive, "docProps/core.xml"))

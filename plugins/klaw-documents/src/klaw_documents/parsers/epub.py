@@ -1,4 +1,4 @@
-"""E-books: the chapters in the order in which they are read, as Markdown."""
+"""E-books: the chapters in reading order, as Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from klaw_documents.parsers.markup import markdown_of
 from klaw_documents.parsers.values import described, iso_moment
 
 _CONTAINER = "META-INF/container.xml"
-# XHTML may end any element at once; to HTML such a tag would be open from there on.
+# XHTML allows empty-element tags for every element; an HTML parser would treat such an element as open.
 _EMPTY_ELEMENT = re.compile(r"<([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)/>")
 _VOID_NAMES = "area base br col embed hr img input link meta source track wbr"
 _VOID = frozenset(_VOID_NAMES.split())

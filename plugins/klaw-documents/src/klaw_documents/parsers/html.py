@@ -1,4 +1,4 @@
-"""Web pages: what a person came to read, as Markdown."""
+"""Web pages: their main content, as Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from klaw_documents.parsers.values import described, iso_moment
 _CHARSET = re.compile(
     rb"""(?:<meta[^>]{0,200}?charset\s*=\s*["']?|<\?xml[^>]{0,100}?encoding\s*=\s*["'])([\w.:-]{1,40})""", re.IGNORECASE
 )
-_HEAD = 4096  # bytes in which a page names its encoding
+_HEAD = 4096  # bytes at the start of a page that may name its encoding
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -25,7 +25,7 @@ def parse(data: bytes, _name: str) -> Conversion:
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a page: in the encoding that it names, or UTF-8, or else Windows-1252, as browsers do."""
+    """Return the text of a page, in the encoding that it names, otherwise in UTF-8 or, like browsers, Windows-1252."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")

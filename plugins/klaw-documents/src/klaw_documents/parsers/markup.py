@@ -1,7 +1,7 @@
-"""HTML becomes Markdown: headings, lists, tables, code and quotes stay what they are, the rest is paragraphs.
+"""Convert HTML to Markdown: headings, lists, tables, code and quotes are kept, everything else becomes paragraphs.
 
-The tree is walked without recursion: a stranger's page may be nested as deep as it is long. Addresses of links are left
-out, as nobody asks for them in words; so are menus, footers, forms and what is hidden.
+The tree is walked without recursion, because an untrusted page may be nested very deeply. The addresses of links are
+left out, because questions do not contain them, and so are menus, footers, forms and hidden elements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DROPPED_NAMES = (
     "aside dialog head"
 )
 _DROPPED = frozenset(_DROPPED_NAMES.split())
-_FRAMES = frozenset({"header", "footer"})  # of the page, not of an article in it
+_FRAMES = frozenset({"header", "footer"})  # outside of an article
 _DROPPED_ROLES_NAMES = "navigation banner contentinfo search complementary menu menubar toolbar"
 _DROPPED_ROLES = frozenset(_DROPPED_ROLES_NAMES.split())
 _DROPPED_CLASSES = frozenset({"headerlink", "anchor-link", "sphinxsidebar", "skip-link", "sr-only", "visually-hidden"})
@@ -30,15 +30,15 @@ _BLOCKS_NAMES = (
 _BLOCKS = frozenset(_BLOCKS_NAMES.split())
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _SPACE = re.compile(r"[ \t\n\f\r\u00a0]+")
-# What would be markup at the beginning of a line.
+# Characters that would be Markdown at the start of a line.
 _MARKUP = re.compile(r"(#{1,6}(?:\s|$)|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|>|`{3}|~{3}|[=|-]{2,}\s*$)")
-_MOST_DEPTH = 8  # of lists and quotes that is shown
-_LEAST_SHARE = 0.2  # of a page's text that its main part has; one with less is not its main part
+_MOST_DEPTH = 8  # the maximum depth of lists and quotes
+_LEAST_SHARE = 0.2  # an element with a smaller share of a page's text is not its main part
 
 
 @frozen
 class Page:
-    """The text of a page as Markdown, and what its head says."""
+    """The text of a page as Markdown, and the metadata in its head."""
 
     text: str
     title: str = ""
@@ -54,13 +54,13 @@ def fenced(text: str, language: str) -> str:
 
 
 def markdown_of(html: str) -> str:
-    """Return all of a fragment, or of a whole document, as Markdown."""
+    """Return a complete fragment or document as Markdown."""
     tree = _tree(html)
     return "" if tree.body is None else _Writer().write(tree.body, whole=True)
 
 
 def page_of(html: str) -> Page:
-    """Return what a person came to a page for."""
+    """Return the main content of a page."""
     tree = _tree(html)
     if tree.body is None:
         return Page("")
@@ -70,7 +70,7 @@ def page_of(html: str) -> Page:
         text = _Writer().write(main, whole=True)
     if not text.strip() or len(text) < _LEAST_SHARE * len(whole := _Writer().write(tree.body)):
         text = whole if text.strip() else _Writer().write(tree.body)
-    # A page that is all frames and forms is read whole.
+    # A page that has only navigation and forms is converted completely.
     text = text if text.strip() else _Writer().write(tree.body, whole=True)
     return Page(
         text,
@@ -85,7 +85,7 @@ def _tree(html: str) -> Any:
 
 
 def _main(tree: Any) -> Any:
-    """Return the element of the main part of a page, None if it does not say."""
+    """Return the element of a page's main part, or None if it is not marked."""
     for selector in ("main", '[role="main"]', "article"):
         found = tree.css(selector)
         if len(found) == 1:
@@ -110,11 +110,11 @@ class _Table:
 
 @define(eq=False)
 class _Writer:
-    """Collects Markdown while a tree is walked."""
+    """Collects Markdown during the walk through a tree."""
 
     _out: list[str] = field(factory=list, init=False)
     _inline: list[str] = field(factory=list, init=False)
-    _lists: list[tuple[bool, int]] = field(factory=list, init=False)  # ordered?, number of items
+    _lists: list[tuple[bool, int]] = field(factory=list, init=False)  # (is ordered, number of items)
     _marker: str = field(default="", init=False)
     _quotes: int = field(default=0, init=False)
     _tables: list[_Table] = field(factory=list, init=False)
@@ -123,7 +123,7 @@ class _Writer:
     _whole: bool = field(default=False, init=False)
 
     def write(self, root: Any, *, whole: bool = False) -> str:
-        """Return the Markdown of an element; with ``whole`` its headers and footers as well."""
+        """Return the Markdown of an element; with ``whole``, including its headers and footers."""
         self._whole = whole
         node, depth = root, 0
         while True:
@@ -217,7 +217,7 @@ class _Writer:
             self._inline.append("`")
 
     def _in_cell(self, tag: str) -> bool:
-        """Return whether a block stands in a table, where it is a part of a line."""
+        """Return whether a block is in a table, where it becomes part of a line."""
         if not self._tables:
             return False
         if tag in {"p", "div", "li", "tr", "dt", "dd"}:
@@ -231,7 +231,7 @@ class _Writer:
         self._marker = f"{number + 1}. " if ordered else "- "
 
     def _taken(self) -> str:
-        """Return the inline text so far, one line for each that the page breaks, and begin anew."""
+        """Return the inline text so far, one line per line break of the page, and clear it."""
         text = clean("".join(self._inline)).replace("``", "")
         self._inline.clear()
         return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
@@ -260,7 +260,7 @@ class _Writer:
             self._blank()
 
     def _block(self, lines: list[str]) -> None:
-        """Write lines, indented as the lists and quotes around them say."""
+        """Write lines, indented according to the lists and quotes around them."""
         depth = min(len(self._lists), _MOST_DEPTH)
         quote = "> " * min(self._quotes, _MOST_DEPTH)
         marker, self._marker = self._marker, ""
@@ -312,7 +312,7 @@ class _Writer:
 
 
 def _language(node: Any) -> str:
-    """Return the language that the class of a code block names."""
+    """Return the language in the class of a code block."""
     code = node.css_first("code")
     for item in (code, node):
         for name in ((item.attributes.get("class") or "") if item is not None else "").split():

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: the cells in order, code in fences; of the outputs what is text."""
+"""Jupyter notebooks: the cells in order, code in fences, and the textual outputs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from klaw_core import Conversion, ConversionError
 from klaw_documents.parsers.markup import fenced
 from klaw_documents.parsers.values import clean, described
 
-_MOST_OF_OUTPUT = 4000  # characters of the outputs of a cell: more is a log or a table that nobody reads
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # colours of a terminal
+_MOST_OF_OUTPUT = 4000  # characters of a cell's outputs; longer ones are usually logs or tables
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # escape sequences for colours
 
 
 def parse(data: bytes, _name: str) -> Conversion:
@@ -37,7 +37,7 @@ def parse(data: bytes, _name: str) -> Conversion:
 
 
 def _cells(notebook: Any) -> list[Any] | None:
-    """Return the cells; before version 4 they were in worksheets."""
+    """Return the cells, which are in worksheets in versions before 4."""
     if not isinstance(notebook, Mapping):
         return None
     if isinstance(notebook.get("cells"), list):
@@ -51,7 +51,7 @@ def _cells(notebook: Any) -> list[Any] | None:
 
 def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     kind, source = cell.get("cell_type"), clean(_text(cell.get("source", cell.get("input"))))
-    if kind == "heading":  # of version 3
+    if kind == "heading":  # in version 3
         level = cell.get("level")
         yield f"{'#' * (min(max(level, 1), 6) if isinstance(level, int) else 1)} {' '.join(source.split())}"
     elif kind == "code":
@@ -69,7 +69,7 @@ def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
 
 
 def _output(output: Mapping[str, Any]) -> str:
-    """Return what an output says in text."""
+    """Return the text of an output."""
     if output.get("output_type") in {"error", "pyerr"}:
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}\n"
     text = output.get("text", _mapping(output.get("data")).get("text/plain"))

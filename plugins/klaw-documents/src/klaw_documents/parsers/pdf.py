@@ -1,4 +1,4 @@
-"""PDF, by PDFium: the text of each page, with a page break on a line of its own between them."""
+"""PDF files, parsed by PDFium: the text of each page, with page breaks on lines of their own."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def parse(data: bytes, _name: str) -> Conversion:
         )
     properties = document.get_metadata_dict()
     title = properties.get("Title", "")
-    # What a printer driver writes is the name of a file, not a title.
+    # Printer drivers write the name of a file as the title.
     title = "" if title.startswith("Microsoft ") or "." in title[-5:] else title
     metadata = described(title=title, author=properties.get("Author"), pages=count)
     return Conversion(PAGE_BREAK.join(pages), "pages", metadata, pdf_moment(properties.get("CreationDate", "")))
 
 
 def _page(pdfium: Any, document: Any, index: int) -> str:
-    """Return the text of a page; empty for one that is damaged."""
+    """Return the text of a page; empty if the page is damaged."""
     try:
         page = document[index]
         text = page.get_textpage()
@@ -49,5 +49,5 @@ def _page(pdfium: Any, document: Any, index: int) -> str:
         page.close()
     except pdfium.PdfiumError:
         return ""
-    # PDFium puts U+FFFE where a word was hyphenated, and joins the word: cleaning drops the mark.
+    # PDFium joins hyphenated words and marks the place with U+FFFE, which `clean` removes.
     return "\n".join(line.rstrip() for line in clean(found).split("\n")).strip("\n")

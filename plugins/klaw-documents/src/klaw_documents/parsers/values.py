@@ -1,4 +1,4 @@
-"""What files say of themselves, as metadata: strings and moments that are fit to be kept."""
+"""Validate the metadata in files: strings and dates."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from datetime import UTC, datetime, timedelta, timezone
 
 _LONGEST = 500
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-# Controls, but for tabulators and line ends; form feeds are page breaks, and only ours.
+# Control characters except tabs and line ends. Form feeds are removed, because Klaw uses them as page breaks.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _PDF_DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
 
 
 def clean(text: str) -> str:
-    """Return a text as Klaw keeps it: valid Unicode, lines ended by LF, no controls, no ligatures."""
+    """Return a text in Klaw's form: valid Unicode, LF line ends, no control characters, no ligatures."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_LIGATURES)
     return _CONTROLS.sub("", text).encode("utf-8", "replace").decode()
 
 
 def one_line(value: object) -> str:
-    """Return a value as one line; empty for what is none."""
+    """Return a value as one line, or an empty string for an invalid value."""
     return " ".join(clean(value).split())[:_LONGEST].rstrip() if isinstance(value, str) else ""
 
 
 def described(**values: object) -> dict[str, str | int | tuple[str, ...]]:
-    """Return the values that say anything, as metadata."""
+    """Return the values that are not empty, as metadata."""
     found: dict[str, str | int | tuple[str, ...]] = {}
     for key, value in values.items():
         if isinstance(value, int):
@@ -35,7 +35,7 @@ def described(**values: object) -> dict[str, str | int | tuple[str, ...]]:
 
 
 def iso_moment(value: object) -> datetime | None:
-    """Return a moment that is written as ISO 8601; None for anything else."""
+    """Return the date of an ISO 8601 string, or None for other values."""
     try:
         moment = datetime.fromisoformat(str(value).strip())
     except ValueError:
@@ -44,7 +44,7 @@ def iso_moment(value: object) -> datetime | None:
 
 
 def pdf_moment(value: object) -> datetime | None:
-    """Return a moment as PDF writes it, ``D:20240506070809+02'00'``; None for anything else."""
+    """Return the date of a PDF string, ``D:20240506070809+02'00'``, or None for other values."""
     match = _PDF_DATE.match(str(value).strip())
     if match is None:
         return None
@@ -58,7 +58,7 @@ def pdf_moment(value: object) -> datetime | None:
 
 
 def _sound(moment: datetime) -> datetime | None:
-    """Return a moment in UTC; None for one before there were such files, which clocks that were not set have."""
+    """Return a date in UTC, or None if it is before the file format existed, as with clocks that were never set."""
     try:
         found = moment.astimezone(UTC).replace(microsecond=0)
     except (OverflowError, ValueError):

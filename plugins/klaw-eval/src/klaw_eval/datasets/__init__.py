@@ -1,4 +1,4 @@
-"""Test sets in the forms they are published in, each read into one :class:`~klaw_eval.values.Dataset`."""
+"""Readers of test sets in their published formats, each of which returns a :class:`~klaw_eval.values.Dataset`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORMS: Mapping[Format, str] = {
 
 
 def recognise(path: Path) -> Format:
-    """Return the form of a test set. Raise DatasetError if there is nothing, or it has none that is known."""
+    """Return the format of a test set. Raise DatasetError if it does not exist or its format is unknown."""
     if not path.exists():
         raise DatasetError(f"{path} does not exist", hint="give a file or folder of a test set: klaw eval DATASET")
     if path.is_dir():
@@ -43,9 +43,9 @@ def recognise(path: Path) -> Format:
 def read_dataset(
     path: Path, form: Format, *, unit: str = "session", pooled: bool = False, part: str | None = None
 ) -> Dataset:
-    """Read a test set. Raise DatasetError if the file is not what the form says, or asks nothing.
+    """Read a test set. Raise DatasetError if the file does not have its format, or has no questions.
 
-    ``unit`` and ``pooled`` are for LoCoMo, ``part`` names BEIR's qrels.
+    ``unit`` and ``pooled`` are for LoCoMo; ``part`` is the name of BEIR's qrels.
     """
     if path.is_dir() != (form in {"beir", "trec", "beam"}):
         raise DatasetError(f"{path} is a {'folder' if path.is_dir() else 'file'}, expected {_FORMS[form]}")
@@ -64,17 +64,17 @@ def read_dataset(
 
 
 def read_bilingual(path: Path, other: Path) -> Dataset:
-    """Read two SQuAD files that are translations of each other as one test set in two languages. Raise DatasetError."""
+    """Read two SQuAD files, which are translations of each other, as one bilingual test set. Raise DatasetError."""
     return asking(squad.read_bilingual(path, other), path)
 
 
 def read_questions(path: Path) -> Dataset:
-    """Read a person's own questions. Raise DatasetError."""
+    """Read the user's own questions. Raise DatasetError."""
     return asking(questions.read(path), path)
 
 
 def asking(dataset: Dataset, path: Path) -> Dataset:
-    """Return a test set that holds documents and asks anything. Raise DatasetError for another one, and say why."""
+    """Return the test set if it has documents and questions. Raise DatasetError otherwise, with the reason."""
     if not dataset.own and not any(corpus.pages or corpus.talks for corpus in dataset.corpora):
         raise DatasetError(f"{path} contains no documents")
     if not any(dataset.questions()):

@@ -1,8 +1,8 @@
-"""BEAM: long chats of a person with an assistant, and questions of ten abilities whose evidence names messages.
+"""BEAM: long chats of a user with an assistant, and questions of ten abilities with messages as evidence.
 
-Tavakoli et al., *Beyond a Million Tokens* (2025). A folder has one folder for each chat, with ``chat.json`` (batches of
-turns) and ``q.json`` (questions by ability). The first message of a batch has its day; nothing else has a time, so the
-messages of a batch are a minute apart. Questions that have no evidence, those of abstention, are left out.
+Tavakoli et al., *Beyond a Million Tokens* (2025). A folder has one folder per chat, with ``chat.json`` (batches of
+turns) and ``q.json`` (questions by ability). Only the first message of a batch has a date, so the messages of a batch
+get times one minute apart. Questions without evidence, those of abstention, are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from klaw_core.cli.kit import counted
 from klaw_eval.datasets.reading import OmittedQuestions, convert, read_json, refuse_repeated
 from klaw_eval.errors import DatasetError
-from klaw_eval.values import Corpus, Dataset, Question, Talk, Turn
+from klaw_eval.values import Conversation, Corpus, Dataset, Question, Turn
 
 CHAT, QUESTIONS = "chat.json", "q.json"
 UPDATES = "knowledge_update"
@@ -44,7 +44,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 def read(path: Path) -> Dataset:
-    """Return the chats and questions of a folder, one index for each chat, unit turn. Raise DatasetError."""
+    """Return the chats and questions of a folder, with one index per chat and unit turn. Raise DatasetError."""
     places = sorted((place.parent for place in path.glob(f"*/{CHAT}")), key=_number)
     left_out = OmittedQuestions()
     corpora = tuple(_corpus(place, left_out) for place in places)
@@ -67,7 +67,7 @@ def _corpus(place: Path, left_out: OmittedQuestions) -> Corpus:
         for number, item in enumerate(asked)
         if (question := _question(f"{name}/{ability}/{number}", item, ability, name, left_out))
     ]
-    return Corpus(place.name, talks=(Talk(f"beam_{place.name}", turns),), questions=tuple(questions))
+    return Corpus(place.name, talks=(Conversation(f"beam_{place.name}", turns),), questions=tuple(questions))
 
 
 def _question(name: str, asked: _Asked, ability: str, chat: str, left_out: OmittedQuestions) -> Question | None:
@@ -82,7 +82,7 @@ def _question(name: str, asked: _Asked, ability: str, chat: str, left_out: Omitt
 
 
 def _numbers(value: object) -> Iterator[int]:
-    """Yield the numbers of messages in lists and objects of them."""
+    """Yield the message numbers in nested lists and objects."""
     if isinstance(value, bool):
         return
     if isinstance(value, int):

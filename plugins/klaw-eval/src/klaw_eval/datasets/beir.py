@@ -1,4 +1,4 @@
-"""Folders in BEIR's form: ``corpus.jsonl``, ``queries.jsonl`` and judgements in ``qrels/*.tsv``.
+"""Folders in BEIR's format: ``corpus.jsonl``, ``queries.jsonl`` and judgements in ``qrels/*.tsv``.
 
 Thakur et al., *BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models* (NeurIPS
 2021).
@@ -16,7 +16,7 @@ from klaw_eval.datasets.reading import read_lines, refuse_repeated
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Corpus, Dataset, Page
 
-#: The file by which the form is recognised.
+#: The file by which the format is recognised.
 CORPUS = "corpus.jsonl"
 _USUAL_PART = "test"
 
@@ -30,7 +30,7 @@ class _Text(msgspec.Struct, frozen=True):
 def read(path: Path, part: str | None = None) -> Dataset:
     """Return a folder's documents and the questions judged in ``qrels/PART.tsv``. Raise DatasetError.
 
-    Without ``part``: ``test.tsv`` if there is one, or else the only one that there is.
+    The default of ``part`` is ``test``, if it exists, or the only file.
     """
     documents = [item for _, item in read_lines(path / CORPUS, _Text, 'a document {"_id", "title", "text"}')]
     refuse_repeated(path / CORPUS, (item.id for item in documents), "documents")
@@ -46,7 +46,7 @@ def read(path: Path, part: str | None = None) -> Dataset:
 
 
 def _qrels(folder: Path, part: str | None) -> Path:
-    """Return the file of judgements that is meant. Raise DatasetError if that is none, or not clear."""
+    """Return the file of judgements. Raise DatasetError if it does not exist or is ambiguous."""
     files = {file.stem: file for file in sorted(folder.glob("*.tsv"))}
     wanted = part or (_USUAL_PART if _USUAL_PART in files else next(iter(files), _USUAL_PART))
     if wanted not in files:

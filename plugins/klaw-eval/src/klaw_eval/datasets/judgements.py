@@ -1,4 +1,4 @@
-"""Judgements (qrels): which documents are relevant to which question, in the two forms they are written in."""
+"""Judgements (qrels) of the relevance of documents to questions, in two formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from klaw_eval.datasets.reading import OmittedQuestions, read_text
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Question
 
-#: For each question's id the documents judged, with their grade; 0 and less mean not relevant.
+#: The judged documents and their grades by question id; grades of 0 or less mean not relevant.
 Judgements: TypeAlias = Mapping[str, Mapping[str, float]]
 
 _TREC_COLUMNS = 4
@@ -19,13 +19,13 @@ _TSV_COLUMNS = 3
 
 
 def read_trec(path: Path) -> Judgements:
-    """Return the judgements of a file in TREC form: question, a column without meaning, document, grade."""
+    """Return the judgements of a file in TREC's format: question, unused column, document, grade."""
     rows = ((number, line.split()) for number, line in _lines(path))
     return _collected(path, "four columns: question 0 document grade", _TREC_COLUMNS, rows)
 
 
 def read_tsv(path: Path) -> Judgements:
-    """Return the judgements of a file in BEIR's form: question, document, grade, parted by tabs, below a header."""
+    """Return the judgements of a file in BEIR's format: question, document and grade, with tabs, below a header."""
     rows = ((number, [cell.strip() for cell in line.split("\t")]) for number, line in _lines(path))
     headless = ((number, row) for number, row in rows if number > 1 or _is_number(row[-1]))
     return _collected(path, "three columns separated by tabs: question document grade", _TSV_COLUMNS, headless)
@@ -34,9 +34,9 @@ def read_tsv(path: Path) -> Judgements:
 def judged_questions(
     texts: Mapping[str, str], judgements: Judgements
 ) -> tuple[tuple[Question, ...], Mapping[str, int]]:
-    """Return a question for each text that was judged, and how many were left out, by reason.
+    """Return a question for each judged text, and the number of questions that were left out, by reason.
 
-    A question without judgements is no part of the test set; one without a relevant document cannot be asked.
+    A question without judgements is not part of the test set; one without a relevant document cannot be asked.
     """
     left_out = OmittedQuestions()
     questions = []
@@ -65,7 +65,7 @@ def _is_number(text: str) -> bool:
 
 
 def _collected(path: Path, wanted: str, columns: int, rows: Iterable[tuple[int, list[str]]]) -> Judgements:
-    """Gather rows by question; question and grade are the first and the last column, the document stands before it."""
+    """Group rows by question, which is the first column; the grade is the last, and the document the one before it."""
     judgements: dict[str, dict[str, float]] = {}
     for number, row in rows:
         if len(row) != columns or not _is_number(row[-1]):

@@ -1,8 +1,8 @@
-"""LoCoMo: long conversations of two people, and questions whose evidence names turns.
+"""LoCoMo: long conversations of two people, and questions with turns as evidence.
 
 Maharana et al., *Evaluating Very Long-Term Conversational Memory of LLM Agents* (ACL 2024). A file is a list of
-samples, each a conversation with its questions. Evidence is read as every match of ``D:?<session>:<turn>``: a few
-entries hold several ids, or a slip of the pen.
+samples, each a conversation with its questions. Evidence is every match of ``D:?<session>:<turn>``, because some
+entries contain several ids or typing errors.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import msgspec
 from klaw_core.cli.kit import counted
 from klaw_eval.datasets.reading import OmittedQuestions, convert, read_json, refuse_repeated
 from klaw_eval.errors import DatasetError
-from klaw_eval.values import Corpus, Dataset, Question, Talk, Turn
+from klaw_eval.values import Conversation, Corpus, Dataset, Question, Turn
 
 UNITS = ("session", "turn")
 
 _TURN = re.compile(r"D:?([0-9]{1,9}):([0-9]{1,9})")
 _SESSION = re.compile(r"session_([0-9]{1,9})")
 _TIME = "%I:%M %p on %d %B, %Y"
-_PAUSE = timedelta(seconds=30)  # between two turns, so that they have an order in time
+_PAUSE = timedelta(seconds=30)  # between two turns, so that their times have an order
 _CATEGORIES = {1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
 
-_IN_WORDS = (1, 4)  # answers that stand in the conversation; a date is said in other words, an opinion in none
+_IN_WORDS = (1, 4)  # categories whose answers are literally in the conversation, unlike dates and opinions
 
 
 class _TurnRecord(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class _Sample(msgspec.Struct, frozen=True):
 def read(path: Path, unit: str = "session", *, pooled: bool = False) -> Dataset:
     """Return the conversations and questions of a file. Raise DatasetError.
 
-    ``unit`` is what a gold id names: a turn, or its session. With ``pooled`` one index holds every conversation.
+    ``unit`` is the meaning of a gold id: a turn, or its session. With ``pooled``, one index has all conversations.
     """
     samples = read_json(path, list[_Sample], "a list of LoCoMo conversations")
     names = [sample.sample_id or f"conversation-{number}" for number, sample in enumerate(samples, start=1)]
@@ -87,11 +87,11 @@ def _corpus(path: Path, name: str, sample: _Sample, unit: str, left_out: Omitted
             category = _CATEGORIES.get(asked.category, str(asked.category))
             answer = str(asked.answer) if asked.category in _IN_WORDS and asked.answer is not None else ""
             questions.append(Question(f"{name}/{number}", asked.question, gold, category, group=name, answer=answer))
-    return Corpus(name, talks=(Talk(name, turns),), questions=tuple(questions))
+    return Corpus(name, talks=(Conversation(name, turns),), questions=tuple(questions))
 
 
 def _turns(path: Path, name: str, conversation: dict[str, Any]) -> Iterator[Turn]:
-    """Yield the turns of every session, half a minute apart, from the moment that the session is dated."""
+    """Yield the turns of every session, half a minute apart, starting at the date of the session."""
     sessions = sorted((int(found[1]), key) for key in conversation if (found := _SESSION.fullmatch(key)))
     for number, key in sessions:
         place = f"{name}, {key}"
@@ -106,7 +106,7 @@ def _turns(path: Path, name: str, conversation: dict[str, Any]) -> Iterator[Turn
 
 
 def _times(count: int, written: object, path: Path, place: str) -> list[datetime]:
-    """Return when each of ``count`` turns was said, from the date of their session. Raise DatasetError."""
+    """Return the times of the ``count`` turns of a session, given its date. Raise DatasetError."""
     if not count:
         return []
     try:

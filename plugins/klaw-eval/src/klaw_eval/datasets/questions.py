@@ -1,4 +1,4 @@
-"""A person's own questions, asked of their own index: a line of JSON each, with what the answer must be.
+"""The user's own questions for their own index: one line of JSON each, with the path or text of the answer.
 
 {"question": "what did we decide about auth", "path": "notes/auth.md"}
 {"question": "which port does staging use", "text": "staging listens on 8443", "category": "facts"}
@@ -23,9 +23,9 @@ class _QuestionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(path: Path) -> Dataset:
-    """Return the questions of a file, for the index as it is. Raise DatasetError.
+    """Return the questions of a file, for the existing index. Raise DatasetError.
 
-    A path is a result's (``notes/a.md``); a text is one that the right chunk contains. Either may be a list.
+    A path is that of a result (``notes/a.md``); a text must be in the right chunk. Either may be a list.
     """
     left_out = OmittedQuestions()
     questions = []
@@ -38,7 +38,7 @@ def read(path: Path) -> Dataset:
         gold = dict.fromkeys(paths or texts, 1.0)
         if left_out.reason(asked.question, gold):
             continue
-        # The id is the question itself, so that it stays in its half when lines are added.
+        # The id is the question itself, so that it stays in its half if lines are added.
         times = seen[asked.question] = seen.get(asked.question, 0) + 1
         name = asked.question if times == 1 else f"{asked.question} ({times})"
         questions.append(Question(name, asked.question, gold, asked.category, contains=texts))

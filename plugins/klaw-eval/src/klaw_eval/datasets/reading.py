@@ -1,4 +1,4 @@
-"""Reading files that others wrote: typed JSON and lines, with errors that say what, where and which line."""
+"""Read files of test sets: typed JSON and lines, with errors that name the file and the line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from klaw_eval.errors import DatasetError
 
 T = TypeVar("T")
 
-_LONGEST_QUESTION = 10_000  # characters; a search refuses more
+_LONGEST_QUESTION = 10_000  # characters; a search rejects longer questions
 _BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a regular file holds. Raise DatasetError."""
+    """Return the content of a regular file. Raise DatasetError."""
     if path.exists() and not path.is_file():
         raise DatasetError(f"{path} is not a file")
     try:
@@ -29,7 +29,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8 or, as the oldest collections are, in Latin-1, with Unix's line ends."""
+    """Return the text of a file in UTF-8 or, as in old collections, Latin-1, with LF line ends."""
     content = read_bytes(path).replace(b"\r\n", b"\n")
     try:
         return content.decode("utf-8-sig")
@@ -38,7 +38,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path, form: type[T], wanted: str) -> T:
-    """Return a file's JSON as the type ``form``; ``wanted`` names the form in the error. Raise DatasetError."""
+    """Return the JSON of a file as the type ``form``; ``wanted`` names the format in the error. Raise DatasetError."""
     content = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
     try:
         return msgspec.json.decode(content, type=form)
@@ -51,7 +51,7 @@ def read_json(path: Path, form: type[T], wanted: str) -> T:
 
 
 def read_lines(path: Path, form: type[T], wanted: str) -> Iterator[tuple[int, T]]:
-    """Yield the object of each line that is not blank, with the line's number. Raise DatasetError."""
+    """Yield the object in each line that is not blank, with the line's number. Raise DatasetError."""
     decoder = msgspec.json.Decoder(form)
     for number, line in enumerate(read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if line.strip():
@@ -62,7 +62,7 @@ def read_lines(path: Path, form: type[T], wanted: str) -> Iterator[tuple[int, T]
 
 
 def convert(value: Any, form: type[T], path: Path, place: str) -> T:
-    """Return a part of decoded JSON as the type ``form``. Raise DatasetError that names ``place``."""
+    """Return a part of decoded JSON as the type ``form``. Raise DatasetError, which names ``place``."""
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:
@@ -73,7 +73,7 @@ class OmittedQuestions(Counter[str]):
     """Counts the questions that are left out, by reason."""
 
     def reason(self, text: str, gold: Iterable[str]) -> bool:
-        """Return whether a question must be left out, and count it if so."""
+        """Return whether a question must be left out; count it if so."""
         if not text.strip():
             self["without text"] += 1
         elif len(text) > _LONGEST_QUESTION:
@@ -86,7 +86,7 @@ class OmittedQuestions(Counter[str]):
 
 
 def refuse_repeated(path: Path, ids: Iterable[str], what: str) -> None:
-    """Raise DatasetError if an id occurs twice: figures about it would mean nothing."""
+    """Raise DatasetError if an id occurs twice, because figures would be meaningless."""
     twice = [name for name, count in Counter(ids).items() if count > 1]
     if twice:
         raise DatasetError(f"{path}: {len(twice)} duplicate ids of {what}, the first is {twice[0]!r}")

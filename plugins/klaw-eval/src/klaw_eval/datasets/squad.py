@@ -1,7 +1,7 @@
-"""SQuAD-form JSON (XQuAD and others): each question is answered by the paragraph it was asked of, and by no other.
+"""SQuAD's JSON format (XQuAD and others), in which each question is answered by one paragraph.
 
-Rajpurkar et al., *SQuAD: 100,000+ Questions for Machine Comprehension of Text* (EMNLP 2016); as a task of retrieval,
-the paragraphs of a file are the documents.
+Rajpurkar et al., *SQuAD: 100,000+ Questions for Machine Comprehension of Text* (EMNLP 2016). For retrieval, the
+paragraphs of a file are the documents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def read(path: Path) -> Dataset:
-    """Return the paragraphs and questions of a file; a paragraph that occurs twice is one. Raise DatasetError."""
+    """Return the paragraphs and questions of a file; equal paragraphs are one document. Raise DatasetError."""
     articles = read_json(path, _File, "a SQuAD file").data
     left_out = OmittedQuestions()
     pages: dict[str, Page] = {}
@@ -54,10 +54,10 @@ def read(path: Path) -> Dataset:
 
 
 def read_bilingual(path: Path, other: Path) -> Dataset:
-    """Return one index of two languages: every second paragraph stands there in the language of ``other``.
+    """Return one index in two languages: every second paragraph is in the language of ``other``.
 
-    The questions are those of ``path`` about exactly these paragraphs, so that question and answer never share a
-    language. Which paragraph is a translation of which, the ids of the questions say. Raise DatasetError.
+    The questions are those of ``path`` about exactly these paragraphs, so question and answer always have different
+    languages. Translations are matched by the ids of the questions. Raise DatasetError.
     """
     first, second = (_pages_by_question(each) for each in (path, other))
     pages: dict[str, Page] = {}
@@ -78,7 +78,7 @@ def read_bilingual(path: Path, other: Path) -> Dataset:
 
 
 def _pages_by_question(path: Path) -> list[tuple[Page, dict[str, str]]]:
-    """Return each paragraph of a file with the questions that are asked of it, by id."""
+    """Return each paragraph of a file with its questions by id."""
     (corpus,) = read(path).corpora
     asked: dict[str, dict[str, str]] = {page.id: {} for page in corpus.pages}
     for question in corpus.questions:

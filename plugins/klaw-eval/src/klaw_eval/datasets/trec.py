@@ -1,6 +1,6 @@
-"""Folders of the older test collections: documents, questions and TREC judgements, each file known by its content.
+"""Folders of older test collections: documents, questions and TREC judgements, recognised by their content.
 
-Documents and questions stand in SMART's form (``.I`` number, ``.T`` title, ``.W`` text: Cranfield, CISI, MED) or in
+Documents and questions are in SMART's format (``.I`` number, ``.T`` title, ``.W`` text: Cranfield, CISI, MED) or in
 TREC's (``<DOC>`` with ``<DOCNO>``, ``<top>`` with ``<num>`` and ``<title>``). Judgements have TREC's four columns.
 """
 
@@ -19,7 +19,7 @@ from klaw_eval.values import Corpus, Dataset, Page
 
 _ROLES = ("documents", "questions", "judgements")
 _JUDGED = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s*")
-_SNIFFED = 65_536  # bytes, and of them the first lines
+_SNIFFED = 65_536  # bytes at the start of a file, by whose first lines it is recognised
 _QUESTIONS_NAME = re.compile(r"qry|quer|topic|question", re.IGNORECASE)
 
 _SMART_RECORD = re.compile(r"^\.I[ \t]+(\S+)[ \t]*$", re.MULTILINE)
@@ -34,7 +34,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def read(path: Path) -> Dataset:
-    """Return a folder's documents and the questions that were judged. Raise DatasetError."""
+    """Return a folder's documents and judged questions. Raise DatasetError."""
     files = _by_role(path)
     pages = tuple(page for file in files["documents"] for page in _pages(file))
     refuse_repeated(path, (page.id for page in pages), "documents")
@@ -45,7 +45,7 @@ def read(path: Path) -> Dataset:
 
 
 def _by_role(path: Path) -> dict[str, list[Path]]:
-    """Return the files that hold documents, questions and judgements. Raise DatasetError unless that is clear."""
+    """Return the files with documents, questions and judgements. Raise DatasetError if one is missing or ambiguous."""
     files: dict[str, list[Path]] = {role: [] for role in _ROLES}
     for file in sorted(path.iterdir()):
         if file.is_file() and (role := _role(file)):
@@ -62,7 +62,7 @@ def _by_role(path: Path) -> dict[str, list[Path]]:
 
 
 def _role(file: Path) -> str:
-    """Return what a file holds, by its first lines; empty for anything else."""
+    """Return the role of a file, by its first lines, or an empty string."""
     with file.open("rb") as stream:
         lines = [line for line in stream.read(_SNIFFED).decode("latin-1").split("\n")[:200] if line.strip()]
     first = lines[0].strip() if lines else ""
@@ -89,7 +89,7 @@ def _pages(file: Path) -> Iterator[Page]:
 
 
 def _body(title: str, text: str) -> str:
-    """Return the text without the title, where it repeats it, as Cranfield's do."""
+    """Return the text without the title, if it repeats it, as in Cranfield."""
     words, above = text.split(), title.split()
     if not above or words[: len(above)] != above:
         return text
@@ -98,7 +98,7 @@ def _body(title: str, text: str) -> str:
 
 
 def _questions(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield each question's id and text. SMART's are judged by their place in the file, not by their number."""
+    """Yield each question's id and text. Judgements of SMART's questions refer to positions, not to numbers."""
     text = read_text(file)
     for place, (_, fields) in enumerate(_smart_records(text), start=1):
         yield str(place), " ".join(fields.get("W", "").split())
@@ -110,7 +110,7 @@ def _questions(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _smart_records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each record's id and its fields by letter."""
+    """Yield each record's id, and its fields by letter."""
     _, *pieces = _SMART_RECORD.split(text)
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
         _, *parts = _SMART_FIELD.split(body)
