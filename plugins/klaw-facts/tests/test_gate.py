@@ -30,3 +30,25 @@ def test_nothing_and_code_need_nothing(message):
 
 def test_code_with_a_question_needs_something():
     assert not declines("Why does this fail?\n```\nprint(1)\n```")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("nothing works", "Same problem", "not that one", "ok now the second", "ok add it", "tomorrow", "in May"),
+        *("не помогло", "ничего не работает", "ок, добавь", "ок, отправьте", "завтра", "то же самое"),
+        *("解释一下", "天气", "明天", "没用", "还是不行"),
+    ],
+)
+def test_short_answers_orders_and_reports_of_failure_need_something(message):
+    assert not declines(message)
+
+
+@pytest.mark.parametrize("message", ["慢慢来，不着急", "太谢谢你了", "你帮了大忙", "明天见", "let's hope so, probably"])
+def test_phrases_of_acknowledgements_need_nothing(message):
+    assert declines(message)
+
+
+def test_phrases_with_anything_else_need_something():
+    assert not declines("谢谢你的护照")
+    assert not declines("你决定航班")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_WORDS, MARKERS
+from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_PHRASES, EMPTY_WORDS, MARKERS, TOPICS
 
 _FLAGS = re.IGNORECASE
 _QUESTION = re.compile(
@@ -30,7 +30,9 @@ _EMPTY_PHRASES = re.compile(
 )
 # Words that add content to an acknowledgement: a thing, a person, a time, an order, a contrast.
 _CARRYING = re.compile(
-    r"\b(?:and|but|now|then|also|so|the|an|my|mine|her|his|our|their|another|other|same|about|on|in|at|from|to|with|a|having|please|next|new|one|more|instead|both|or|let's|go|use|make|send)\b"
+    r"\b(?:and|but|now|then|also|so|the|an|my|mine|her|his|our|their|another|other|same|about|on|in|at|from|to|with|a|having|please|next|new|one|more|instead|both|or|let's|go|use|make|send"
+    r"|add|open|show|book|call|cancel|delete|remove|rename|change|write|draft|put|set|save|note|pick|play|start|stop|check|fix|buy|order|search"
+    r"|translate|rewrite|shorten|compare|suggest|recommend|update|schedule|repeat|read|post|print|undo|revert|merge|deploy)\b"
     r"|\b(?:и|а|но|теперь|тогда|ещё|еще|также|мой|моя|моё|мое|мои|моего|моей|моим|его|её|ее|их|наш\w*|про|о|об|на|в|во|с|со|к|ко|у|из|для|по|давай|давайте|другой|другая|другое|новый|новая|нужн\w+|оба|или|тот|та|те|ту)\b",
     re.IGNORECASE,
 )
@@ -43,7 +45,17 @@ _NEEDING = re.compile(
     r"|^\W*(?:both|either|neither|same|the (?:same|best)( one)?|оба|обе|то же|тот же)\W*$|(?:这|那)(?:个|里|些|边|天)",
     re.IGNORECASE,
 )
+# Reports that something failed or is wrong, and short orders, in words that acknowledgements contain as well.
+_REPORTING = re.compile(
+    r"\bnothing works?\b|\bsame (?:problem|error|issue|thing)\b|\b(?:not|wrong) (?:that|this|the \w+) one\b|\bnow the\b"
+    r"|\bне (?:помог\w*|работа\w+|тот|та|то)\b|\bто же самое\b|\bтеперь \w+(?:ое|ая|ые|ый|ую)\b|\bбыл\w* прав\w*\b"
+    r"|还是不|没用|不管用|睡不着|解释|错误|天气|待办|同样|大的|(?:明天|中午|下周)(?![见聊说好])",
+    _FLAGS,
+)
+# An order ("добавь", "отправьте"): an unknown Russian word with this ending.
+_ORDER = re.compile(r"[а-яё]{2,}(?:[йь]|[йь]те|ите|и)", _FLAGS)
 _CHINESE = re.compile(r"[一-鿿]")
+_LONGEST_PHRASE = 8
 _REPEATED = re.compile(r"([^\W\d_])\1{1,}")
 # Codes for pictures in chat programs: [捂脸], :smile:
 _EMOJI_NAME = re.compile(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
@@ -87,13 +99,16 @@ def _says_nothing(text: str) -> bool:
         return bool(_EMOJI_NAME.search(text))
     if lower[0] in _ASKING and lower != ["do", "it"] and lower[:2] != ["have", "a"]:
         return False
+    if _REPORTING.search(plain) or TOPICS.issuperset(lower):
+        return False
     unknown = [place for place, word in enumerate(lower) if not _is_empty(word)]
-    if not unknown:
+    if not unknown or _consists_of_phrases(lower):
         return _NEEDING.search(plain) is None
     return (
         len(unknown) <= _tolerated(lower)
         and _has_marker(lower)
         and not _CARRYING.search(plain)
+        and not any(_ORDER.fullmatch(lower[place]) for place in unknown)
         and all(
             words[place].isalpha() and (place == 0 or words[place].islower() or not words[place].isascii())
             for place in unknown
@@ -106,6 +121,16 @@ def _is_empty(word: str) -> bool:
         return True
     short = _REPEATED.sub(r"\1", word)  # niiice, спасибооо
     return short != word and (short in EMPTY_WORDS or _REPEATED.sub(r"\1\1", word) in EMPTY_WORDS)
+
+
+def _consists_of_phrases(words: list[str]) -> bool:
+    """Return whether a Chinese message can be cut into phrases of acknowledgements."""
+    text = "".join(words)
+    ends = [True]
+    for end in range(1, len(text) + 1):
+        starts = range(max(0, end - _LONGEST_PHRASE), end)
+        ends.append(any(ends[start] and text[start:end] in EMPTY_PHRASES for start in starts))
+    return ends[-1]
 
 
 def _tolerated(words: list[str]) -> int:
