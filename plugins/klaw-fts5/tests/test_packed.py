@@ -96,14 +96,18 @@ def test_what_was_written_in_pieces_is_written_together(filled: apsw.Connection)
     assert not EXACT.is_scattered(filled, "memory")
 
 
-def test_nothing_is_written_together_that_makes_the_file_much_larger(
-    filled: apsw.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert PACKED.is_scattered(filled, "memory")
-    monkeypatch.setattr("klaw_fts5.packed.index._GROWTH", 0)
-    assert not PACKED.is_scattered(filled, "memory")
-    filled.execute("CREATE TABLE room (a); INSERT INTO room VALUES (zeroblob(1000000)); DROP TABLE room")
-    assert PACKED.is_scattered(filled, "memory")
+def test_what_is_written_together_takes_the_pages_of_the_pieces(filled: apsw.Connection) -> None:
+    before = filled.execute("PRAGMA page_count").get
+    PACKED.compact(filled, "memory")
+    assert filled.execute("SELECT COUNT(*) FROM memory_words_blocks").get == 1
+    assert filled.execute("PRAGMA page_count").get <= before + 1
+
+
+def test_an_index_run_leaves_few_blocks(connection: apsw.Connection) -> None:
+    for first in range(0, 300 * 17, 300):
+        PACKED.add(connection, "memory", [chunk_of(key) for key in range(first + 1, first + 301)], None)
+    sizes = [rows for (rows,) in connection.execute("SELECT rows FROM memory_words_blocks ORDER BY rows")]
+    assert sizes == [300, 2400, 2400]
 
 
 def test_nothing_is_written_together_where_fts5_answers(filled: apsw.Connection) -> None:

@@ -20,7 +20,6 @@ from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, Store
 from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, Term, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
-from klaw_fts5.erasing import erase_words
 from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.knowledge import KnowledgeCache, WordKnowledge
@@ -166,13 +165,15 @@ class Fts5Index:
         """
         if not _exists(resource, collection):
             return
+        from klaw_fts5.erasing import erase_words  # a search needs none
+
         erase_words(resource, statements(collection))
         state = self._state(resource, collection)
         if state is None or state.rows:  # otherwise nothing is packed
             self._packed_index.erase(resource, collection)
 
     def is_scattered(self, resource: apsw.Connection, collection: str, /) -> bool:
-        """Return whether packed postings are used, should be merged, and the file has enough free pages for it."""
+        """Return whether packed postings are used and should be merged."""
         if not _exists(resource, collection):
             return False
         state = self._state(resource, collection)

@@ -34,22 +34,27 @@ _NARROW = 1 << 16
 def write_batch(connection: apsw.Connection, sql: PackedStatements, keys: Sequence[int], counted: ChunkBatch) -> None:
     """Write a batch of chunks, counted in ascending order of keys, as one block."""
     rows = Rows(np.array(keys, dtype=np.int64), counted.lengths, counted.mixes)
-    _write(connection, sql, rows, (counted.postings,))
+    _write(connection, sql, rows, (counted.postings,), _next_id(connection, sql))
 
 
 def merge(connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block]) -> None:
-    """Merge blocks into one without dead rows; write none if all rows are dead. Raise DamagedError."""
+    """Merge blocks into one without dead rows; write none if all rows are dead. Raise DamagedError.
+
+    The new block is written into the pages of the old ones, so that the file hardly grows. Until then it is in memory:
+    some 50 MB for the largest.
+    """
     held = [read_rows(connection, sql, block) for block in blocks]
     living = [block.living() for block in blocks]
     keys = np.concatenate([rows.keys[alive] for rows, alive in zip(held, living, strict=True)])
-    if len(keys):
-        order = np.argsort(keys, kind="stable")
-        lengths = np.concatenate([rows.lengths[alive] for rows, alive in zip(held, living, strict=True)])
-        mixes, codes = number_mixes([rows.mixes for rows in held])
-        parts = _parts(connection, sql, blocks, _moved(living, order), codes)
-        _write(connection, sql, Rows(keys[order], lengths[order], mixes), parts)
+    order = np.argsort(keys, kind="stable")
+    lengths = np.concatenate([rows.lengths[alive] for rows, alive in zip(held, living, strict=True)])
+    mixes, codes = number_mixes([rows.mixes for rows in held])
+    parts = list(_parts(connection, sql, blocks, _moved(living, order), codes)) if len(keys) else []
+    next_id = _next_id(connection, sql)
     for block in blocks:
         connection.execute(sql.delete_block, {"block": block.id, "first": block.own_at, "last": block.last_id})
+    if parts:
+        _write(connection, sql, Rows(keys[order], lengths[order], mixes), parts, next_id)
 
 
 def _moved(living: Sequence[np.ndarray], order: np.ndarray) -> list[np.ndarray]:
@@ -90,9 +95,15 @@ def _parts(
         yield collected.where(collected.counts > 0) if any(alive is not None for alive in living) else collected
 
 
-def _write(connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts: Iterable[Postings]) -> None:
-    """Write a block from parts of its postings, terms ascending."""
-    own_at = next_id = int(connection.execute(sql.next_id).get)
+def _next_id(connection: apsw.Connection, sql: PackedStatements) -> int:
+    return int(connection.execute(sql.next_id).get)
+
+
+def _write(
+    connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts: Iterable[Postings], next_id: int
+) -> None:
+    """Write a block from parts of its postings, terms ascending, into rows from ``next_id`` on."""
+    own_at = next_id
     total, rare = 0, []
     for part in parts:
         total += len(part.positions)
