@@ -189,7 +189,7 @@ class Assembly:
         problems: list[str] = []
         options = build_options(component, selection, problems)
         if problems:
-            raise ConfigError(problems, hint="`klaw config path` names the file")
+            raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
         return FormatChunker(build(component, options, selection, self._context), f"{selection.type} {options!r}")
 
     def _selection_of(self, document_format: str) -> Selection | None:
@@ -265,7 +265,7 @@ class Assembly:
         problems, self._problems = self._problems, []
         if problems:
             problems += [str(error) for error in (*missing, *later)]
-            raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
+            raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` prints the path of your file")
         if missing:
             raise _together([*missing, *later])
 
@@ -334,7 +334,7 @@ def build_store(config: Config, registry: Registry) -> Store[Any]:
     component = registry.component(STORE, config.store.type)
     options = build_options(component, config.store, problems)
     if problems:
-        raise ConfigError(problems, hint="`klaw config path` names the file")
+        raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
     context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
     store: Store[Any] = build(component, options, config.store, context)
     return store

@@ -62,7 +62,7 @@ def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Comp
         problems: list[str] = [selection.problem] if selection.problem else []
         options = None if problems else build_options(component, selection, problems)
         if problems:
-            raise ConfigError(problems, hint="`klaw config path` names the file")
+            raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
         return part, build(
             component, options, selection, ComponentContext(config.data_dir, config.cache_dir, config.offline)
         )

@@ -177,8 +177,11 @@ def trust_command(settings: Settings, *, directory: Path) -> None:
 
 
 def _nearest(key: str, places: Sequence[str]) -> str:
-    """Return the setting that was probably meant, or ``""``: one with the same ending, or with a similar name."""
+    """Return the table or setting that was probably meant, or ``""``: with a similar name, or with the same ending."""
     by_name = {place.rpartition(".")[2]: place for place in reversed(places)}  # the first place of a name wins
+    tables = sorted({place[:end] for place in places for end, letter in enumerate(place) if letter == "."})
+    if table := get_close_matches(key, tables, n=1, cutoff=0.9):
+        return table[0]
     ends = [place for place in places if place.endswith(f".{key}")]
     near = ends or get_close_matches(key, places, n=1) or get_close_matches(key.rpartition(".")[2], by_name, n=1)
     return by_name.get(near[0], near[0]) if near else ""

@@ -115,6 +115,15 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     return status if isinstance(status, int) else 0
 
 
+# click names its own types
+_PLAIN = {
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid integer": "is not a whole number",
+    "is not a valid float range": "is not a number",
+    "is not a valid float": "is not a number",
+}
+
+
 def _report_usage(error: click.ClickException, settings: Settings) -> None:
     """Print what is wrong with the command line, and the command whose help to read."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2; 8.1 prints and exits
@@ -123,6 +132,8 @@ def _report_usage(error: click.ClickException, settings: Settings) -> None:
     context = error.ctx if isinstance(error, click.UsageError) else None
     program = context.command_path if context else "klaw"
     message = error.format_message().rstrip(".")
+    for click_words, plain in _PLAIN.items():
+        message = message.replace(click_words, plain)
     _complain(_uncapitalised(message), f"{program} --help", program=program, as_json=settings.json)
 
 

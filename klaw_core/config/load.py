@@ -80,7 +80,7 @@ def load_config(
     if problems:
         if not unread and disabled is not None:
             problems.extend(check(_picked(selections), disabled))
-        raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
+        raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` prints the path of your file")
     return Config(
         data_dir=files.data_dir,
         own_data_dir=files.data_dir != user_directory("data"),

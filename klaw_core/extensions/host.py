@@ -48,7 +48,7 @@ def build_extension(config: Config, registry: Registry, name: str) -> Extension:
     problems: list[str] = []
     options = build_options(component, selection, problems)
     if problems:
-        raise ConfigError(problems, hint="`klaw config path` names the file")
+        raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
     context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
     with isolated(f"the extension {name!r}"):
         built = component.factory(options, context)

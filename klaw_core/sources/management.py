@@ -104,7 +104,8 @@ class WorkspaceManager:
         if pattern not in workspace.exclude:
             source = next((item for item in self.runs.sources.all() if item.origin == name), None)
             reason = "" if source is None else source.why_left_out(document)
-            raise NotFoundError(f"{document} {reason or 'was not forgotten'}", hint=f"klaw workspace exclude {name}")
+            hint = f"`klaw workspace exclude {name}` lists the exclude patterns"
+            raise NotFoundError(f"{document} {reason or 'was not forgotten'}", hint=hint)
         registry.change_patterns(name, remove=[pattern])
         report = self.runs.over_files([workspace.root / relative])
         if not (report.added or report.changed or report.unchanged or report.skipped):

@@ -41,8 +41,10 @@ class Reader:
         A target may end with ``#`` and the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
         Raise NotFoundError, StoreCorruptError.
         """
-        if first_line < 1 or (lines is not None and lines < 1):
-            raise NotFoundError(f"line numbers count from 1, got {first_line}:{lines}")
+        if first_line < 1:
+            raise NotFoundError(f"line numbers count from 1, got {first_line}")
+        if lines is not None and lines < 1:
+            raise NotFoundError(f"the number of lines must be at least 1, got {lines}")
         try:
             return self._lines(target, first_line, lines)
         except NotFoundError:

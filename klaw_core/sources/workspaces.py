@@ -204,7 +204,8 @@ class Workspaces:
             else:
                 others = {other for other, directories in elsewhere.items() if str(root) not in directories}
                 taken = {*known, *settled, *self.reserved, *others}
-                chosen = _free_name(name or root.name or "root", taken, chosen=name is not None)
+                hint = "choose another name: klaw index DIR --name NAME"
+                chosen = _free_name(name or root.name or "root", taken, chosen=name is not None, hint=hint)
                 workspace = Workspace(root, chosen, collection=collection)
             workspace = _Changes(version, include, exclude).applied(workspace)
             self._write({**known, workspace.origin: workspace})
@@ -297,7 +298,8 @@ class Workspaces:
         with locked(self.file.parent):
             known = self.all()
             workspace = self._named(name, known)
-            _free_name(new, {*known, *taken, *self.reserved}, chosen=True)
+            hint = f"choose another name: klaw workspace rename {name} NEW_NAME"
+            _free_name(new, {*known, *taken, *self.reserved}, chosen=True, hint=hint)
             del known[name]
             renamed = evolve(workspace, origin=new)
             self._write({**known, new: renamed})
@@ -401,9 +403,11 @@ def _existing(directory: str | Path) -> Path:
     return root
 
 
-def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
-    """Return ``name`` if it is free, or ``NAME-2`` … if the user has not chosen it. Raise WorkspaceError."""
-    hint = "choose another name: klaw index DIR --name NAME"
+def _free_name(name: str, known: Collection[str], *, chosen: bool, hint: str) -> str:
+    """Return ``name`` if it is free, or ``NAME-2`` … if the user has not chosen it.
+
+    ``hint`` is that of an error: the command that takes another name. Raise WorkspaceError.
+    """
     if not can_name(name):
         raise WorkspaceError(f"{name!r} is not a valid workspace name", hint=hint)
     taken = set(known)

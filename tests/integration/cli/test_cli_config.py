@@ -82,6 +82,7 @@ class TestShow:
             ("fusion.k", "memory.fusion.k"),
             ("max_token", "memory.chunking.max_tokens"),
             ("memory.fusoin.k", "memory.fusion.k"),
+            ("memory.fusoin", "memory.fusion"),
         ],
     )
     def test_get_knows_a_key_by_its_last_part(self, klaw, file, key, meant):

@@ -114,6 +114,8 @@ class TestWorkspace:
         assert indexed("workspace", "rename", "notes", "vault").stdout.startswith("vault: 3 new")
         assert indexed("list", "--format", "files").stdout.startswith("vault/")
         assert indexed("workspace", "rename", "notes", "x").exit_code == 1
+        refused = json.loads(indexed("workspace", "rename", "vault", "saved", "--json").stderr.splitlines()[-1])
+        assert refused["hint"] == "choose another name: klaw workspace rename vault NEW_NAME"
 
     def test_exclude(self, indexed):
         assert "excludes nothing" in indexed("workspace", "exclude", "notes").stderr

@@ -257,7 +257,8 @@ class TestGet:
         [
             ("notes/none.md", 1, "no indexed document has the path or id 'notes/none.md'"),
             ("notes/auth.md:99", 1, "asked for line 99"),
-            ("notes/auth.md:0", 1, "count from 1"),
+            ("notes/auth.md:0", 1, "line numbers count from 1, got 0\n"),
+            ("notes/auth.md:1:0", 1, "the number of lines must be at least 1, got 0\n"),
             ("notes/auth.md:9-5", 2, "ends at line 5, before its first line 9"),
             ("", 2, "TARGET is empty"),
             ("notes/auth.md:abc", 2, "'abc' after notes/auth.md is not a line range"),
@@ -274,6 +275,15 @@ class TestGet:
 
         assert (result.exit_code, result.stdout) == (code, "")
         assert words in result.stderr
+
+    @pytest.mark.parametrize(
+        ("option", "words"), [("--limit", "'x' is not a whole number"), ("--min-relevance", "'x' is not a number")]
+    )
+    def test_an_invalid_number_is_named_in_plain_words(self, indexed, option, words):
+        result = indexed("search", "gates", option, "x")
+
+        assert result.exit_code == 2
+        assert f"{words} →" in result.stderr
 
     def test_a_colon_may_be_part_of_a_name(self, indexed, user_home):
         (user_home / "notes" / "10:30.md").write_text("Met the ferryman.\nHe was late.\n", "utf-8")
