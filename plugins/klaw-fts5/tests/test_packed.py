@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,6 +103,29 @@ def test_what_is_written_together_takes_the_pages_of_the_pieces(filled: apsw.Con
     PACKED.compact(filled, "memory")
     assert filled.execute("SELECT COUNT(*) FROM memory_words_blocks").get == 1
     assert filled.execute("PRAGMA page_count").get <= before + 1
+
+
+def test_writing_does_not_import_masked_arrays() -> None:
+    source = """
+import sys
+import apsw
+from klaw_fts5.packed.index import PackedIndex
+from klaw_fts5.index import Fts5Index
+
+connection = apsw.Connection("")
+index = Fts5Index(search_by="packed")
+for migration in index.migrations():
+    migration.apply(connection)
+rows = [(key, (f"lantern tide{key}", "", "")) for key in range(1, 40)]
+packed = PackedIndex()
+for first in range(0, 39, 9):
+    packed.add(connection, "memory", rows[first : first + 9])
+packed.remove(connection, "memory", [3, 4, 3])
+packed.compact(connection, "memory")
+print("numpy.ma" in sys.modules, packed.keys(connection, "memory").tolist() == [1, 2, *range(5, 40)])
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"
 
 
 def test_an_index_run_leaves_few_blocks(connection: apsw.Connection) -> None:

@@ -15,7 +15,7 @@ from klaw_fts5.packed.blocks import Block, read_blocks
 from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DAMAGE
-from klaw_fts5.packed.postings import MAX_ROWS
+from klaw_fts5.packed.postings import MAX_ROWS, distinct
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import DELETE_STATE, PackedStatements, Statements, statements
@@ -74,7 +74,7 @@ class PackedIndex:
             self.reset(connection, collection)
             return
         sql = statements(collection)
-        wanted = np.unique(np.array(keys, dtype=np.int64))
+        wanted = distinct(np.array(keys, dtype=np.int64))
         present = _present(connection, sql, wanted) if state.lacking else 0
         try:
             gone = sum(self._mark_dead(connection, sql, block, wanted) for block in read_blocks(connection, sql.packed))
@@ -134,7 +134,7 @@ class PackedIndex:
             keys = self._live_keys(connection, collection)
         except DAMAGE:
             keys = []
-        return np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
+        return distinct(np.concatenate([np.empty(0, np.int64), *keys]))
 
     def key_digest(self, connection: apsw.Connection, collection: str) -> KeyDigest | None:
         """Return the digest of :meth:`keys`; None if the packed form is damaged."""
@@ -158,10 +158,10 @@ class PackedIndex:
         rows = self.cache.rows(connection, sql.packed, block)
         positions = np.searchsorted(rows.keys, inside)
         positions = positions[rows.keys[positions] == inside]
-        positions = np.setdiff1d(positions, block.dead)
+        positions = np.setdiff1d(positions, block.dead, assume_unique=True)
         if not len(positions):
             return 0
-        dead = np.union1d(block.dead, positions).astype("<u2")
+        dead = np.sort(np.concatenate((block.dead, positions))).astype("<u2")
         tokens = block.dead_tokens + int(rows.lengths[positions].sum())
         connection.execute(sql.packed.write_dead, (block.id, tokens, dead.tobytes()))
         if len(dead) >= _DEAD * block.rows:

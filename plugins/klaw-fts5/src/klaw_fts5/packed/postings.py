@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -48,6 +48,7 @@ Integers: TypeAlias = NDArray[np.int64]
 Positions: TypeAlias = NDArray[np.intp]
 Codes: TypeAlias = NDArray[np.uint8]
 Mixes: TypeAlias = NDArray[np.uint32]
+_Number = TypeVar("_Number", bound=np.integer)
 
 
 @frozen(eq=False)
@@ -75,6 +76,12 @@ def changes(values: NDArray[np.integer]) -> Integers:
     return np.flatnonzero(changed)
 
 
+def distinct(values: NDArray[_Number]) -> NDArray[_Number]:
+    """Return the distinct values, ascending. ``np.unique`` does the same, but first imports ``numpy.ma``."""
+    ordered = np.sort(values)
+    return ordered[changes(ordered)]
+
+
 def mix_runs(counts: Integers, columns: Integers, firsts: Integers) -> Mixes:
     """Return one mix for each term in each row, given the term's count in each column.
 
@@ -96,7 +103,7 @@ def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
 
     If there are more than 255 mixes, counts are limited more strictly, for example to 15 in the text.
     """
-    every = np.unique(np.concatenate([np.zeros(1, np.uint32), *tables]))
+    every = distinct(np.concatenate([np.zeros(1, np.uint32), *tables]))
     if len(every) > MAX_CODES:
         coarse = (np.minimum(unmix(every), _COARSE[:, None]) << _SHIFTS[:, None]).sum(axis=0, dtype=np.uint32)
         merged, numbers = np.unique(coarse, return_inverse=True)
@@ -109,15 +116,15 @@ def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
 def encode_mixes(mixed: Mixes) -> tuple[Mixes, Codes]:
     """Return the distinct mixes as a block's list, and the code of each mix."""
     if len(mixed) and int(mixed.max()) >= _LOW_MIX:
-        distinct = np.unique(mixed)
-        mixes, (codes,) = number_mixes([distinct])
-        return mixes, codes[np.searchsorted(distinct, mixed)]
+        found = distinct(mixed)
+        mixes, (codes,) = number_mixes([found])
+        return mixes, codes[np.searchsorted(found, mixed)]
     # Low mixes, of words that are not in the context, are looked up in a table instead of searched.
     held = np.bincount(mixed, minlength=1)
-    distinct = np.flatnonzero(held).astype(np.uint32)
-    mixes, (codes,) = number_mixes([distinct])
+    found = np.flatnonzero(held).astype(np.uint32)
+    mixes, (codes,) = number_mixes([found])
     code_of = np.zeros(len(held), dtype=np.uint8)
-    code_of[distinct] = codes
+    code_of[found] = codes
     return mixes, code_of[mixed]
 
 

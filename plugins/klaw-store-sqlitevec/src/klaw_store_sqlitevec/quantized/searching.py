@@ -75,7 +75,9 @@ def typical_similarity(
     view = cache.load(connection, query.collection, quantization)
     if not view.held:
         return None
-    positions = np.setdiff1d(np.unique(np.linspace(0, view.starts[-1] - 1, most).astype(np.int64)), view.dead)
+    # `np.unique` is not used, because it imports `numpy.ma`.
+    even = np.linspace(0, view.starts[-1] - 1, min(most, view.starts[-1])).astype(np.int64)
+    positions = np.setdiff1d(even, view.dead, assume_unique=True)
     if not len(positions):
         return None
     _, rows = read_rows(connection, query.collection, view.places(positions), quantization.dimension)

@@ -229,7 +229,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
     quantization = read_quantization(connection, collection)
     if quantization is None:
         return
-    places = _places_of(connection, collection, np.unique(np.asarray(keys, dtype=np.int64)))
+    places = _places_of(connection, collection, np.array(sorted(set(keys)), dtype=np.int64))
     if not len(places):
         return
     sql = f"DELETE FROM {rows_table(collection)} WHERE place = ?"
@@ -240,7 +240,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
             continue
         # Read only now, because the vectors of a segment that was merged before may be in it.
         segment = _read_segment(connection, collection, number)
-        dead = np.union1d(segment.dead, gone)
+        dead = np.sort(np.concatenate((segment.dead, gone)))  # without `np.union1d`, which imports `numpy.ma`
         if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
             _empty(connection, collection, quantization, segment, dead)
             continue
@@ -255,7 +255,7 @@ def _empty(
     connection: apsw.Connection, collection: str, quantization: Quantization, segment: Segment, dead: Places
 ) -> None:
     """Move the live vectors of a segment to the end of the last one, and remove the segment."""
-    places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
+    places = np.setdiff1d(np.arange(segment.used), dead, assume_unique=True) + segment.first
     keys, rows = read_rows(connection, collection, places, quantization.dimension)
     sql = f"DELETE FROM {rows_table(collection)} WHERE place BETWEEN ? AND ?"
     connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
