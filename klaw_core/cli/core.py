@@ -33,7 +33,7 @@ def command() -> None:
 @pass_settings
 def get_command(settings: Settings, *, section: str | None, key: str | None) -> None:
     """Print all of core memory, one SECTION of it, or the value of one KEY."""
-    from klaw_core.cli.output import StyledText, data, print_json
+    from klaw_core.cli.output import StyledText, data, notify, print_json
     from klaw_core.errors import NotFoundError
     from klaw_core.extensions.json_forms import to_json
 
@@ -44,6 +44,8 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
             print_json(to_json(facts))
         elif rendered := facts.render():
             data().line(rendered)
+        else:
+            notify(settings, "core memory is empty; to add a fact: klaw core set user name NAME")
         return
     known = facts.user if section == "user" else facts.agent
     if key is None:
@@ -52,6 +54,8 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
             return
         for name, value in known.items():
             data().line(StyledText(name, "bold cyan"), f" = {value}")
+        if not known:
+            notify(settings, f"core memory has no facts in section {section!r}")
         return
     if key not in known:
         known_keys = ", ".join(known) or "nothing yet"

@@ -11,7 +11,12 @@ def core_file(user_home):
 
 
 def test_set_get_and_delete(klaw, user_home):
-    assert klaw("core", "get").stdout == ""
+    empty = klaw("core", "get")
+    assert (empty.stdout, empty.stderr) == (
+        "",
+        "klaw: core memory is empty; to add a fact: klaw core set user name NAME\n",
+    )
+    assert klaw("core", "get", "user").stderr == "klaw: core memory has no facts in section 'user'\n"
     assert klaw("core", "set", "user", "name", "Ada", "Lovelace").stdout == "set user.name\n"
     assert klaw("core", "set", "agent", "learned_rules", "be brief").exit_code == 0
     assert klaw("core", "get", "user", "name").stdout == "Ada Lovelace\n"

@@ -62,7 +62,7 @@ class WatchExtension:
     def _running(self, state: WatchState | None) -> str:
         if state is None or not self.directory.is_watched():
             return "not running"
-        how = "checking every file" if state.scanning else "told of changes"
+        how = "checking every file" if state.scanning else "notified of changes"
         said = f"process {state.pid}, {state.watched} watched, {how}"
         return f"{said}; {state.problem}" if state.problem else said
 
@@ -76,9 +76,9 @@ class WatchExtension:
         every = f"every {sync.interval_minutes} minutes" if sync.interval_minutes else "off"
         return {
             "search": "on" if sync.on_search else "off",
-            START: "on, not yet" if sync.on_start else "off",
+            START: "on, has not run yet" if sync.on_start else "off",
             WATCH: f"on, {sync.debounce_ms} ms after a change" if sync.watch else "off",
-            CONVERSATION: f"after {' or '.join(waits)}" if waits else "like every file",
+            CONVERSATION: f"after {' or '.join(waits)}" if waits else "as for other files",
             INTERVAL: every,
             FORCED: "by SIGHUP, or `klaw index --force`",
             RESUME: "after the machine wakes from sleep",
