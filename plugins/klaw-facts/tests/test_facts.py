@@ -33,6 +33,15 @@ def test_a_memory_that_is_not_open_exports_its_facts(open_memory, tmp_path):
     assert ["I live in Paris" in str(record.value) for record in unattached.records()] == [True]
 
 
+def test_the_facts_of_a_memory_that_cannot_be_opened_are_checked(open_memory, tmp_path):
+    open_memory().extension(Facts).remember("I live in Paris")
+    unattached = Facts(FactsOptions(), tmp_path / "data")
+    assert list(unattached.check()) == []
+    with (tmp_path / "data" / "facts.jsonl").open("ab") as file:
+        file.write(b"{\n")
+    assert [finding.check for finding in unattached.check()] == ["fact-lines"]
+
+
 def test_a_new_value_of_a_slot_ends_the_one_before(open_memory):
     facts = open_memory().extension(Facts)
     facts.remember("I live in Paris")

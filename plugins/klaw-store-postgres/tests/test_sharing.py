@@ -124,7 +124,7 @@ def test_a_place_that_is_none_is_refused(tmp_path):
     from klaw_store_postgres.command import config_of
 
     config = load_config(data_dir=tmp_path, environment=ENVIRONMENT)
-    with pytest.raises(ConfigError, match="not the place of a memory") as caught:
+    with pytest.raises(ConfigError, match="not the address of a memory") as caught:
         config_of(config, "mysql://klaw:hidden@host/klaw")
     assert "host" not in str(caught.value)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from klaw_core import JournalingStore
+from klaw_core import JournalingStore, StoreError
 from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_core.testing.messages import MessagesContract
 from klaw_core.testing.store import PersistentStoreContract, StoreMachine
@@ -76,3 +76,13 @@ class TestJournals:
         @pytest.fixture
         def text(self, open_store):
             return open_store().journals.text("known")
+
+
+def test_an_error_of_a_connection_names_the_reason_and_not_the_advice_after_it():
+    from klaw_store_postgres.options import PostgresOptions
+    from klaw_store_postgres.store import PostgresStore
+
+    with pytest.raises(StoreError, match="Connection refused") as caught:
+        PostgresStore(PostgresOptions("postgresql://klaw:hidden@127.0.0.1:1/klaw", timeout_seconds=5), agent="a")
+    assert "\t" not in str(caught.value)
+    assert "hidden" not in str(caught.value)

@@ -9,9 +9,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Query
+from klaw_core import Query, StoredMessage
 from klaw_core.testing.index import stored
 from klaw_core.testing.laws import law
+from klaw_core.testing.values import MOMENT
 from klaw_fts5.index import Fts5Index
 
 
@@ -204,3 +205,61 @@ def test_rows_that_are_left_out_are_none_of_the_best(many, monkeypatch):
             assert [hit.relevance for hit in found] == pytest.approx([hit.relevance for hit in expected])
     assert len(left_out) > 5
     assert min(left_out) > 3_000
+
+
+def test_a_filter_that_many_chunks_pass_gives_what_the_list_of_their_keys_gives(options, monkeypatch):
+    from klaw_core import Chunk, Document, Filters
+    from klaw_store_postgres.filtering import SqlSelection
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.words import index as module
+    from klaw_store_postgres.words.index import WordIndex
+
+    rng = random.Random(3)
+    store, index = PostgresStore(evolve(options, schema="wide_filters"), agent="a"), WordIndex()
+    store.enlist("pgwords", index)
+    words = [f"w{number}" for number in range(30)]
+    with store.write() as transaction:
+        for number in range(1_500):
+            text = " ".join(rng.choices(words, [1 / (rank + 1) for rank in range(30)], k=rng.randint(1, 9)))
+            source = rng.choice(("often", "often", "often", "rarely" if number % 90 == 0 else "often"))
+            document = Document(f"notes/{number}.md", text, source, "notes", MOMENT)
+            chunk = Chunk(f"{number:032x}", text, 0, len(text), 1, 1)
+            added = transaction.replace("memory", document, [chunk]).added
+            index.add(transaction.resource, "memory", added, None)
+
+    def answers(source):
+        with store.read() as snapshot:
+            for text in ("w0", "w3 w7", "w1 w2 w29", "w0 w28", "absent"):
+                selection = snapshot.select("memory", Filters(source=source))
+                yield list(index.search(snapshot.resource, Query(text, within=selection), 7)), selection
+
+    for source in ("often", "rarely", "never"):
+        listed = [hits for hits, _ in answers(source)]
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_FEW", 1)
+            patch.setattr(module, "_FEW_SHARE", 0)
+            found = list(answers(source))
+            assert [[hit.key for hit in hits] for hits, _ in found] == [[hit.key for hit in hits] for hits in listed]
+            if source == "often":
+                patch.setattr(SqlSelection, "keys", None)  # is not asked
+                assert [hits for hits, _ in answers(source)] == [hits for hits, _ in found]
+                assert all(len(hits) == 7 for hits in listed[:4])
+    store.close()
+
+
+def test_messages_with_equal_scores_come_in_order_of_chat_and_position(options):
+    from klaw_store_postgres.store import PostgresStore
+
+    store = PostgresStore(evolve(options, schema="equal_scores"), agent="a")
+    day = MOMENT.date()
+    with store.write() as transaction:
+        for chat in ("b", "a"):  # their keys are in another order
+            for position in range(20):
+                message = StoredMessage(f"{position}", "x", chat, "user", "the harbour", MOMENT, day, position)
+                transaction.messages.insert([message])
+        transaction.messages.insert([StoredMessage("best", "x", "z", "user", "harbour", MOMENT, day, 0)])
+    with store.read() as snapshot:
+        found = [(one.chat_id, one.position) for one in snapshot.messages.search("harbour", 4)]
+        assert found == [("z", 0), ("a", 0), ("a", 1), ("a", 2)]
+        assert snapshot.messages.chats() == ["a", "b", "z"]
+    store.close()

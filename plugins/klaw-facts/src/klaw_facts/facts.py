@@ -330,7 +330,9 @@ class Facts:
         yield from check_private([Path(location)])
         yield from check_lines("fact-lines", location, self.journal.broken())
         state = self.journal.state()
-        wrong = tuple(fact.id for fact in self.pointers.unsound(state.facts.values()))
+        # Without a memory, as in `klaw doctor` on a database that cannot be opened, the messages cannot be read.
+        quoting = () if self._host is None else self.pointers.unsound(state.facts.values())
+        wrong = tuple(fact.id for fact in quoting)
         if wrong:
             what = f"{len(wrong):,} facts have quotes that their messages do not contain"
             yield Finding("fact-quotes", "error", what, location, "klaw index", wrong)

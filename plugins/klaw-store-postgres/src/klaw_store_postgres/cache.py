@@ -145,7 +145,10 @@ def forget_documents(session: Session, collection: str, paths: Sequence[str]) ->
 def forget_hashes(session: Session, hashes: Sequence[str]) -> None:
     """Remove the vectors of these hashes in every space."""
     if hashes:
-        sql = "DELETE FROM embedding_cache WHERE tenant = %s AND hash = ANY(%s)"
+        # The primary key is tenant, space, hash: without the space every vector of the agent would be read.
+        sql = """DELETE FROM embedding_cache AS cache USING vector_spaces AS space
+                 WHERE space.tenant = %s AND (cache.tenant, cache.space) = (space.tenant, space.id)
+                 AND cache.hash = ANY(%s)"""
         session.run(sql, (session.tenant, _raw(hashes)))
 
 

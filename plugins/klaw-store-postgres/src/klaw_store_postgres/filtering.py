@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from klaw_core import Condition, Filters, Keys
     from klaw_store_postgres.session import Session
 
-_JOINED = """
-SELECT {columns} FROM chunks AS chunk
+_JOIN = """
 JOIN documents AS document ON (document.tenant, document.generation, document.collection, document.id)
     = (chunk.tenant, chunk.generation, chunk.collection, chunk.document)
-WHERE chunk.tenant = %s AND chunk.generation = %s AND chunk.collection = %s
 """
+_IN = "WHERE chunk.tenant = %s AND chunk.generation = %s AND chunk.collection = %s"
 
 
 @define(eq=False)
@@ -42,6 +41,16 @@ class SqlSelection:
             self._keys = as_keys(row[0] for row in self.session.rows(f"{sql} ORDER BY chunk.key", values))
         return self._keys
 
+    def few_keys(self, most: int) -> Keys | None:
+        """Return the keys of the chunks that pass, ascending, if there are at most ``most``; None otherwise."""
+        if self._keys is None:
+            sql, values = self.subquery()
+            keys = as_keys(row[0] for row in self.session.rows(f"{sql} LIMIT %s", [*values, most + 1]))
+            if len(keys) > most:
+                return None
+            self._keys = np.sort(keys)
+        return self._keys if len(self._keys) <= most else None
+
     @property
     def is_empty(self) -> bool:
         """Whether no chunk passes."""
@@ -57,7 +66,8 @@ class SqlSelection:
 
     def subquery(self, columns: str = "chunk.key") -> tuple[str, list[Any]]:
         """Return the SELECT statement of the chunks, and its values."""
-        sql = " AND ".join((_JOINED.format(columns=columns), *self.conditions))
+        join = _JOIN if any("document." in condition for condition in self.conditions) else " "
+        sql = " AND ".join((f"SELECT {columns} FROM chunks AS chunk{join}{_IN}", *self.conditions))
         return sql, [*self.session.scope, self.collection, *self.values]
 
 

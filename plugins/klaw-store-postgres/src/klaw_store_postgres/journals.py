@@ -238,7 +238,9 @@ class PostgresLogs:
     @property
     def exists(self) -> bool:
         """Whether anything has been written."""
-        return bool(self.groups())
+        sql = "SELECT 1 FROM logs WHERE tenant = %s AND folder = %s LIMIT 1"
+        values = (to_text(self.name),)
+        return self.journals.do(lambda session: session.row(sql, (session.tenant, *values))) is not None
 
     def groups(self) -> Sequence[str]:
         """Return the names of the groups, in order."""

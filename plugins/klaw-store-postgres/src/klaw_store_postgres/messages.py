@@ -49,8 +49,8 @@ class PostgresMessages:
         if chat_id is not None:
             rows = self.resource.rows(f"SELECT key FROM messages WHERE {_CHAT}", self._of(chat_id))
             within = np.array([key for (key,) in rows], np.int64)
-        # Equal ones come in order of chat and place, which keys do not tell.
-        scores = searcher.best(terms, searcher.rows, within)
+        # Ties are ordered by chat and position, which the keys do not show.
+        scores = searcher.best_and_ties(terms, limit, within)
         rows = self.resource.rows(
             f"SELECT key, chat_id, day, position FROM messages WHERE {_OWN} AND key = ANY(%s)",
             (*self.resource.scope, list(scores)),
@@ -66,8 +66,16 @@ class PostgresMessages:
     def chats(self) -> Sequence[str]:
         """Return every chat of which anything is mirrored, in order of name."""
         tables = ("messages", "summaries", "message_files")
-        sql = " UNION ".join(f"SELECT chat_id FROM {table} WHERE {_OWN}" for table in tables)
-        return sorted(from_text(name) for (name,) in self.resource.rows(sql, self.resource.scope * 3))
+        # One step in the index for each chat, instead of a row for each message.
+        following = f"SELECT chat_id FROM {{table}} WHERE {_OWN} {{after}} ORDER BY chat_id LIMIT 1"
+        sql = " UNION ".join(
+            f"""(WITH RECURSIVE found AS (({following.format(table=table, after="")}) UNION ALL
+                    SELECT ({following.format(table=table, after="AND chat_id > found.chat_id")}) FROM found
+                    WHERE chat_id IS NOT NULL)
+                SELECT chat_id FROM found WHERE chat_id IS NOT NULL)"""
+            for table in tables
+        )
+        return sorted(from_text(name) for (name,) in self.resource.rows(sql, self.resource.scope * 6))
 
     def session(self, chat_id: str, /) -> Chat | None:
         """Return where a chat stands, or None if it has no messages."""
@@ -78,9 +86,13 @@ class PostgresMessages:
         start = first if last_break is None else last_break
         sql = f"""SELECT metadata FROM messages WHERE {_CHAT} AND role = 'assistant' AND metadata LIKE '%%"model"%%'
                   ORDER BY day DESC, position DESC"""
-        rows = self.resource.rows(sql, self._of(chat_id))
-        models = (json.loads(from_text(metadata)).get("model") for (metadata,) in rows)
-        model = next((name for name in models if isinstance(name, str) and name), "")
+        model = ""
+        for limit in ("LIMIT 10", ""):  # almost always the first one
+            rows = self.resource.rows(f"{sql} {limit}", self._of(chat_id))
+            models = (json.loads(from_text(metadata)).get("model") for (metadata,) in rows)
+            model = next((name for name in models if isinstance(name, str) and name), "")
+            if model:
+                break
         return Chat(chat_id, model, from_milliseconds(start), from_milliseconds(first))
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:

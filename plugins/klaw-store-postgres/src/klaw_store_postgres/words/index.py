@@ -14,17 +14,21 @@ from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.exact import Preference
 from klaw_fts5.plan import make_plan, narrow
-from klaw_store_postgres.filtering import as_keys
+from klaw_store_postgres.filtering import SqlSelection, as_keys
 from klaw_store_postgres.options import PgWordsOptions
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.words import segments
-from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch
+from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch, Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from klaw_core import ChunkSelection
+
 # How many of the best by single words are looked at for pairs, as in fts5.
 _CANDIDATES = 100
+# The keys that pass a filter are listed only if they are few: at most this many, or this share of all chunks.
+_FEW, _FEW_SHARE = 20_000, 1 / 32
 _IN = "tenant = %s AND generation = %s AND collection = %s"
 
 
@@ -98,7 +102,7 @@ class WordIndex:
         terms = narrow(compile_query(query.text), searcher)
         searcher.expect(terms)
         plan = make_plan(terms, searcher)
-        within = None if query.within is None else query.within.keys()
+        within = None if query.within is None else _limits(query.within, searcher.rows)
         preferred = Preference(plan.pairs, self.options.pair_weight)
         depth = max(limit, _CANDIDATES)
         answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
@@ -126,6 +130,14 @@ class WordIndex:
         if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
             return ()
         return (f"the question has {len(terms):,} different words; searched for the {MAX_TERMS} most informative ones",)
+
+
+def _limits(selection: ChunkSelection, rows: int) -> Within:
+    """Return the keys of a selection, or the selection itself if too many of the ``rows`` chunks pass it."""
+    if not isinstance(selection, SqlSelection):
+        return selection.keys()
+    keys = selection.few_keys(max(_FEW, int(rows * _FEW_SHARE)))
+    return selection if keys is None else keys
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:

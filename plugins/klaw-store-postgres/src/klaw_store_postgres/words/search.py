@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from attrs import define, field, frozen
@@ -12,16 +13,25 @@ from attrs import define, field, frozen
 from klaw_core.words.query import Term, render
 from klaw_fts5.exact import Preference, everyday_from
 from klaw_fts5.tokenizer import makes_pairs
+from klaw_store_postgres.filtering import SqlSelection
 from klaw_store_postgres.words.blocks import COLUMN_BITS
 from klaw_store_postgres.words.matching import Matcher
 from klaw_store_postgres.words.reading import SegmentReader
-from klaw_store_postgres.words.scoring import Scorer
+from klaw_store_postgres.words.scoring import Scored, Scorer
 from klaw_store_postgres.words.tokens import Pattern, pattern_of, shortened, tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from klaw_store_postgres.session import Session
+
+
+#: The chunks that a search is limited to: their keys, or a filter that many chunks pass.
+Within: TypeAlias = "NDArray[np.int64] | SqlSelection | None"
+
+# If many chunks pass a filter, the ranking without it is read to this many times the wanted depth, before all keys
+# that pass are listed.
+_DEEPER = (4, 64)
 
 
 @frozen
@@ -95,9 +105,9 @@ class PostingsSearch:
             yield self._matcher.count(pattern), wanted[self._matcher.frequencies_at(pattern, rows) >= 0].tolist()
 
     def best(
-        self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None, preferred: Preference | None = None
+        self, terms: Sequence[Term], depth: int, within: Within = None, preferred: Preference | None = None
     ) -> dict[int, float]:
-        """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key."""
+        """Return the scores of the best ``depth`` chunks that contain any of the terms; ties are ordered by key."""
         scores = self._best(terms, depth, within)
         if scores and preferred is not None and preferred.phrases and preferred.weight:
             among = np.array(sorted(scores), np.int64)
@@ -105,19 +115,38 @@ class PostingsSearch:
                 scores[key] += preferred.weight * score
         return scores
 
-    def _best(self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None) -> dict[int, float]:
+    def best_and_ties(self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None) -> dict[int, float]:
+        """Return what :meth:`best` returns, and all chunks with the same score as the last one."""
+        return self._by_score(self._found(terms, depth, within))
+
+    def _best(self, terms: Sequence[Term], depth: int, within: Within = None) -> dict[int, float]:
+        if not isinstance(within, SqlSelection):
+            return dict(islice(self._by_score(self._found(terms, depth, within)).items(), depth))
+        for asked in (depth * factor for factor in _DEEPER):
+            scores = self._by_score(self._found(terms, asked))
+            passing = set(within.among(list(scores)))
+            if len(passing) >= depth or len(scores) < asked:
+                return dict(islice(((key, score) for key, score in scores.items() if key in passing), depth))
+        return self._best(terms, depth, within.keys())
+
+    def _found(self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None = None) -> Scored:
+        """Return the best rows that contain any of the terms: ``depth`` of them, and all with the last one's score."""
         distinct = {render([term]): term for term in terms}
         patterns = [self._pattern(term) for term in distinct.values()]
         self._matcher.read(patterns)
         if depth < 1 or not any(map(self._matcher.count, patterns)):
-            return {}
+            return Scored(np.empty(0, np.int64), np.empty(0))
         scorer = Scorer(self._matcher, self.rows, self._mean_length)
         if within is None:
-            found = scorer.best(patterns, depth)
-        else:
-            found = scorer.among(patterns, self._rows_of_keys(within)[1], depth)
+            return scorer.best(patterns, depth)
+        return scorer.among(patterns, self._rows_of_keys(within)[1], depth)
+
+    def _by_score(self, found: Scored) -> dict[int, float]:
+        """Return scores by key, the best first; ties are ordered by key."""
+        if not len(found.rows):
+            return {}
         keys = self._reader.rows.keys[found.rows]
-        order = np.lexsort((keys, -found.scores))[:depth]
+        order = np.lexsort((keys, -found.scores))
         return dict(zip(keys[order].tolist(), found.scores[order].tolist(), strict=True))
 
     def _pattern(self, term: Term) -> Pattern:
