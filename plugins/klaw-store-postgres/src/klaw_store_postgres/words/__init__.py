@@ -1,1 +1,1 @@
-"""Words: postings in segments, and BM25 over them as FTS5 computes it."""
+"""The full-text index: postings in segments, and BM25 scores as FTS5 computes them."""

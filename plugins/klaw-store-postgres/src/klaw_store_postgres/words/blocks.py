@@ -1,8 +1,9 @@
-"""Blocks: some terms of a segment, in order, each with the places where it stands, in one blob.
+"""Encode and decode blocks. A block is a blob with consecutive terms of a segment and their postings.
 
-A place is a row of the segment and a *spot* in it: the position of the word, and its column in the lowest two bits.
-Rows are written as differences, in as many bytes as the largest of them needs, and so are spots. A block of a new
-segment holds hundreds of terms; a frequent term of a large segment has a block of its own.
+A *place* is one occurrence of a term: a row of the segment and a *spot* in that row. A spot is the position of the word
+in its column, with the number of the column in the lowest two bits. Rows are stored as differences. All differences of
+a block have the same width (1, 2 or 4 bytes), and so have all spots. A block of a new segment contains hundreds of
+terms; a frequent term of a large segment has its own block.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-#: A spot has so many bits, the lowest of which are the column.
+#: The number of bits of a spot, and of the column in its lowest bits.
 SPOT_BITS, COLUMN_BITS = 22, 2
-#: Behind it there is room for the words of a phrase.
+#: The last position that is indexed. Positions after it are left free for the words of a phrase.
 LAST_POSITION = (1 << SPOT_BITS - COLUMN_BITS) - 1_000
 
-# How many terms, and how many bytes a difference and a spot have.
+# The number of terms, the bytes per difference, and the bytes per spot.
 _HEAD = Struct("<IBB")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
-# A term of at least so many places has a block of its own; other blocks have about so many bytes.
+# A term with at least _MANY_PLACES places has its own block; other blocks have about _BYTES bytes.
 _MANY_PLACES, _BYTES = 512, 4_096
 
 
 @frozen(eq=False)
 class Places:
-    """Where a term stands in a segment: the first row, from each place to the next, and the spots; shape (n,) each."""
+    """The places of a term in a segment: the first row, the differences of the rows, the spots; shape (n,) each."""
 
     first: int
     steps: NDArray[Any]
@@ -45,13 +46,13 @@ class Places:
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes this takes."""
+        """The approximate size in bytes."""
         return 300 + self.steps.nbytes + self.spots.nbytes
 
 
 @frozen(eq=False)
 class Postings:
-    """Terms in order; how many places each has; rows and spots of all of them, by term and row."""
+    """Sorted terms, the number of places of each, and the rows and spots of all places, sorted by term and row."""
 
     terms: Sequence[bytes]
     counts: NDArray[np.int64]
@@ -60,7 +61,7 @@ class Postings:
 
 
 def blocks(postings: Postings) -> Iterator[tuple[bytes, int | None, bytes]]:
-    """Yield the first term of each block, how many rows hold it if it is the only one, and the blob."""
+    """Yield the first term of each block, the number of rows that contain it if it has its own block, and the blob."""
     ends = np.cumsum(postings.counts)
     for first, last in _cut(postings):
         begin, end = (int(ends[first - 1]) if first else 0), int(ends[last - 1])
@@ -71,16 +72,16 @@ def blocks(postings: Postings) -> Iterator[tuple[bytes, int | None, bytes]]:
 
 
 def holders(rows: NDArray[Any]) -> int:
-    """Return how many different rows there are among ascending ones."""
+    """Return the number of distinct values in an ascending array of rows."""
     return int(np.count_nonzero(rows[1:] != rows[:-1])) + bool(len(rows))
 
 
 def _cut(postings: Postings) -> Iterator[tuple[int, int]]:
-    """Yield which terms make a block, as their first and the one behind the last."""
+    """Yield the range of terms of each block: the first one, and the one after the last."""
     lengths = np.fromiter(map(len, postings.terms), np.int64, len(postings.terms))
     alone = postings.counts >= _MANY_PLACES
     sizes = np.where(alone, 0, lengths + 10 + 6 * postings.counts)
-    # Where one begins: at a term of its own, behind one, and where so many bytes are full.
+    # A block begins at a term that has its own block, after such a term, and when the previous block is full.
     parts = np.cumsum(sizes) // _BYTES
     begins = np.ones(len(alone), np.bool_)
     begins[1:] = alone[1:] | alone[:-1] | (parts[1:] != parts[:-1])
@@ -111,7 +112,7 @@ def _narrowed(numbers: NDArray[Any]) -> NDArray[Any]:
 
 @frozen(eq=False)
 class Block:
-    """A blob that was read: its terms, and where their places are."""
+    """A decoded block."""
 
     terms: Sequence[bytes]
     counts: NDArray[Any]
@@ -121,7 +122,7 @@ class Block:
 
     @classmethod
     def read(cls, blob: bytes) -> Block:
-        """Take a blob apart."""
+        """Decode a blob."""
         number, step_bytes, spot_bytes = _HEAD.unpack_from(blob)
         at = _HEAD.size
         lengths = np.frombuffer(blob, "<u2", number, at).tolist()
@@ -135,7 +136,7 @@ class Block:
         return cls(terms, counts, firsts, steps, spots)
 
     def find(self, term: bytes) -> Places | None:
-        """Return where a term stands, None if the block does not hold it. What it returns holds no other term's."""
+        """Return the places of a term, None if it is not in the block. They do not keep the block in memory."""
         at = bisect_left(self.terms, term)
         if at == len(self.terms) or self.terms[at] != term:
             return None
@@ -146,7 +147,7 @@ class Block:
         return Places(int(self.firsts[at]), self.steps[some].copy(), self.spots[some].copy())
 
     def rows(self) -> NDArray[np.int64]:
-        """Return the rows of all places, by term."""
+        """Return the rows of all places, sorted by term."""
         sums = np.cumsum(self.steps, dtype=np.int64)
         starts = np.cumsum(self.counts) - self.counts
         rows: NDArray[np.int64] = sums + np.repeat(self.firsts - sums[starts], self.counts)

@@ -1,4 +1,4 @@
-"""Blocks of what earlier versions kept as a row for each term of a segment."""
+"""Convert the postings of earlier versions, which had a table row for each term of a segment, to blocks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from klaw_store_postgres.words.segments import write_blocks
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
-# A place was a row, a column and a position in one number.
+# In earlier versions a place was one number: the row, the column and the position.
 _POSITION_BITS = 20
 _COLUMNS = (1 << COLUMN_BITS) - 1
 
 
 def convert(session: Session) -> None:
-    """Write the blocks of each segment."""
+    """Write the blocks of every segment."""
     owners = session.rows("SELECT DISTINCT tenant, generation, collection, segment FROM word_postings")
     for owner in owners:
         rows = session.rows(
@@ -32,7 +32,7 @@ def convert(session: Session) -> None:
         places = np.concatenate(parts)
         spots = (places & ((1 << _POSITION_BITS) - 1)) << COLUMN_BITS | (places >> _POSITION_BITS) & _COLUMNS
         numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        # A row's places were by column first.
+        # The places of a row were sorted by column, and are now sorted by position.
         whole = places >> SPOT_BITS
         order = np.lexsort((spots, whole, numbers))
         write_blocks(

@@ -1,4 +1,4 @@
-"""The full-text index ``pgwords``: the words, the plan of a question and the order of ``fts5``, in PostgreSQL."""
+"""The full-text index ``pgwords``: it finds the same chunks as ``fts5``, in the same order, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from klaw_core import ChunkSelection
 
-# How many of the best by single words are looked at for pairs, as in fts5.
+# The number of best chunks by single words in which pairs of words are counted, as in fts5.
 _CANDIDATES = 100
-# The keys that pass a filter are listed only if they are few: at most this many, or this share of all chunks.
+# The keys that pass a filter are listed only up to this number, or up to this share of all chunks.
 _FEW, _FEW_SHARE = 20_000, 1 / 32
 _IN = "tenant = %s AND generation = %s AND collection = %s"
 
 
 @frozen(eq=False, repr=False)
 class WordIndex:
-    """Finds chunks by their words, best BM25 first. Its tables are the store's, which keeps words of messages there."""
+    """Finds chunks by their words, in the order of BM25. The store owns the tables, and uses them for messages too."""
 
     options: PgWordsOptions = field(factory=PgWordsOptions)
 
@@ -45,11 +45,11 @@ class WordIndex:
 
     @property
     def needs_vectors(self) -> bool:
-        """Return False: words are enough."""
+        """Return False: this index uses no vectors."""
         return False
 
     def migrations(self) -> Sequence[Migration[Session]]:
-        """Return none: the store has made the tables."""
+        """Return no migrations: the store creates the tables."""
         return ()
 
     def prepare(self, resource: Session, /) -> None:
@@ -61,7 +61,7 @@ class WordIndex:
         segments.clear(resource, collection)
 
     def add(self, resource: Session, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
-        """Add the words of these chunks, under keys that are not there yet."""
+        """Add the words of these chunks; their keys must be new."""
         del vectors
         segments.add(resource, collection, [(stored.key, _columns(stored)) for stored in chunks])
 
@@ -71,7 +71,7 @@ class WordIndex:
             segments.remove(resource, collection, keys)
 
     def erase(self, resource: Session, collection: str, /) -> None:
-        """Write anew what still has words of removed rows."""
+        """Rewrite the segments that still contain words of removed rows."""
         segments.erase(resource, collection)
 
     def keys(self, resource: Session, collection: str, /) -> Keys:
@@ -86,14 +86,14 @@ class WordIndex:
         return read_key_digest(resource, "word_rows", collection)
 
     def check(self, resource: Session, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return where segments and rows disagree."""
+        """Return a problem if the segments and the list of rows differ."""
         del space
         held = sum(head.rows - len(head.dead) for head in segments.heads(resource, collection))
         rows = resource.value(f"SELECT COUNT(*) FROM word_rows WHERE {_IN}", (*resource.scope, collection))
         return () if held == rows else (f"{rows:,} chunks are listed, and the segments hold {held:,}",)
 
     def search(self, resource: Session, query: Query, limit: int, /) -> Sequence[Hit]:
-        """Return at most ``limit`` hits, best first, ties by key; none for a text without words."""
+        """Return at most ``limit`` hits, best first, ties by key. A text without words has no hits."""
         if limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
         searcher = self._searcher(resource, query)
@@ -107,12 +107,14 @@ class WordIndex:
         depth = max(limit, _CANDIDATES)
         answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
         by_key = sorted(next(filter(None, answers), {}).items())
-        scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal ones stay in order
+        scores = dict(
+            sorted(by_key, key=itemgetter(1), reverse=True)[:limit]
+        )  # the sort is stable: ties stay in order of key
         covered = cover(plan, searcher, scores)
         return tuple(Hit(key, score, relevance=covered.get(key)) for key, score in scores.items())
 
     def suggest(self, resource: Session, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
-        """Return the question with words that no chunk holds replaced by those that are one slip away."""
+        """Return the question with unknown words replaced by indexed words that differ by one typing error."""
         from klaw_store_postgres.words.suggesting import PostgresSuggester
 
         searcher = self._searcher(resource, query)
@@ -125,7 +127,7 @@ class WordIndex:
         return PostingsSearch(resource, query.collection, ColumnWeights(weights))
 
     def notices(self, resource: Session, query: Query, /) -> Sequence[str]:
-        """Say so if the question has more different words than are searched for."""
+        """Return a notice if the question has more distinct words than a search uses."""
         del resource
         if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
             return ()
@@ -141,9 +143,9 @@ def _limits(selection: ChunkSelection, rows: int) -> Within:
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:
-    """Return what goes into the columns, treated: text, heading, context.
+    """Return the normalized text, heading and context of a chunk.
 
-    The document's title counts as a heading; a word of it that a heading repeats counts once.
+    The heading includes the title of the document, without the words that the headings repeat.
     """
     chunk = stored.chunk
     heading = index_text(" ".join(chunk.heading))

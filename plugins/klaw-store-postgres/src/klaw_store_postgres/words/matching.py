@@ -1,4 +1,4 @@
-"""Where words, phrases and beginnings of words stand in the segments of a collection, and how often."""
+"""Find words, phrases and prefixes in the segments of a collection, and count their occurrences."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ _SPOT = (1 << SPOT_BITS) - 1
 
 @define(eq=False, slots=False)
 class Matches:
-    """Where what is looked for begins in a segment: rows, ascending, and spots; shape (n,) each."""
+    """The places in a segment at which a pattern begins: ascending rows, and spots; shape (n,) each."""
 
     rows: NDArray[np.int32]
     spots: NDArray[Any]
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes this takes."""
+        """The approximate size in bytes."""
         return 300 + self.rows.nbytes + self.spots.nbytes
 
     def keys(self) -> NDArray[np.int64]:
-        """Return row and spot in one number each."""
+        """Return each place as one number: the row, then the spot."""
         keys = self.rows.astype(np.int64) << SPOT_BITS
         keys |= self.spots
         return keys
 
     @classmethod
     def of(cls, keys: NDArray[np.int64]) -> Matches:
-        """Return what :meth:`keys` gave."""
+        """Return the matches of an array from :meth:`keys`."""
         return cls((keys >> SPOT_BITS).astype(np.int32), (keys & _SPOT).astype(np.uint32))
 
     @cached_property
     def _columns(self) -> NDArray[Any] | None:
-        """The column of each place; None if all are the first."""
+        """The column of each place; None if all places are in the first column."""
         columns: NDArray[Any] = self.spots & _COLUMNS
         return columns if columns.any() else None
 
     def frequencies(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return each row once, and how often it matches, by the weights of the columns."""
+        """Return each row once, and its number of matches, weighted by column."""
         begins = np.ones(len(self.rows), np.bool_)
         np.not_equal(self.rows[1:], self.rows[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
@@ -65,7 +65,7 @@ class Matches:
         return self.rows[starts], often
 
     def frequencies_at(self, rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how often each of these rows matches, -1 where it does not."""
+        """Return the weighted number of matches of each of these rows; -1 for a row without a match."""
         first, last = self.rows.searchsorted(rows), self.rows.searchsorted(rows, "right")
         often: NDArray[np.float64]
         if self._columns is None:
@@ -74,7 +74,7 @@ class Matches:
             held = np.flatnonzero(last > first)
             pairs = np.stack((first[held], last[held]), axis=1).ravel()
             often = np.zeros(len(rows))
-            if len(held):  # a last place of its own, because one behind the end is none
+            if len(held):  # reduceat does not accept the index after the end, so one element is appended
                 often[held] = np.add.reduceat(np.append(weights[self._columns], 0.0), pairs)[::2]
         often[last == first] = -1.0
         return often
@@ -82,7 +82,7 @@ class Matches:
 
 @frozen(eq=False)
 class Held:
-    """The rows of all segments that hold something, ascending, and how often, by the weights of the columns."""
+    """The ascending rows of all segments that match a pattern, and the weighted number of matches of each."""
 
     rows: NDArray[np.int32]
     frequencies: NDArray[np.float64]
@@ -90,25 +90,25 @@ class Held:
 
 @define(eq=False)
 class Matcher:
-    """Looks patterns up in the segments of one collection."""
+    """Finds patterns in the segments of one collection."""
 
     reader: SegmentReader
-    #: Of the columns, as many as there can be.
+    #: The weight of each possible column number; shape (4,).
     weights: NDArray[np.float64]
     _matches: dict[tuple[int, Pattern], Matches] = field(factory=dict, init=False)
     _held: dict[Pattern, Held] = field(factory=dict, init=False)
     _alternatives: dict[Pattern, Sequence[Sequence[bytes]]] = field(factory=dict, init=False)
 
     def expect(self, patterns: Iterable[Pattern]) -> None:
-        """Find out at once which segments hold the words of these patterns."""
+        """Look up the words of these patterns in all segments with one statement."""
         self.reader.entries(word for pattern in patterns for word in _whole_words(pattern))
 
     def read(self, patterns: Iterable[Pattern]) -> None:
-        """Read at once where the words of these patterns stand."""
+        """Read the places of the words of these patterns with one statement."""
         self.reader.read({word for pattern in patterns for word in _whole_words(pattern)})
 
     def about(self, pattern: Pattern) -> int:
-        """Return about how many rows match: of a phrase, no more than hold its rarest word."""
+        """Return an upper bound of the number of matching rows: for a phrase, the rows with its rarest word."""
         if not pattern.terms:
             return 0
         if pattern.prefix:
@@ -117,7 +117,7 @@ class Matcher:
         return min(sum(entry.holders for entry in held[word].values()) for word in pattern.terms)
 
     def count(self, pattern: Pattern) -> int:
-        """Return how many rows match."""
+        """Return the number of rows that match."""
         if not pattern.terms or not (pattern.prefix or self.about(pattern)):
             return 0
         if len(pattern.terms) == 1 and not pattern.prefix and not any(len(head.dead) for head in self.reader.heads):
@@ -125,14 +125,14 @@ class Matcher:
         return len(self.held(pattern).rows)
 
     def held(self, pattern: Pattern) -> Held:
-        """Return which rows match, and how often."""
+        """Return the rows that match."""
         found = self._held.get(pattern)
         if found is None:
             found = self._held[pattern] = self._find(pattern)
         return found
 
     def frequencies_at(self, pattern: Pattern, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """Return how often each of these rows, which ascend and are alive, matches; -1 where it does not."""
+        """Return the weighted number of matches of each of these ascending, not removed rows; -1 without a match."""
         often = np.full(len(rows), -1.0)
         starts = self.reader.starts
         bounds = rows.searchsorted([*starts.values(), np.iinfo(np.int64).max]).tolist()
@@ -159,7 +159,7 @@ class Matcher:
         return Held(np.concatenate(rows), np.concatenate(frequencies))
 
     def _match(self, head: SegmentHead, pattern: Pattern) -> Matches | None:
-        """Return where a segment matches a pattern, removed rows too; None if it does not."""
+        """Return the matches of a pattern in a segment, including removed rows; None if there are none."""
         name = (head.id, pattern)
         matches = self._matches.get(name)
         if matches is None:
@@ -172,19 +172,19 @@ class Matcher:
         wanted = self._alternatives[pattern]
         if len(pattern.terms) <= 1:
             return self._any_of(head, wanted[0] if wanted else ())
-        # Of phrases it is kept: it takes long, and is little.
+        # The matches of phrases are cached, because they are slow to find and small.
         name, kept = (head.id, pattern), self.reader.session.kept
         found: Matches | None = kept.get(name)
         if found is None:
             found = self._any_of(head, wanted[0])
             for number, alternatives in enumerate(wanted[1:], start=1):
                 found = _followed(found, self._any_of(head, alternatives), number, head.rows)
-            if self.reader.session.shared_lock is None:  # a writer sees no snapshot: a merge may have taken blocks away
+            if self.reader.session.shared_lock is None:  # a writer has no snapshot: a merge may have removed blocks
                 kept.put(name, found)
         return found
 
     def _find_alternatives(self, pattern: Pattern) -> Sequence[Sequence[bytes]]:
-        """Return for each place of a pattern the terms that may stand there; none if no chunk can match."""
+        """Return the terms that are possible at each position of a pattern; empty if no chunk can match."""
         *words, last = pattern.terms or (b"",)
         if not last:
             return ()
@@ -194,7 +194,7 @@ class Matcher:
         return wanted
 
     def _any_of(self, head: SegmentHead, terms: Sequence[bytes]) -> Matches:
-        """Return where any of these terms stands in a segment."""
+        """Return the places of any of these terms in a segment."""
         entries = (held.get(head.id) for held in self.reader.entries(terms).values())
         found = [Matches(entry.places.rows(), entry.places.spots) for entry in entries if entry and entry.places]
         if len(found) == 1:
@@ -204,13 +204,13 @@ class Matcher:
 
 
 def _whole_words(pattern: Pattern) -> Sequence[bytes]:
-    """Return the terms that are looked for as they are: not the last one if others may begin with it."""
+    """Return the terms of a pattern that are complete words: all, except the last one of a prefix pattern."""
     return pattern.terms[:-1] if pattern.prefix else pattern.terms
 
 
 def _followed(matched: Matches, places: Matches, number: int, rows: int) -> Matches:
-    """Return the matches that stand so many words before one of these places, in the same column."""
-    # Most rows hold only one of both.
+    """Return the matches that are followed by one of these places, ``number`` words later in the same column."""
+    # Most rows contain only one of both, so rows are filtered before the places are compared.
     holds = np.zeros(rows, np.bool_)
     holds[places.rows] = True
     kept = holds[matched.rows]

@@ -1,4 +1,4 @@
-"""Reading segments: what they hold of a term, kept in memory because it never changes."""
+"""Read segments. What was read of a term is cached in memory, because segments do not change."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from klaw_store_postgres.session import Session
 
-# Of more terms at once it is not kept which segments do not hold them.
+# The absence of a term in a segment is cached only if at most this many terms are looked up at once.
 _MOST_ABSENT = 64
 _IN = "tenant = %s AND generation = %s AND collection = %s"
-# In each segment the block that holds a term, if it is there: the last that begins no later.
+# For each segment and term: the last block whose first term is not after the term. Only it can contain the term.
 _LOOK_UP = f"""
 SELECT block.* FROM (
     SELECT DISTINCT wanted.segment, (
@@ -34,7 +34,7 @@ SELECT block.* FROM (
     WHERE {_IN} AND segment = place.segment AND first = place.first LIMIT 1
 ) AS block
 """
-# In each segment the blocks that may hold terms from one to before another.
+# For each segment: the blocks that can contain terms in a range; its end is exclusive.
 _LOOK_BETWEEN = f"""
 SELECT block.* FROM unnest(%s::bigint[]) AS wanted, LATERAL (
     SELECT segment, first, holders, CASE WHEN holders IS NULL THEN body END FROM word_blocks
@@ -53,14 +53,14 @@ SELECT block.* FROM unnest(%s::bigint[], %s::bytea[]) AS wanted (segment, term),
 
 @frozen(eq=False)
 class Entry:
-    """What a segment holds of a term: how many rows hold it, and where, None if that was not read yet."""
+    """A term in a segment: the number of rows that contain it, and its places (None: not read yet)."""
 
     holders: int
     places: Places | None = None
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes this takes."""
+        """The approximate size in bytes."""
         return 300 if self.places is None else self.places.nbytes
 
 
@@ -69,7 +69,7 @@ _ABSENT = Entry(0)
 
 @frozen(eq=False)
 class Rows:
-    """The rows of a collection's segments, one behind the other: ``starts`` is each segment's first one."""
+    """The rows of all segments of a collection in one array. ``starts`` is the first row of each segment."""
 
     starts: Mapping[int, int]
     keys: NDArray[np.int64]
@@ -77,13 +77,13 @@ class Rows:
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes this takes."""
+        """The approximate size in bytes."""
         return self.keys.nbytes + self.lengths.nbytes
 
 
 @define(eq=False)
 class SegmentReader:
-    """The segments of one collection, as one session sees them."""
+    """Reads the segments of one collection in one session."""
 
     session: Session
     collection: str
@@ -96,7 +96,7 @@ class SegmentReader:
 
     @cached_property
     def starts(self) -> Mapping[int, int]:
-        """The number of each segment's first row among those of all."""
+        """The number of the first row of each segment, by segment."""
         numbers = np.cumsum([0, *(head.rows for head in self.heads)]).tolist()
         return {head.id: start for head, start in zip(self.heads, numbers, strict=False)}
 
@@ -110,7 +110,7 @@ class SegmentReader:
         return held
 
     def entries(self, terms: Iterable[bytes]) -> Mapping[bytes, Mapping[int, Entry]]:
-        """Return what each segment that holds a term holds of it, by term and segment."""
+        """Return the entries of terms, by term and segment. Segments without the term are left out."""
         wanted = dict.fromkeys(terms)
         new = [term for term in wanted if term not in self._entries]
         if new:
@@ -118,7 +118,7 @@ class SegmentReader:
         return {term: self._entries[term] for term in wanted}
 
     def beginning_with(self, prefix: bytes) -> Sequence[bytes]:
-        """Return the terms that begin so."""
+        """Return the terms that begin with ``prefix``, sorted."""
         last = prefix.rstrip(b"\xff")
         end = last[:-1] + bytes([last[-1] + 1]) if last else b"\xff" * len(prefix)
         place = (*self.session.scope, self.collection)
@@ -133,7 +133,7 @@ class SegmentReader:
         return sorted(found)
 
     def read(self, terms: Iterable[bytes]) -> None:
-        """Read where these terms stand, in all segments at once."""
+        """Read the places of these terms in all segments with one statement."""
         lacking = [
             (term, number)
             for term, held in self.entries(terms).items()
@@ -174,12 +174,13 @@ class SegmentReader:
     def _note(self, number: int, term: bytes, entry: Entry, asked: int) -> None:
         if entry.holders:
             self._entries[term][number] = entry
-        # Where others change segments meanwhile, one may have gone between two statements. Slips are many.
+        # A writer has no snapshot: a segment may have been removed between two statements. Variants of misspelled words
+        # are too many to cache.
         if entry.holders or (self.session.shared_lock is None and asked <= _MOST_ABSENT):
             self.session.kept.put((number, term), entry)
 
     def _read_rows(self, before: Rows | None) -> Rows:
-        """Return the rows; those of segments that were there ``before`` are not read again."""
+        """Return the rows; the rows of segments in ``before`` are not read again."""
         parts: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
         lacking = []
         for head in self.heads:
@@ -196,7 +197,7 @@ class SegmentReader:
 
 
 def _entry(term: bytes, first: bytes, count: int | None, block: Block | None) -> Entry:
-    """Return what a block, that of this term alone or one that was read, holds of it."""
+    """Return the entry of a term: from a decoded block, or from the row count of a term with its own block."""
     if block is None:
         return Entry(count or 0) if first == term else _ABSENT
     places = block.find(term)

@@ -1,8 +1,8 @@
-"""Okapi BM25 as FTS5 computes it: the best rows of a collection for any of some patterns.
+"""Okapi BM25 as FTS5 computes it: find the best rows of a collection for a list of patterns.
 
-Words that many rows hold add little to a score. Rarest first, words are added up for every row, until some rows are so
-far ahead that what the other words can add does not matter to the rest; from then on only those are looked at that
-can still be among the best (MaxScore: Turtle and Flood, Query evaluation: strategies and optimizations, 1995).
+A word that is in many rows adds little to a score. So words are added up from the rarest to the most frequent. Once
+the remaining words cannot lift other rows above the best ones, only rows that can still be among the best are scored
+(MaxScore: Turtle and Flood, Query evaluation: strategies and optimizations, 1995).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from klaw_store_postgres.words.matching import Matcher
     from klaw_store_postgres.words.tokens import Pattern
 
-# BM25's constants, those of FTS5, and what it gives a term that half of the rows hold (sqlite.org/src: fts5_aux.c).
+# The constants of BM25 in FTS5, and its smallest IDF, for a term in half of the rows or more (SQLite's fts5_aux.c).
 _K1, _B = 1.2, 0.75
 _LEAST_IDF = 1e-6
-# To look at single rows takes longer than at all of them, unless they are a small part, one of so many.
+# Scoring single rows is faster than scoring all rows if they are less than one in _FEW.
 _FEW = 16
-# So many rows say how high the best scores are.
+# The number of rows from which the best scores are estimated.
 _SAMPLE = 1 << 14
-# Sums are compared with some room for how they are rounded.
+# The tolerance for rounding errors when sums are compared.
 _ROOM = 1 - 1e-9
 
 
 @frozen(eq=False)
 class Scored:
-    """Rows, ascending, and their scores; shape (n,) each."""
+    """Ascending rows and their scores; shape (n,) each."""
 
     rows: NDArray[Any]
     scores: NDArray[np.float64]
@@ -41,7 +41,7 @@ class Scored:
 
 @define(eq=False)
 class Scorer:
-    """Scores the ``count`` living rows of a matcher, whose mean length is given."""
+    """Scores the rows of a matcher. ``count`` rows are not removed; ``mean_length`` is their mean number of terms."""
 
     matcher: Matcher
     count: int
@@ -52,7 +52,7 @@ class Scorer:
         self._norms = _K1 * (1 - _B), _K1 * _B / self.mean_length
 
     def best(self, patterns: Sequence[Pattern], depth: int) -> Scored:
-        """Return the best rows that match any pattern: ``depth`` of them, and all that are as good as the last."""
+        """Return the best ``depth`` rows that match any pattern, and all rows with the score of the last of them."""
         weighed = sorted(((self._idf(pattern), place) for place, pattern in enumerate(patterns)), reverse=True)
         left = sum(idf for idf, _ in weighed) * (_K1 + 1)
         scores = np.zeros(len(self.matcher.reader.rows.keys))
@@ -73,7 +73,7 @@ class Scorer:
         return _top(Scored(rows, scores[rows]), depth)
 
     def among(self, patterns: Sequence[Pattern], rows: NDArray[Any], depth: int) -> Scored:
-        """Return the best of these living rows, which ascend, as :meth:`best` does."""
+        """Return the best of these ascending, not removed rows, as :meth:`best` does."""
         holds, scores = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
         for pattern in patterns:
             often = self.matcher.frequencies_at(pattern, rows)
@@ -83,7 +83,7 @@ class Scorer:
         return _top(Scored(rows[holds], scores[holds]), depth)
 
     def _finish(self, rows: NDArray[Any], scores: NDArray[np.float64], rest: Sequence[tuple[float, Pattern]]) -> Scored:
-        """Return the scores of rows, given those without the rest of the patterns."""
+        """Add the scores of the remaining patterns to the scores of rows."""
         for idf, pattern in rest:
             often = self.matcher.frequencies_at(pattern, rows)
             held = often >= 0
@@ -91,7 +91,7 @@ class Scorer:
         return Scored(rows, scores)
 
     def _added(self, idf: float, rows: NDArray[Any], frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what a pattern adds to the scores of rows that match it so often."""
+        """Return what a pattern adds to the scores of rows, from their numbers of matches."""
         shortest, slope = self._norms
         norms = self.matcher.reader.rows.lengths[rows].astype(np.float64)
         norms *= slope
@@ -108,13 +108,13 @@ class Scorer:
 
 
 def _nth_best(scores: NDArray[np.float64], rows: NDArray[Any], number: int) -> float:
-    """Return a score that so many of these rows reach; 0 if there are not so many. Few of many are looked at."""
+    """Return a score that at least ``number`` of these rows reach, from a sample; 0 if the sample is smaller."""
     some = scores[rows[:: len(rows) // _SAMPLE + 1]]
     return float(np.partition(some, len(some) - number)[len(some) - number]) if len(some) >= number else 0.0
 
 
 def _top(found: Scored, depth: int) -> Scored:
-    """Return the best, and all that are as good as the last one: keys decide among those."""
+    """Return the best ``depth`` rows and all rows with the score of the last one; the caller orders ties by key."""
     if len(found.rows) <= depth:
         return found
     good = found.scores >= np.partition(found.scores, len(found.rows) - depth)[len(found.rows) - depth]

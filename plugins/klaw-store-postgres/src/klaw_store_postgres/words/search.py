@@ -1,4 +1,4 @@
-"""Answers from postings: Okapi BM25 as FTS5 computes it, with its columns, phrases and prefixes."""
+"""Search postings: Okapi BM25 as FTS5 computes it, with its columns, phrases and prefixes."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 #: The chunks that a search is limited to: their keys, or a filter that many chunks pass.
 Within: TypeAlias = "NDArray[np.int64] | SqlSelection | None"
 
-# If many chunks pass a filter, the ranking without it is read to this many times the wanted depth, before all keys
-# that pass are listed.
+# If many chunks pass a filter, the first chunks of the ranking without the filter are checked: this many times the
+# wanted number. If too few of them pass, all keys that pass are listed.
 _DEEPER = (4, 64)
 
 
 @frozen
 class ColumnWeights:
-    """How much a word counts in each column: text, heading, context."""
+    """The weight of a word in each column: text, heading, context."""
 
     weights: tuple[float, ...]
 
 
 @define(eq=False)
 class PostingsSearch:
-    """One collection in one session: counts terms for the plan of a question, then scores chunks."""
+    """Searches one collection in one session: it counts the terms of a question for its plan, then scores chunks."""
 
     session: Session
     collection: str
@@ -60,44 +60,44 @@ class PostingsSearch:
 
     @cached_property
     def rows(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return sum(head.rows - len(head.dead) for head in self._reader.heads)
 
     def expect(self, terms: Sequence[Term]) -> None:
-        """Be told which terms are going to be asked about: what is known of them is read at once."""
+        """Look up terms with one statement, before single ones are asked for."""
         self._matcher.expect(map(self._pattern, terms))
 
     def known_among(self, terms: Iterable[bytes]) -> Sequence[bytes]:
-        """Return which of these terms the index has."""
+        """Return the terms that are in the index."""
         return [term for term, held in self._reader.entries(terms).items() if held]
 
     def holders(self, terms: Sequence[Term], /) -> Sequence[int]:
-        """Return about how many chunks hold each of many terms."""
+        """Return an upper bound of the number of chunks that contain each term."""
         self.expect(terms)
         return [self._matcher.about(self._pattern(term)) for term in terms]
 
     def count(self, term: Term, most: int) -> int:
-        """Return about how many chunks hold a term, counted no further than ``most``."""
+        """Return an upper bound of the number of chunks that contain a term, at most ``most``."""
         return min(self.holders([term])[0], most)
 
     def has(self, term: Term, /) -> bool:
-        """Return whether any chunk holds a term."""
+        """Return whether any chunk contains a term."""
         return self._matcher.count(self._pattern(term)) > 0
 
     def is_everyday(self, term: Term, /) -> bool:
-        """Return whether so many chunks hold a term that it tells nothing."""
+        """Return whether a term is in so many chunks that it does not distinguish them."""
         enough = everyday_from(self.rows)
         return enough <= self.rows and self._matcher.about(self._pattern(term)) >= enough and (
             self._matcher.count(self._pattern(term)) >= enough
         )  # fmt: skip
 
     def makes_pairs(self, word: str, /) -> bool:
-        """Return whether it tells something that a word stands next to another."""
+        """Return whether pairs with this word are counted."""
         terms = tokenizer()(word.encode())
         return len(terms) == 1 and makes_pairs(shortened(terms[0]))
 
     def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Collection[int]]]:
-        """Yield for each term how many chunks hold it, and which of these do."""
+        """Yield for each term the number of chunks that contain it, and those of ``keys`` that do."""
         wanted, rows = self._rows_of_keys(keys)
         patterns = [self._pattern(term) for term in terms]
         self._matcher.read(patterns)
@@ -156,7 +156,7 @@ class PostingsSearch:
         return found
 
     def _rows_of_keys(self, keys: Sequence[int] | NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return those of these keys that there are, and their rows, which ascend. Keys ascend in each segment."""
+        """Return the keys that exist, and their ascending rows. The keys of each segment ascend."""
         wanted = np.array(keys, np.int64)
         rows = np.full(len(wanted), -1, np.int64)
         for head in self._reader.heads:

@@ -1,4 +1,4 @@
-"""Writing words: what is added becomes a segment, and small segments become larger ones."""
+"""Write segments: chunks that are added together become a segment, and small segments are merged into larger ones."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
     from klaw_store_postgres.session import Session
 
-# To be sorted, a place is one number: the number of its term, its row, and its spot. So many rows fit.
+# For sorting, a place is one 64-bit number: the number of its term, its row, and its spot.
 _ROW_BITS = 18
 _ROWS_THAT_FIT = 1 << _ROW_BITS
 _TERM_SHIFT = _ROW_BITS + SPOT_BITS
 
-# So many segments of about one size become one, if they are no larger than that: to merge takes 30 bytes a token.
+# The number of segments of about the same size that are merged, and the largest segments that are still merged.
+# Merging needs 30 bytes of memory per token.
 _FACTOR = 8
 _MOST_ROWS, _MOST_TOKENS = _ROWS_THAT_FIT // _FACTOR, (1 << 24) // _FACTOR
-# Rows of removed chunks that a segment may have before it is written anew, as a share.
+# A segment is rewritten if a larger share of its rows was removed.
 _MOST_DEAD = 0.3
 
 _IN = "tenant = %s AND generation = %s AND collection = %s"
@@ -36,7 +37,7 @@ _IN = "tenant = %s AND generation = %s AND collection = %s"
 
 @frozen(eq=False)
 class SegmentHead:
-    """A segment without its postings: ``dead`` are rows that were removed."""
+    """A segment without its postings. ``dead`` are the removed rows."""
 
     id: int
     rows: int
@@ -45,14 +46,14 @@ class SegmentHead:
     dead: NDArray[np.uint32]
 
 
-# Of a segment: its number, its rows and its tokens.
+# The id of a segment, and its numbers of rows and tokens.
 _Size: TypeAlias = tuple[int, int, int]
-# A segment's head, its keys and its lengths.
+# The head of a segment, the keys of its rows, and their numbers of tokens.
 _Segment: TypeAlias = "tuple[SegmentHead, NDArray[np.int64], NDArray[np.uint32]]"
 
 
 def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
-    """Add rows with new keys: each has the treated texts of its columns."""
+    """Add rows: a new key, and the normalized text of each column."""
     rows = sorted(rows, key=itemgetter(0))
     for start in range(0, len(rows), _ROWS_THAT_FIT):
         _add_segment(session, collection, rows[start : start + _ROWS_THAT_FIT])
@@ -80,7 +81,7 @@ def _ordered(terms: Iterable[bytes]) -> tuple[list[bytes], dict[bytes, int]]:
 
 
 def _postings(terms: Sequence[bytes], places: NDArray[np.int64]) -> Postings:
-    """Return the postings of places: the number of a term, a row and a spot in one number each."""
+    """Return the postings of places, each a number made of term, row and spot. ``places`` is sorted in place."""
     places.sort()
     rows = (places >> SPOT_BITS).astype(np.int32)
     rows &= _ROWS_THAT_FIT - 1
@@ -92,7 +93,7 @@ def _postings(terms: Sequence[bytes], places: NDArray[np.int64]) -> Postings:
 def _counted(
     terms: Sequence[bytes], numbers: NDArray[np.int64], rows: NDArray[np.int32], spots: NDArray[np.uint32]
 ) -> Postings:
-    """Return the postings of sorted places; ``numbers`` are those of their terms."""
+    """Return the postings of sorted places; ``numbers`` are the numbers of their terms."""
     counts = np.bincount(numbers, minlength=len(terms))
     return Postings(list(compress(terms, counts.tolist())), counts[counts > 0], rows, spots)
 
@@ -119,7 +120,7 @@ def remove(session: Session, collection: str, keys: Sequence[int]) -> None:
 
 
 def erase(session: Session, collection: str) -> None:
-    """Write every segment anew that has words of removed rows."""
+    """Rewrite every segment that contains words of removed rows."""
     session.lock(_lock_of(collection))
     for head in heads(session, collection):
         if len(head.dead):
@@ -144,7 +145,7 @@ def heads(session: Session, collection: str) -> list[SegmentHead]:
 
 
 def merge(session: Session, collection: str, numbers: Sequence[int]) -> Sequence[_Size]:
-    """Make one segment of several, without what was removed. Return what segments there are then."""
+    """Merge segments into one without their removed rows; return the sizes of all segments afterwards."""
     parts = list(_read_segments(session, collection, numbers).values())
     kept = [np.setdiff1d(np.arange(head.rows), head.dead) for head, _, _ in parts]
     keys = np.concatenate([held[rows] for (_, held, _), rows in zip(parts, kept, strict=True)])
@@ -152,7 +153,7 @@ def merge(session: Session, collection: str, numbers: Sequence[int]) -> Sequence
     order = np.argsort(keys)
     places = np.empty(len(keys), np.int64)
     places[order] = np.arange(len(keys))
-    # The new row of each old one, by segment; -1 of what was removed.
+    # The new row of each old row, by segment; -1 for a removed row.
     renumbered: dict[int, NDArray[np.int64]] = {}
     start = 0
     for (head, _, _), rows in zip(parts, kept, strict=True):
@@ -166,12 +167,12 @@ def merge(session: Session, collection: str, numbers: Sequence[int]) -> Sequence
 
 
 def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray[np.int64]]) -> Postings:
-    """Return the postings of segments, with the new number of each row."""
+    """Return the merged postings of segments; ``renumbered`` has the new row of each old row."""
     sql = f"SELECT segment, body FROM word_blocks WHERE {_IN} AND segment = ANY(%s)"
     read = session.rows(sql, (*session.scope, collection, list(renumbered)))
     parts = [(renumbered[number], Block.read(blob)) for number, blob in read]
     terms, numbers = _ordered({term for _, block in parts for term in block.terms})
-    if sum(map(len, renumbered.values())) > _ROWS_THAT_FIT:  # earlier versions merged without this limit
+    if sum(map(len, renumbered.values())) > _ROWS_THAT_FIT:  # earlier versions had no limit
         return _sorted_apart(terms, numbers, parts)
     places = [np.empty(0, np.int64)]
     for table, block in parts:
@@ -186,7 +187,7 @@ def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray
 def _sorted_apart(
     terms: Sequence[bytes], numbers: dict[bytes, int], parts: Sequence[tuple[NDArray[np.int64], Block]]
 ) -> Postings:
-    """Return the postings of any number of rows: slower, because terms, rows and spots are sorted as three arrays."""
+    """Return the postings of any number of rows. This is slower: terms, rows and spots are sorted as three arrays."""
     held = [np.repeat([numbers[term] for term in block.terms], block.counts) for _, block in parts]
     found = np.concatenate(held)
     rows = np.concatenate([table[block.rows()] for table, block in parts])
@@ -201,14 +202,14 @@ def _lock_of(collection: str) -> str:
 
 
 def _merge_full(session: Session, collection: str, there: Sequence[_Size]) -> None:
-    """Merge segments of about one size once there are enough of them, and again what that makes.
+    """Merge segments of about the same size if there are enough of them; repeat with the resulting segments.
 
-    Who changes segments is alone. Others add theirs meanwhile, and leave it to the next one to merge them.
+    Only one transaction at a time changes segments. Others add theirs meanwhile, and a later one merges them.
     """
     while _full(there) is not None:
         if not session.try_lock(_lock_of(collection)):
             return
-        # Whoever had the lock until now may have merged them.
+        # The transaction that had the lock before may have merged them.
         there = [(head.id, head.rows, head.tokens) for head in heads(session, collection)]
         full = _full(there)
         if full is not None:
@@ -216,7 +217,7 @@ def _merge_full(session: Session, collection: str, there: Sequence[_Size]) -> No
 
 
 def _full(there: Sequence[_Size]) -> list[int] | None:
-    """Return segments of about one size that are enough to be merged, None if there are none."""
+    """Return segments of about the same size that are to be merged; None if there are too few."""
     tiers: dict[int, list[int]] = defaultdict(list)
     for number, rows, tokens in there:
         if rows <= _MOST_ROWS and tokens <= _MOST_TOKENS:
@@ -225,7 +226,7 @@ def _full(there: Sequence[_Size]) -> list[int] | None:
 
 
 def _read_segments(session: Session, collection: str, numbers: Sequence[int]) -> dict[int, _Segment]:
-    """Return segments without their blocks, oldest first."""
+    """Return segments, oldest first, without their blocks."""
     sql = f"""SELECT id, rows, tokens, dead_tokens, dead, keys, lengths FROM word_segments
               WHERE {_IN} AND id = ANY(%s) ORDER BY id"""
     read = session.rows(sql, (*session.scope, collection, list(numbers)))
@@ -239,7 +240,7 @@ def _read_segments(session: Session, collection: str, numbers: Sequence[int]) ->
 def _write(
     session: Session, collection: str, keys: NDArray[np.int64], lengths: NDArray[np.uint32], postings: Postings
 ) -> Sequence[_Size]:
-    """Write a segment. Return what segments there are then."""
+    """Write a segment; return the sizes of all segments afterwards."""
     return session.rows(
         f"""WITH own AS (
                INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
@@ -262,7 +263,7 @@ def _write(
 
 
 def write_blocks(session: Session, segment: Sequence[object], postings: Postings) -> None:
-    """Write the blocks of a segment, which is named by tenant, generation, collection and number."""
+    """Write the blocks of a segment: its tenant, generation, collection and id."""
     session.run(
         """INSERT INTO word_blocks (tenant, generation, collection, segment, first, holders, body)
            SELECT %s, %s, %s, %s, new.* FROM unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new""",

@@ -1,4 +1,4 @@
-"""Did you mean: what ``fts5`` suggests, from the terms in PostgreSQL. Loaded only if a search found nothing good."""
+"""Suggest corrected words, as ``fts5`` does, from the terms in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klaw_store_postgres.words.tokens import tokenizer
 
 @frozen(eq=False)
 class PostgresSuggester(Suggester):
-    """Looks up all spellings of a word in one statement."""
+    """Looks up all spellings of a word with one statement."""
 
     connection: Any
     searcher: Any

@@ -1,8 +1,8 @@
-"""The tables of words, and what is read from them.
+"""The tables of the full-text index.
 
-Words lie in *segments*: what was added at once. A segment and its blocks are written once and never changed, but
-for the list of rows that are removed (``dead``); small segments are merged into larger ones. ``word_rows`` says which
-chunk is in which segment. The collection with the empty name, which no collection can have, is that of messages.
+Chunks that are added together form a *segment*. A segment and its blocks do not change, except for the list of removed
+rows (``dead``). Small segments are merged into larger ones. ``word_rows`` has the segment of each chunk. Messages use
+the empty collection name, which is not a valid name of a collection.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
-#: The words of messages.
+#: The collection of the words of messages.
 MESSAGES = ""
 
 _TABLES = """
@@ -45,7 +45,7 @@ CREATE TABLE word_postings (
 CREATE INDEX word_postings_segment ON word_postings (tenant, generation, collection, segment);
 """
 
-# Blobs are compact, and a server that tries to compress them takes longer than to read them.
+# The blobs are compact already: trying to compress them takes longer than reading them.
 _BLOCKS = """
 CREATE TABLE word_blocks (
     tenant integer NOT NULL, generation integer NOT NULL, collection text COLLATE "C" NOT NULL,
@@ -62,7 +62,7 @@ ALTER TABLE word_segments ALTER COLUMN lengths SET STORAGE EXTERNAL;
 
 
 def create_tables(session: Session) -> None:
-    """Make the tables."""
+    """Create the tables."""
     from klaw_store_postgres.schema import isolate
 
     session.run(_TABLES)
@@ -70,12 +70,12 @@ def create_tables(session: Session) -> None:
 
 
 def replace_postings(session: Session) -> None:
-    """Make blocks of postings, which had a row for each term of a segment."""
+    """Convert the postings of earlier versions, which had a row for each term of a segment, to blocks."""
     from klaw_store_postgres.schema import isolate
     from klaw_store_postgres.words.converting import convert
 
     session.run(_BLOCKS)
-    session.run("ALTER TABLE word_postings NO FORCE ROW LEVEL SECURITY")  # of every agent
+    session.run("ALTER TABLE word_postings NO FORCE ROW LEVEL SECURITY")  # the rows of all agents are converted
     convert(session)
     session.run("DROP TABLE word_postings")
     isolate(session, "word_blocks")

@@ -1,4 +1,4 @@
-"""Terms of texts and of questions: those of FTS5, by SQLite's own tokenizer."""
+"""Split texts and questions into the terms of FTS5, with SQLite's tokenizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klaw_fts5.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from klaw_core.words.query import Term
 
-# PostgreSQL indexes 2,704 bytes at most; of what is longer a hash stands behind the beginning.
+# PostgreSQL indexes at most 2,704 bytes. A longer term is replaced by its beginning and a hash.
 _LONGEST = 1_000
 
 _local = threading.local()
@@ -23,7 +23,7 @@ _local = threading.local()
 
 @frozen(cache_hash=True)
 class Pattern:
-    """What a term of a question is to the index: terms in a row, the last one open-ended if ``prefix``."""
+    """A term of a question in the index: consecutive terms. With ``prefix``, the last one is a prefix."""
 
     terms: tuple[bytes, ...]
     prefix: bool = False
@@ -39,18 +39,18 @@ def tokenizer() -> Tokenizer:
 
 
 def terms_of(texts: Sequence[str]) -> list[list[bytes]]:
-    """Return the terms of each treated text, in order."""
+    """Return the terms of each normalized text, in order."""
     raw = [text.encode("utf-8", "replace") for text in texts]
     return [[shortened(term) for term in terms] for terms in tokenizer().each(raw)]
 
 
 def pattern_of(term: Term) -> Pattern:
-    """Return what is looked for."""
+    """Return the pattern of a term of a question."""
     return Pattern(tuple(terms_of([" ".join(term.words)])[0]), term.prefix)
 
 
 def shortened(term: bytes) -> bytes:
-    """Return a term as the index holds it."""
+    """Return the form of a term in the index."""
     if len(term) <= _LONGEST:
         return term
     return term[:_LONGEST] + b"\0" + blake2b(term, digest_size=16).digest()
