@@ -19,6 +19,7 @@ from klaw_facts.index import FactIndex, path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.replies import put_replies_after_questions
+from klaw_facts.speakers import prefer_named_speaker
 from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.values import Digest, Fact
 
@@ -143,7 +144,8 @@ class Recall:
         until = min((moment for moment in (question.as_of, question.known_at) if moment is not None), default=None)
         kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
-        return mark_stale(put_replies_after_questions(timed), question.message)
+        preferred = prefer_named_speaker(timed, question.message)
+        return mark_stale(put_replies_after_questions(preferred), question.message)
 
     def _profile(self, state: State, budget: int) -> Iterator[ContextItem]:
         """Yield the lines of the profile that a tenth of the budget has room for: it is in every context."""

@@ -21,12 +21,12 @@ def put_replies_after_questions(items: Sequence[ContextItem]) -> list[ContextIte
     Only moves items: a reply that the search did not find is not added. Items that are not chunks of conversations keep
     their order.
     """
-    by_start = {place[:2]: item for item in items if (place := _place(item)) is not None}
+    by_start = {place[:2]: item for item in items if (place := message_place(item)) is not None}
     ordered: dict[int, ContextItem] = {}
     messages = 0
     for item in items:
         ordered.setdefault(id(item), item)
-        if (place := _place(item)) is None:
+        if (place := message_place(item)) is None:
             continue
         messages += 1
         reply = by_start.get((place[0], place[2] + 1)) if messages <= _BEST and _asks(item.text) else None
@@ -39,7 +39,7 @@ def _asks(text: str) -> bool:
     return "?" in text or "？" in text
 
 
-def _place(item: ContextItem) -> tuple[str, int, int] | None:
+def message_place(item: ContextItem) -> tuple[str, int, int] | None:
     """Return the path and the first and last line of a chunk of a conversation, None for other items."""
     path, _, lines = item.source.rpartition(":")
     first, _, last = lines.partition("-")

@@ -1,0 +1,71 @@
+"""Prefer the messages of the person whom a question names.
+
+"What does Ada collect?" is answered by Ada more often than by those who talk with her, but their messages contain her
+name and rank high. So if a question names one of the speakers, the messages of the others count as ranked lower.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from klaw_core import ContextItem
+from klaw_facts.replies import message_place
+
+# The best messages keep their ranks, because a small budget holds only these.
+_BEST = 6
+_FACTOR = 2
+_SPEAKER = re.compile(r"([^\s:][^:\n]{0,40}): ")
+_WORD = re.compile(r"[^\W\d_]+")
+_CHINESE = re.compile(r"[一-鿿]")
+_RUSSIAN_STEM = re.compile(r"([а-яё]{2,}?)[аяйь]?")
+_RUSSIAN_ENDING = re.compile("(?:[аяыиеуюь]|[оеё][йм])?")
+_ROLES = frozenset({"user", "assistant", "system", "tool"})
+
+
+def prefer_named_speaker(items: Sequence[ContextItem], message: str) -> list[ContextItem]:
+    """Return the items, with the messages of the only speaker that the message names moved up.
+
+    A message of another speaker counts as ranked twice as low, after the best messages. Only moves messages; all other
+    items keep their places.
+    """
+    found = [(index, speaker) for index, item in enumerate(items) if (speaker := _speaker(item)) is not None]
+    speakers = {speaker for _, speaker in found}
+    words = [word.casefold() for word in _WORD.findall(message)]
+    named = [speaker for speaker in speakers if _is_named(speaker, words)]
+    if len(named) != 1 or len(speakers) == 1:
+        return list(items)
+    places = [index for index, _ in found]
+    ranks = {
+        index: rank if rank <= _BEST or speaker == named[0] else rank * _FACTOR
+        for rank, (index, speaker) in enumerate(found, 1)
+    }
+    ordered = list(items)
+    for place, index in zip(places, sorted(places, key=lambda index: ranks[index]), strict=True):
+        ordered[place] = items[index]
+    return ordered
+
+
+def _speaker(item: ContextItem) -> str | None:
+    """Return who said a chunk that is one message; None for other items."""
+    place = message_place(item)
+    said = _SPEAKER.match(item.text) if place is not None and place[1] == place[2] else None
+    return said[1].casefold() if said and said[1].casefold() not in _ROLES else None
+
+
+def _is_named(speaker: str, words: Sequence[str]) -> bool:
+    return any(_is_same_name(name, word) for name in _names(speaker) for word in words)
+
+
+def _names(speaker: str) -> Iterator[str]:
+    return (name for name in _WORD.findall(speaker) if len(name) > 1)
+
+
+def _is_same_name(name: str, word: str) -> bool:
+    """Return whether a word is a name, or a Russian form of it, or Chinese text that contains it."""
+    if _CHINESE.search(name):
+        return name in word
+    stem = _RUSSIAN_STEM.fullmatch(name)
+    if stem is None:
+        return name == word
+    return word.startswith(stem[1]) and _RUSSIAN_ENDING.fullmatch(word, len(stem[1])) is not None
