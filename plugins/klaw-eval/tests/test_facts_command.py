@@ -107,6 +107,16 @@ def test_a_report_names_its_figures(klaw, locomo):
         assert name in result.stdout
 
 
+def test_an_embedder_that_fails_is_reported_with_the_figures(klaw, beam, tmp_path):
+    config = tmp_path / "unreachable.toml"
+    config.write_text('[memory.embedding]\ntype = "ollama"\nurl = "http://127.0.0.1:9"\n', "utf-8")
+    result = klaw("eval", "facts", beam, "--arm", "chunks", "--config", config, "--json")
+    (notice, *_) = record(result)["arms"]["chunks"]["notices"]
+    assert "searched without vectors" in notice
+    assert "(2 contexts)" in notice
+    assert notice in result.stderr
+
+
 def test_the_halves_are_halves_of_the_chats(klaw, locomo):
     whole = record(klaw("eval", "facts", locomo, "--arm", "chunks", "--json"))["questions"]
     sizes = []

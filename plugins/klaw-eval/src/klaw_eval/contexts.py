@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,6 +60,7 @@ class ContextAnswer:
     declined: bool
     search_seconds: float
     context_seconds: float
+    notices: tuple[str, ...] = ()
 
 
 @frozen
@@ -70,6 +72,13 @@ class ArmRun:
     answers: tuple[ContextAnswer, ...] = field(repr=False)
     facts: int = 0
     ended: int = 0
+
+    def notices(self) -> list[str]:
+        """Return the notices of contexts, such as the reason why nothing was found by vectors, with their counts."""
+        counts = Counter(
+            notice for answer in self.answers for notice in answer.notices if not notice.startswith("did you mean")
+        )
+        return [f"{self.arm}: {notice} ({count:,} contexts)" for notice, count in counts.items()]
 
     def figures(self) -> dict[str, float]:
         """Return every figure by name: means over questions, and ratios of times."""
@@ -206,7 +215,9 @@ class _Asker:
             self._updates(question, largest, shown) if question.current and question.outdated else {},
             not question.current and not marked.isdisjoint(question.gold),
             bool(largest.declined),
-            *(median(column) for column in zip(*times, strict=True)),
+            search_seconds=median(searched for searched, _ in times),
+            context_seconds=median(whole for _, whole in times),
+            notices=largest.notices,
         )
 
     def _times(self, text: str) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve
 
-from klaw_core.cli.kit import Output, Settings, common_options, data, pass_settings, print_json
+from klaw_core.cli.kit import Output, Settings, common_options, data, notify, pass_settings, print_json
 
 if TYPE_CHECKING:
     from klaw_eval.contexts import ArmRun
@@ -46,6 +46,7 @@ def command(settings: Settings, /, **options: Any) -> None:
     with index_root(options["keep"]) as root:
         for dataset in wanted:
             runs = list(run_arms(dataset, settings.load_config(), options["arms"] or _ARMS, root, bars))
+            notify(settings, *(notice for run in runs for notice in run.notices()))
             if settings.json:
                 records.append(_record(dataset, runs, options["half"]))
             else:
@@ -102,6 +103,7 @@ def _record(dataset: Dataset, runs: Sequence[ArmRun], half: str | None) -> dict[
             run.arm: {
                 "figures": {name: value for name, value in run.figures().items() if value == value},  # noqa: PLR0124
                 "frac@1000 by category": run.by_category(_BY_CATEGORY),
+                "notices": run.notices(),
                 "facts": run.facts,
                 "ended": run.ended,
             }
