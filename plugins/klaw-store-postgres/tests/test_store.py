@@ -78,11 +78,12 @@ class TestJournals:
             return open_store().journals.text("known")
 
 
-def test_an_error_of_a_connection_names_the_reason_and_not_the_advice_after_it():
+def test_an_error_of_a_connection_names_the_reason_in_one_line():
     from klaw_store_postgres.options import PostgresOptions
     from klaw_store_postgres.store import PostgresStore
 
     with pytest.raises(StoreError, match="Connection refused") as caught:
         PostgresStore(PostgresOptions("postgresql://klaw:hidden@127.0.0.1:1/klaw", timeout_seconds=5), agent="a")
-    assert "\t" not in str(caught.value)
+    assert "cannot connect" in caught.value.message
+    assert not {"\t", "\n"} & set(caught.value.message)
     assert "hidden" not in str(caught.value)

@@ -194,8 +194,8 @@ class Connections:
             try:
                 self._connect().close()
             except psycopg.OperationalError as error:
-                # A line that begins with a tab is libpq's advice; after several attempts, the last reason is last.
-                *_, why = (line for line in str(error).strip().splitlines() if not line.startswith("\t"))
+                # After several attempts psycopg lists all of them after the last one.
+                why = " ".join(str(error).partition("\nMultiple connection attempts failed")[0].split())
                 raise StoreError(
                     f"cannot connect to {self.location}: {why}",
                     hint="check memory.store.dsn, and that the server runs: docs/how-to/postgres.md",
