@@ -45,7 +45,7 @@ def command(settings: Settings, *, file: str, importer: str | None, dry_run: boo
     if dry_run:
         return
     if report.added.keys() & {"workspace", "message", "document"}:
-        notify(settings, "`klaw index` makes what was imported searchable")
+        notify(settings, "run `klaw index` to find the imported texts")
 
 
 @contextmanager

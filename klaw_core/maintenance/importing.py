@@ -54,7 +54,7 @@ def import_(
     if not source.exists():
         raise NotFoundError(f"no such file: {source}", hint="create one with `klaw export FILE`")
     if source.is_dir():
-        raise RecordError(f"{source} is a directory", hint="`klaw import --from PROGRAM` reads those of other programs")
+        raise RecordError(f"{source} is a directory", hint="exports of other programs: klaw import --from PROGRAM PATH")
     owners = {kind: item for _, item in having(extensions, RecordedExtension) for kind in item.record_kinds}
     check(source, owners)
     if dry_run:

@@ -22,7 +22,7 @@ def environment_url() -> str:
 def _sendable(_instance: object, _attribute: object, value: str) -> None:
     """Reject a key that HTTP cannot send; the message does not contain it."""
     if not (value.isascii() and value.isprintable() and " " not in value):
-        raise ValueError("api_key: holds white space or what HTTP cannot send")
+        raise ValueError("api_key: contains white space or characters that HTTP cannot send")
 
 
 def _base(url: str) -> str:

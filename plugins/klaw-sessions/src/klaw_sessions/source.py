@@ -114,7 +114,7 @@ class TranscriptSource:
         """Return the messages of a part, one per line."""
         part = self._part(entry.path)
         if part is None:
-            return SkippedEntry(entry.path, "is no transcript", keep=False)
+            return SkippedEntry(entry.path, "is not a transcript", keep=False)
         reading = _PartContent()
         try:
             with _open(part.file) as file:

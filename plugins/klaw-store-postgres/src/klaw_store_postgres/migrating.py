@@ -83,7 +83,7 @@ def _require_equal(first: Path, second: Path, source: Memory, target: Memory) ->
         kinds = ", ".join(sorted({json.loads(line)["kind"] for line in (*lacking, *more)})[:_SHOWN])
         raise StoreError(
             f"{places[1]} lacks {len(lacking):,} records of {places[0]} and has {len(more):,} others ({kinds})",
-            hint="nothing was removed; migrate to an empty memory, and let nobody write meanwhile",
+            hint="nothing was removed; migrate to an empty memory, while no program writes to either",
         )
 
 
