@@ -15,7 +15,7 @@ def test_to_a_file_and_back(indexed, user_home):
     result = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
     assert result.exit_code == 0, result.output
     assert result.stdout == "imported 1 workspace, 1 fact of core memory, 1 saved memory\n"
-    assert "`klaw index` makes what was imported" in result.stderr
+    assert result.stderr == "klaw: run `klaw index` to find the imported texts\n"
     assert "ferry" in indexed("search", "ferry", "--data-dir", other).stdout
     again = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
     assert again.stdout == "imported nothing new; 3 already present\n"
