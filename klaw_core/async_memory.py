@@ -78,7 +78,7 @@ def _run_in_thread(
     return call
 
 
-def _of_core(
+def _core_memory_method(
     method: Callable[Concatenate[CoreMemory, P], T],
 ) -> Callable[Concatenate[AsyncCoreMemory, P], Coroutine[Any, Any, T]]:
     @wraps(method)
@@ -88,7 +88,7 @@ def _of_core(
     return call
 
 
-def _of_conversations(
+def _conversations_method(
     method: Callable[Concatenate[Conversations, P], T],
 ) -> Callable[Concatenate[AsyncConversations, P], Coroutine[Any, Any, T]]:
     @wraps(method)
@@ -98,7 +98,7 @@ def _of_conversations(
     return call
 
 
-def _of_workspaces(
+def _workspaces_method(
     method: Callable[Concatenate[WorkspaceManager, P], T],
 ) -> Callable[Concatenate[AsyncWorkspaces, P], Coroutine[Any, Any, T]]:
     @wraps(method)
@@ -127,32 +127,32 @@ class _Part(Generic[S]):
 class AsyncCoreMemory(_Part[CoreMemory]):
     """The methods of ``CoreMemory``, each a coroutine."""
 
-    get = _of_core(CoreMemory.get)
-    render = _of_core(CoreMemory.render)
-    update = _of_core(CoreMemory.update)
-    update_all = _of_core(CoreMemory.update_all)
-    delete = _of_core(CoreMemory.delete)
-    init_from_user_md = _of_core(CoreMemory.init_from_user_md)
+    get = _core_memory_method(CoreMemory.get)
+    render = _core_memory_method(CoreMemory.render)
+    update = _core_memory_method(CoreMemory.update)
+    update_all = _core_memory_method(CoreMemory.update_all)
+    delete = _core_memory_method(CoreMemory.delete)
+    init_from_user_md = _core_memory_method(CoreMemory.init_from_user_md)
 
 
 class AsyncConversations(_Part[Conversations]):
     """The methods of ``Conversations``, each a coroutine. ``read`` returns a tuple, not an iterator."""
 
-    append = _of_conversations(Conversations.append)
-    append_many = _of_conversations(Conversations.append_many)
-    session_break = _of_conversations(Conversations.session_break)
-    window = _of_conversations(Conversations.window)
-    tail = _of_conversations(Conversations.tail)
-    search = _of_conversations(Conversations.search)
-    session = _of_conversations(Conversations.session)
-    add_summary = _of_conversations(Conversations.add_summary)
-    summaries = _of_conversations(Conversations.summaries)
-    sync = _of_conversations(Conversations.sync)
-    remove = _of_conversations(Conversations.remove)
-    forget = _of_conversations(Conversations.forget)
-    find = _of_conversations(Conversations.find)
-    chats = _of_conversations(Conversations.chats)
-    purge = _of_conversations(Conversations.purge)
+    append = _conversations_method(Conversations.append)
+    append_many = _conversations_method(Conversations.append_many)
+    session_break = _conversations_method(Conversations.session_break)
+    window = _conversations_method(Conversations.window)
+    tail = _conversations_method(Conversations.tail)
+    search = _conversations_method(Conversations.search)
+    session = _conversations_method(Conversations.session)
+    add_summary = _conversations_method(Conversations.add_summary)
+    summaries = _conversations_method(Conversations.summaries)
+    sync = _conversations_method(Conversations.sync)
+    remove = _conversations_method(Conversations.remove)
+    forget = _conversations_method(Conversations.forget)
+    find = _conversations_method(Conversations.find)
+    chats = _conversations_method(Conversations.chats)
+    purge = _conversations_method(Conversations.purge)
 
     async def read(
         self, chat: Chat, since: datetime | None = None, until: datetime | None = None
@@ -164,13 +164,13 @@ class AsyncConversations(_Part[Conversations]):
 class AsyncWorkspaces(_Part[WorkspaceManager]):
     """The methods of ``WorkspaceManager``, each a coroutine."""
 
-    list = _of_workspaces(WorkspaceManager.list)
-    unread = _of_workspaces(WorkspaceManager.unread)
-    kinds = _of_workspaces(WorkspaceManager.kinds)
-    rename = _of_workspaces(WorkspaceManager.rename)
-    remove = _of_workspaces(WorkspaceManager.remove)
-    exclude = _of_workspaces(WorkspaceManager.exclude)
-    restore = _of_workspaces(WorkspaceManager.restore)
+    list = _workspaces_method(WorkspaceManager.list)
+    unread = _workspaces_method(WorkspaceManager.unread)
+    kinds = _workspaces_method(WorkspaceManager.kinds)
+    rename = _workspaces_method(WorkspaceManager.rename)
+    remove = _workspaces_method(WorkspaceManager.remove)
+    exclude = _workspaces_method(WorkspaceManager.exclude)
+    restore = _workspaces_method(WorkspaceManager.restore)
 
 
 class AsyncMemory:
@@ -217,9 +217,9 @@ class AsyncMemory:
         if self._closed:
             return
         self._closed = True
-        await asyncio.to_thread(self._shut)
+        await asyncio.to_thread(self._shut_down)
 
-    def _shut(self) -> None:
+    def _shut_down(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._memory.close()
 
@@ -345,4 +345,4 @@ class OpeningMemory(Awaitable[AsyncMemory]):
 def _close_unused(opening: asyncio.Future[AsyncMemory]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         memory = opening.result()
-        threading.Thread(target=memory._shut, name="klaw-close").start()  # noqa: SLF001  # its own
+        threading.Thread(target=memory._shut_down, name="klaw-close").start()  # noqa: SLF001  # its own

@@ -40,7 +40,7 @@ class BackgroundRun:
 
 
 @define
-class _Wanted:
+class _PendingRequests:
     """The requests that have not run yet, merged."""
 
     everything: bool = False
@@ -52,7 +52,7 @@ class _Wanted:
     def __bool__(self) -> bool:
         return self.everything or bool(self.origins) or bool(self.paths)
 
-    def add(self, other: _Wanted) -> None:
+    def add(self, other: _PendingRequests) -> None:
         """Merge another set of requests into this one."""
         self.everything |= other.everything
         self.force |= other.force
@@ -69,15 +69,14 @@ class BackgroundIndexer:
             indexer.request()       # returns at once
 
     Requests within ``debounce_seconds`` of each other are one run. Words are always written first: embedding stops for
-    a request as soon as the vectors that were received are stored. While another process embeds, embedding is postponed
+    a request as soon as the received vectors are stored. While another process embeds, embedding is postponed
     and tried again every few seconds. Without ``at_start`` there is no run before the first
     request.
 
     An error is logged (logger ``klaw``) and never raised; the next request tries again. If the store was locked or
     full, the run is also repeated after some seconds. A successful run logs "memory index ready". ``on_run`` is called
     after every requested run, in the thread of the runs. Leaving the block waits for the embedder's current response,
-    or about half a second for the words that are being written; the next run, in this process or another, does what is
-    left.
+    or about half a second for the words that are being written; the next run, in this process or another, continues.
     """
 
     def __init__(
@@ -92,11 +91,11 @@ class BackgroundIndexer:
         self._debounce_seconds = debounce_seconds
         self._on_run = on_run
         self._changed = threading.Condition()
-        self._wanted = _Wanted(everything=at_start)
+        self._wanted = _PendingRequests(everything=at_start)
         self._at_once = at_start
         self._requests = 0  # in total
         self._running = False
-        self._put_off = False
+        self._postponed = False
         self._failed = False
         self._closing = False
         self._last_words = 0.0
@@ -123,7 +122,7 @@ class BackgroundIndexer:
 
         ``force`` chunks every document again. ``reason`` is passed to ``on_run``.
         """
-        wanted = _Wanted(force=force, reasons={reason: None})
+        wanted = _PendingRequests(force=force, reasons={reason: None})
         if paths is not None:
             wanted.paths.update(map(str, paths))
         elif origin is not None:
@@ -151,7 +150,7 @@ class BackgroundIndexer:
         return (self._failed or not self._wanted) and not self._running
 
     def close(self, timeout_seconds: float | None = None) -> bool:
-        """Stop after the words are written, or soon after, or after the embedder's response; return if it was in time.
+        """Stop after words are written, or soon, or after the embedder's response; return whether it was in time.
 
         Closing twice is allowed.
         """
@@ -165,29 +164,29 @@ class BackgroundIndexer:
 
     def _run(self) -> None:
         while (wanted := self._next()) is not None:
-            ended = self._attempt(wanted)
+            ended = self._run_once(wanted)
             if wanted:
-                self._tell(ended)
+                self._report(ended)
             with self._changed:
                 self._running = False
-                self._put_off = isinstance(ended.error, _PutOffError)
+                self._postponed = isinstance(ended.error, _PostponedError)
                 if isinstance(ended.error, StoreError):  # the store is locked or full, perhaps temporarily
                     self._wanted.add(wanted)
                     self._failed = True
                 self._changed.notify_all()
 
-    def _attempt(self, wanted: _Wanted) -> BackgroundRun:
-        """Do what is wanted, or embed what was put off; whatever is raised is in the answer."""
+    def _run_once(self, wanted: _PendingRequests) -> BackgroundRun:
+        """Run the requests, or embed what was postponed. An exception is returned in the result."""
         ended = BackgroundRun(tuple(filter(None, wanted.reasons)), IndexReport())
         try:
-            ended = evolve(ended, report=self._bring_up_to_date(wanted))
+            ended = evolve(ended, report=self._update(wanted))
         except _StoppedError as error:
             _LOG.info("memory index not complete: %s", error)
             return evolve(ended, error=error)
-        except _PutOffError as error:
+        except _PostponedError as error:
             _LOG.info("memory index ready for search by words; embedding postponed: %s", error)
             return evolve(ended, error=error)
-        except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
+        except Exception as error:  # noqa: BLE001  # no caller waits for the run
             _LOG.warning("memory index not updated: %s", error)
             return evolve(ended, error=error)
         for notice in ended.report.notices:
@@ -195,63 +194,65 @@ class BackgroundIndexer:
         _LOG.info("memory index ready")
         return ended
 
-    def _bring_up_to_date(self, wanted: _Wanted) -> IndexReport:
-        """Run over what was asked for; what was put off is a smaller run, for which no file is read."""
+    def _update(self, wanted: _PendingRequests) -> IndexReport:
+        """Run the requests. Without any, embed what was postponed, which reads no files."""
         if not wanted:
-            return self._memory.embed(on_progress=self._give_way)
+            return self._memory.embed(on_progress=self._stop_if_needed)
         if wanted.everything:
-            return self._memory.index(force=wanted.force, on_progress=self._give_way)
+            return self._memory.index(force=wanted.force, on_progress=self._stop_if_needed)
         report = IndexReport()
         for origin in sorted(wanted.origins):
-            report += self._memory.index(origin=origin, on_progress=self._give_way)
+            report += self._memory.index(origin=origin, on_progress=self._stop_if_needed)
         if wanted.paths:
             try:
-                report += self._memory.index(paths=sorted(wanted.paths), on_progress=self._give_way)
-            except NotFoundError:  # a source has gone since
-                report += self._memory.index(on_progress=self._give_way)
+                report += self._memory.index(paths=sorted(wanted.paths), on_progress=self._stop_if_needed)
+            except NotFoundError:  # a source was removed in the meantime
+                report += self._memory.index(on_progress=self._stop_if_needed)
         return report
 
-    def _give_way(self, progress: Progress) -> None:
-        """Stop a run that would wait, or keep somebody waiting. Nothing is lost by it: the next one goes on there."""
+    def _stop_if_needed(self, progress: Progress) -> None:
+        """End a run that would wait, or that delays other work. The next run continues it."""
         if progress.stage == "index" and self._closing and time.monotonic() > self._last_words:
             raise _StoppedError("the next run writes the rest")
         if progress.stage in {"wait", "left"}:
-            raise _PutOffError("another process is embedding")
+            raise _PostponedError("another process is embedding")
         if progress.stage == "embed":
             with self._changed:
                 if self._closing or self._wanted:
-                    raise _PutOffError("other work comes first")
+                    raise _PostponedError("other work comes first")
 
-    def _tell(self, ended: BackgroundRun) -> None:
+    def _report(self, ended: BackgroundRun) -> None:
         try:
             self._on_run(ended)
-        except Exception as error:  # noqa: BLE001  # of whoever listens
+        except Exception as error:  # noqa: BLE001  # the callback may raise anything
             _LOG.warning("%s", error)
 
-    def _next(self) -> _Wanted | None:
-        """Wait for a request and for the burst to end, or to try again; return None when it is time to stop."""
+    def _next(self) -> _PendingRequests | None:
+        """Wait for requests until they pause, or for the next retry; return None after :meth:`close`."""
         with self._changed:
-            retry = _RETRY_SECONDS if self._put_off or self._failed else None
-            asked = self._changed.wait_for(lambda: (self._wanted and not self._failed) or self._closing, retry)
+            retry = _RETRY_SECONDS if self._postponed or self._failed else None
+            is_requested = self._changed.wait_for(lambda: (self._wanted and not self._failed) or self._closing, retry)
             deadline = time.monotonic() + _LONGEST_BURST * self._debounce_seconds
-            while asked and not (self._at_once or self._closing) and self._more_come(self._requests, deadline):
+            while (
+                is_requested and not (self._at_once or self._closing) and self._more_requests(self._requests, deadline)
+            ):
                 pass
             self._at_once = self._failed = False
             if self._closing:
                 return None
-            wanted, self._wanted = self._wanted, _Wanted()
+            wanted, self._wanted = self._wanted, _PendingRequests()
             self._running = True
             return wanted
 
-    def _more_come(self, seen: int, deadline: float) -> bool:
-        """Wait, for at most the time between two requests of one burst, for more than the ``seen`` ones."""
+    def _more_requests(self, seen: int, deadline: float) -> bool:
+        """Wait for more than ``seen`` requests, at most for the debounce time; return whether there are."""
         left = min(self._debounce_seconds, deadline - time.monotonic())
         return left > 0 and self._changed.wait_for(lambda: self._requests > seen or self._closing, left)
 
 
-class _PutOffError(Exception):
-    """Ends a run that was not to embed now."""
+class _PostponedError(Exception):
+    """Ends a run whose embedding must wait."""
 
 
-class _StoppedError(_PutOffError):
-    """Ends a run that had words left to write."""
+class _StoppedError(_PostponedError):
+    """Ends a run that has more words to write."""

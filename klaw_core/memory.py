@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from klaw_core.values.vectors import Vector
 
 
-def _several(ids: Iterable[str]) -> list[str]:
+def _as_ids(ids: Iterable[str]) -> list[str]:
     """Return the ids as a list. Raise QueryError for a single string, whose characters would be read as ids."""
     if isinstance(ids, str):
         raise QueryError(f"expected a list of ids, got the string {ids!r:.80}", hint="pass a list of ids")
@@ -253,11 +253,11 @@ class Memory(OpenMemory):
 
         Raise NotFoundError, and delete nothing, if an id is unknown, unless ``missing_ok``; StoreError.
         """
-        return self._documents.delete(_several(ids), collection, missing_ok=missing_ok)
+        return self._documents.delete(_as_ids(ids), collection, missing_ok=missing_ok)
 
     def get_by_ids(self, ids: Iterable[str], *, collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the documents with these ids that :meth:`add` stored, in the order of the ids."""
-        return self._documents.get(_several(ids), collection)
+        return self._documents.get(_as_ids(ids), collection)
 
     def documents(
         self, *, collection: str = MEMORY, prefix: str = "", after: str = "", limit: int = 100

@@ -56,15 +56,15 @@ class ReciprocalRankFusion:
 
     def _weigh(self, ranking: Ranking, *, several: bool) -> _WeightedRanking:
         least, sure = self.min_confidence, 1 - self.min_confidence
-        believed = several and all(hit.relevance is not None for hit in ranking.hits)
-        standings = self._standings(ranking.hits, believed=believed)
-        weights = [ranking.weight * (least + sure * standing) for standing in standings]
-        if believed:
-            weights = list(map(mul, weights, map(_belief, ranking.hits)))
+        has_relevance = several and all(hit.relevance is not None for hit in ranking.hits)
+        heights = self._relative_heights(ranking.hits, has_relevance=has_relevance)
+        weights = [ranking.weight * (least + sure * height) for height in heights]
+        if has_relevance:
+            weights = list(map(mul, weights, map(_relevance_weight, ranking.hits)))
         values = list(map(truediv, weights, count(self.k + 1)))
         return _WeightedRanking(ranking.retriever, ranking.hits, weights, values)
 
-    def _standings(self, hits: Sequence[Hit], *, believed: bool) -> Sequence[float]:
+    def _relative_heights(self, hits: Sequence[Hit], *, has_relevance: bool) -> Sequence[float]:
         """Return each hit's height above the end of the pool, from 0 to 1, independent of the scale of the scores.
 
         If a ranking has only scores, a pool with similar scores gets a low height. If it has relevance, that tells
@@ -75,15 +75,15 @@ class ReciprocalRankFusion:
         best, last = hits[0].score, hits[: self.pool][-1].score
         floor = last if len(hits) >= self.pool else min(0.0, last)
         # A cosine may be negative; then the range itself is the scale.
-        span = best - floor if believed else max(abs(best), best - floor)
+        span = best - floor if has_relevance else max(abs(best), best - floor)
         return [max(hit.score - floor, 0.0) / span if span > 0 else 1.0 for hit in hits]
 
 
-def _belief(hit: Hit) -> float:
+def _relevance_weight(hit: Hit) -> float:
     """Return the weight of a hit by its relevance. The square root, because twice the words is not twice the answer."""
     relevance = hit.relevance
-    belief = math.sqrt(relevance if relevance is not None and relevance > _LEAST_RELEVANCE else _LEAST_RELEVANCE)
-    return belief * _UNREACHED if hit.unreached else belief
+    weight = math.sqrt(relevance if relevance is not None and relevance > _LEAST_RELEVANCE else _LEAST_RELEVANCE)
+    return weight * _UNREACHED if hit.unreached else weight
 
 
 @frozen

@@ -57,7 +57,7 @@ class IgnoreRules:
         Its arguments are the child's path relative to the root, and whether it is a directory. ``""`` is the root.
         """
         above = [place for place, _ in _places(f"{directory}/" if directory else "")]
-        rules = [(rule, len(place) + 1 if place else 0) for place in above for rule in self._of(place)]
+        rules = [(rule, len(place) + 1 if place else 0) for place in above for rule in self._rules_of(place)]
         if not rules:
             return None
         # No rule matches most files: one search with the union of all rules finds that out.
@@ -79,7 +79,7 @@ class IgnoreRules:
             self.ignores(directory, is_directory=True) for directory, _ in _places(relative) if directory
         )
 
-    def _of(self, directory: str) -> list[_Rule]:
+    def _rules_of(self, directory: str) -> list[_Rule]:
         """Return the rules of a directory's own files, last line first, because a later line takes precedence."""
         if directory not in self._rules:
             place = f"{self.root}/{directory}" if directory else str(self.root)

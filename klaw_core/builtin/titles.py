@@ -23,12 +23,12 @@ def note_title(relative: str, metadata: Metadata) -> str:
     Hyphens and underscores become spaces, and a date at the beginning is written in the forms that people search for.
     """
     path = PurePosixPath(relative)
-    stem = _spoken(path.stem)
+    stem = _readable(path.stem)
     given = metadata.get("title")
     names = [" ".join(given.split()) if isinstance(given, str) else "", stem, *_aliases(metadata)]
     distinct = list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
     others = f" ({', '.join(distinct[1:])})" if len(distinct) > 1 else ""
-    folders = filter(None, (_spoken(folder) for folder in path.parent.parts))
+    folders = filter(None, (_readable(folder) for folder in path.parent.parts))
     return " / ".join((*folders, f"{''.join(distinct[:1])}{others}"))[:_LONGEST].rstrip()
 
 
@@ -40,7 +40,7 @@ def _aliases(metadata: Metadata) -> list[str]:
     return [" ".join(alias.split()) for alias in found]
 
 
-def _spoken(name: str) -> str:
+def _readable(name: str) -> str:
     """Return a name with spaces for hyphens and underscores, and its date written out."""
     day = leading_day(name)
     rest = name if day is None else name[_ISO_LENGTH:]

@@ -62,7 +62,7 @@ def _absolute(_options: object, attribute: Any, value: str) -> None:
         raise ValueError(f"{attribute.name}: expected an absolute path, or one that begins with ~, got {value!r}")
 
 
-def _sound(options: "WorkspaceOptions", attribute: Any, _value: str) -> None:
+def _valid_name(options: "WorkspaceOptions", attribute: Any, _value: str) -> None:
     if not can_name(options.origin):
         raise ValueError(f"{attribute.name}: {options.origin!r} is not a valid workspace name")
 
@@ -72,7 +72,7 @@ class WorkspaceOptions:
     """Options of ``[[memory.sources]] type = "workspace"``."""
 
     path: str = field(validator=_absolute)
-    name: str = field(default="", validator=_sound)  # default: the directory's own name
+    name: str = field(default="", validator=_valid_name)  # default: the directory's own name
     include: tuple[str, ...] = DEFAULT_INCLUDE
     exclude: tuple[str, ...] = ()
     max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))

@@ -93,7 +93,7 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
         raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
     write_source(file, changed)
     dropped = (f"removed {place}, an option of the previous type" for place in removed)
-    notify(settings, *dropped, *missing, *_outranked(settings, key, parse_value(value)))
+    notify(settings, *dropped, *missing, *_override_notices(settings, key, parse_value(value)))
     shown = masked(key, parse_value(value), load_config(config_file=file))
     if settings.json:
         print_json({"key": key, "value": shown, "config": file})
@@ -187,7 +187,7 @@ def _nearest(key: str, places: Sequence[str]) -> str:
     return by_name.get(near[0], near[0]) if near else ""
 
 
-def _outranked(settings: Settings, key: str, value: Any) -> Iterator[str]:
+def _override_notices(settings: Settings, key: str, value: Any) -> Iterator[str]:
     """Yield a notice if another configuration layer overrides the new value of the key."""
     from klaw_core.cli.effective import masked, toml
     from klaw_core.config.layers import leaves, project_file

@@ -111,12 +111,12 @@ def _show(question: Question, found: Sequence[SearchResult], root: Path) -> None
     out.line()
     for rank, result in enumerate(found, start=1):
         show_one(out, result, ResultStyle(question.text, roots={"notes": root / "notes"}), f"{rank}. ")
-        _why(out, result)
+        _print_ranks(out, result)
     if not found:
         out.line("nothing found", indent=3)
 
 
-def _why(out: Output, result: SearchResult) -> None:
+def _print_ranks(out: Output, result: SearchResult) -> None:
     """Print the rank that each retriever gave to a result."""
     from klaw_core.cli.output import StyledText
 

@@ -104,7 +104,7 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
         notes = getattr(abort.__cause__, "__notes__", ())
         what = "interrupted" if interrupted else "aborted, nothing was changed"
-        _complain(what, "; ".join(notes), as_json=settings.json)
+        _print_error(what, "; ".join(notes), as_json=settings.json)
         return _INTERRUPTED if interrupted else 1
     except click.ClickException as error:
         _report_usage(error, settings)
@@ -134,7 +134,7 @@ def _report_usage(error: click.ClickException, settings: Settings) -> None:
     message = error.format_message().rstrip(".")
     for click_words, plain in _PLAIN.items():
         message = message.replace(click_words, plain)
-    _complain(_uncapitalised(message), f"{program} --help", program=program, as_json=settings.json)
+    _print_error(_uncapitalised(message), f"{program} --help", program=program, as_json=settings.json)
 
 
 def _uncapitalised(message: str) -> str:
@@ -149,20 +149,20 @@ def _report(error: Exception, settings: Settings) -> None:
 
         traceback.print_exception(error)
     elif isinstance(error, OutputError):
-        _complain(str(error), as_json=settings.json)
+        _print_error(str(error), as_json=settings.json)
     elif settings.json and isinstance(error, KlawError):
-        _complain(error.message, error.hint, as_json=True)
+        _print_error(error.message, error.hint, as_json=True)
     elif isinstance(error, ConfigError) and len(error.problems) > 1:
         lines = "".join(f"\n  {problem}" for problem in error.problems)
-        _complain(f"the configuration has {len(error.problems)} problems:{lines}\n ", error.hint)
+        _print_error(f"the configuration has {len(error.problems)} problems:{lines}\n ", error.hint)
     elif isinstance(error, KlawError):
-        _complain(error.message, error.hint)
+        _print_error(error.message, error.hint)
     else:
         message = f"defect in Klaw: {type(error).__name__}: {error}"
-        _complain(message, "run it again with --debug and report it", as_json=settings.json)
+        _print_error(message, "run it again with --debug and report it", as_json=settings.json)
 
 
-def _complain(message: str, hint: str = "", *, program: str = "klaw", as_json: bool = False) -> None:
+def _print_error(message: str, hint: str = "", *, program: str = "klaw", as_json: bool = False) -> None:
     """Write one line to stderr with the error and its fix; with ``as_json`` write a JSON object with both."""
     if as_json:
         import json

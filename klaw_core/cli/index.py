@@ -103,7 +103,7 @@ def command(
             if not settings.json:
                 report_run(settings, title, report)
             if place is not None and not _is_file(place) and (settings.verbose or not report.unchanged):
-                notify(settings, *_converted(memory, title), *_unread(memory, title))
+                notify(settings, *_converted(memory, title), *_unsupported_files(memory, title))
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])
 
@@ -120,7 +120,7 @@ def _converted(memory: Memory, name: str) -> Iterator[str]:
         yield f"indexed in {name}: {', '.join(f'{count:,} {ending}' for ending, count in counts.items())}"
 
 
-def _unread(memory: Memory, name: str) -> Iterator[str]:
+def _unsupported_files(memory: Memory, name: str) -> Iterator[str]:
     """Yield a notice on the files of unsupported types in a directory, which search will not find."""
     from klaw_core.cli.output import counted
     from klaw_core.errors import NotFoundError
@@ -133,10 +133,10 @@ def _unread(memory: Memory, name: str) -> Iterator[str]:
         kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_EXTENSIONS]]
         others = len(counts) - _MAX_EXTENSIONS
         more = f", {counted(others, 'other kind')}" if others > 0 else ""
-        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {_how_to_read(counts)}"
+        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {_how_to_index(counts)}"
 
 
-def _how_to_read(kinds: Collection[str]) -> str:
+def _how_to_index(kinds: Collection[str]) -> str:
     """Return how to index files with these extensions: install a distribution, or pass a pattern."""
     from importlib.util import find_spec
 

@@ -98,7 +98,7 @@ def _show(places: dict[Path, str], parts: list[ComponentState], following: str) 
             StyledText(_state(part), "bold red" if part.problem else "green"),
             StyledText(part.kind, "dim"),
             StyledText(part.type, "bold"),
-            StyledText(_fault(part), "cyan") if part.problem else StyledText(_from(part), "dim"),
+            StyledText(_fault(part), "cyan") if part.problem else StyledText(_distribution_of(part), "dim"),
         ]
         for part in parts
     ]
@@ -116,7 +116,7 @@ def _state(part: ComponentState) -> str:
     return "broken" if part.distribution else "missing"
 
 
-def _from(part: ComponentState) -> str:
+def _distribution_of(part: ComponentState) -> str:
     return f"{part.distribution}; {part.limitation}" if part.limitation else part.distribution
 
 

@@ -53,7 +53,7 @@ def _print_chat(
     if not files and not follow:
         known = ", ".join(other.name for other in journal.chats())
         raise NotFoundError(f"no messages from chat {chat.name!r}", hint=f"known: {known}" if known else "")
-    ends = _ends(files)
+    ends = _end_offsets(files)
     _show(settings, _tracked(_last(journal, chat, since, limit), ends))
     while follow:
         _show(settings, _tracked(_new_lines(journal, chat, ends), ends), torn=False)
@@ -67,7 +67,7 @@ def _last(journal: Journal, chat: Chat, since: datetime | None, limit: int | Non
     return lines if limit is None else deque(lines, maxlen=limit)
 
 
-def _ends(files: Iterable[ChatFile]) -> dict[str, int]:
+def _end_offsets(files: Iterable[ChatFile]) -> dict[str, int]:
     """Return the byte at which the last complete line of each file ends, by location."""
     last = {file.log.location: next(file.log.read_backwards(), None) for file in files}
     return {location: 0 if line is None else line.end for location, line in last.items()}

@@ -32,13 +32,13 @@ def progress_bar(settings: Settings) -> Iterator[Callable[[Progress], None]]:
     If stderr is not a terminal, only a notice is printed if the run has to wait for another process.
     """
     if settings.quiet or not sys.stderr.isatty():
-        yield partial(_tell_if_waiting, settings)
+        yield partial(_note_waiting, settings)
         return
     with _make_bar() as bar:
         yield _Painter(bar).show
 
 
-def _tell_if_waiting(settings: Settings, progress: Progress) -> None:
+def _note_waiting(settings: Settings, progress: Progress) -> None:
     if progress.stage == "wait":
         notify(settings, f"{_WAITING} (Ctrl-C is safe: new text can already be found by words)")
 

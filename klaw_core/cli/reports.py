@@ -104,12 +104,12 @@ def by_reason(skipped: Sequence[SkippedEntry]) -> str:
     """Return the number of skipped files by reason: ``7 empty, 2 point outside the workspace``."""
     counts = Counter(_DETAIL.sub("", item.reason).removeprefix("is ") for item in skipped)
     most = counts.most_common(_MAX_REASONS)
-    parts = [f"{count:,} {_for_several(reason) if count > 1 else reason}" for reason, count in most]
+    parts = [f"{count:,} {_plural_reason(reason) if count > 1 else reason}" for reason, count in most]
     others = len(skipped) - sum(count for _, count in most)
     return ", ".join([*parts, f"{others:,} for other reasons"] if others else parts)
 
 
-def _for_several(reason: str) -> str:
+def _plural_reason(reason: str) -> str:
     verb, space, rest = reason.partition(" ")
     return f"{_PLURALS.get(verb, verb)}{space}{rest}"
 

@@ -72,7 +72,7 @@ def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> Non
     if 0 < whole < len(weak):
         out.line()
     for result in weak[whole:]:
-        out.line(*_first_line(result, look, next(labels)), StyledText(_gist(result, look), "dim"))
+        out.line(*_first_line(result, look, next(labels)), StyledText(_topic(result, look), "dim"))
 
 
 def _show_whole(out: Output, results: Sequence[SearchResult], look: ResultStyle, labels: Iterator[str]) -> None:
@@ -111,18 +111,18 @@ def _first_line(result: SearchResult, look: ResultStyle, label: str) -> tuple[St
     return (
         StyledText(label, "dim"),
         StyledText(place(result), "bold cyan", _link(result, look.roots)),
-        StyledText(_how_good(result), "green"),
+        StyledText(_relevance_text(result), "green"),
     )
 
 
-def _gist(result: SearchResult, look: ResultStyle) -> str:
+def _topic(result: SearchResult, look: ResultStyle) -> str:
     """Return a few words on the content of a result: its last heading, or its snippet."""
     about = result.heading[-1] if result.heading else make_snippet(result.content, look.query).text
     about = neutral(" ".join(about.split()))
     return f"  {about}" if len(about) <= _GIST_CHARACTERS else f"  {about[: _GIST_CHARACTERS - 1].rstrip()}…"
 
 
-def _how_good(result: SearchResult) -> str:
+def _relevance_text(result: SearchResult) -> str:
     """Return the relevance, or ``""`` if it is unknown; the score is not a substitute, because its scale differs."""
     return "" if result.relevance is None else f"  {result.relevance:.2f}"
 

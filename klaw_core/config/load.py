@@ -167,7 +167,7 @@ _DISPENSABLE = ("embedding", "reranking", "language_model")
 
 def _with_unset(chosen: dict[str, Any], unset: dict[str, str], problems: list[str]) -> dict[str, Any]:
     """Mark the optional components that use an unset variable; append all other unset variables to ``problems``."""
-    dispensable = [place for key in _DISPENSABLE for item in _several(chosen.get(key)) for place in _places(item)]
+    dispensable = [place for key in _DISPENSABLE for item in _as_selections(chosen.get(key)) for place in _places(item)]
 
     def marked(item: Selection) -> Selection:
         own = [problem for place, problem in unset.items() if _owner(place, dispensable) == item.place]
@@ -184,7 +184,7 @@ def _with_unset(chosen: dict[str, Any], unset: dict[str, str], problems: list[st
     return found
 
 
-def _several(chosen: Any) -> Sequence[Selection]:
+def _as_selections(chosen: Any) -> Sequence[Selection]:
     return chosen if isinstance(chosen, tuple) else () if chosen is None else (chosen,)
 
 

@@ -49,7 +49,7 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
             return component.options()
         found = [
             *_no_arrays(selection.options, component.options, selection.place),
-            *_no_secrets(selection.options, component.options, selection.place),
+            *_invalid_secrets(selection.options, component.options, selection.place),
         ]
         if not found:
             options = _converter().structure(dict(selection.options), component.options)
@@ -84,7 +84,7 @@ def secret_options(options: type) -> frozenset[str]:
     return frozenset(field.alias or field.name for field in attrs.fields(options) if field.repr is False)
 
 
-def _no_secrets(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
+def _invalid_secrets(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
     """Yield a problem for each secret of the wrong type; other messages would show its value."""
     kinds = get_type_hints(options)
     for key in sorted(secret_options(options) & table.keys()):

@@ -158,7 +158,7 @@ class FallbackEmbedder:
                     return _counts(option, option.build().count_tokens(texts), len(texts))
             except (EmbeddingError, PluginError) as error:
                 failure = failure or error
-        raise failure or self._none_works()
+        raise failure or self._all_failed_error()
 
     def name(self) -> str:
         """Return the name of the option in use; empty if no embedder works."""
@@ -186,9 +186,9 @@ class FallbackEmbedder:
             except UNUSABLE as error:
                 if len(self._options) == 1:
                     raise
-                self._put_aside(serving.option, error)
+                self._mark_failed(serving.option, error)
                 failure = error
-        raise failure or self._none_works()
+        raise failure or self._all_failed_error()
 
     def _serve(self) -> _Serving:
         with self._lock:
@@ -206,7 +206,7 @@ class FallbackEmbedder:
             records = [record for record in records if record.space == self._space]
         first = self._space or (records[0].space if records else None)
         working: list[_Serving] = []
-        for found in self._working():
+        for found in self._working_options():
             if first in {None, found.space}:
                 return found
             working.append(found)
@@ -214,9 +214,9 @@ class FallbackEmbedder:
             for found in working:
                 if found.space == record.space or self._agrees(found, record):
                     return evolve(found, space=record.space)
-        raise self._none_works(first)
+        raise self._all_failed_error(first)
 
-    def _working(self) -> Iterator[_Serving]:
+    def _working_options(self) -> Iterator[_Serving]:
         """Yield the options that can be built and have a vector space, without those that failed a moment ago."""
         now = time.monotonic()
         for option in self._options:
@@ -225,7 +225,7 @@ class FallbackEmbedder:
             try:
                 yield _serving(option)
             except Exception as error:  # noqa: BLE001  # an embedder may raise anything
-                self._put_aside(option, error)
+                self._mark_failed(option, error)
             else:
                 self._aside.pop(option.name, None)
 
@@ -246,16 +246,16 @@ class FallbackEmbedder:
                     return True
             except Exception as error:  # noqa: BLE001  # as above
                 problem = error
-        self._put_aside(found.option, problem)
+        self._mark_failed(found.option, problem)
         return False
 
-    def _put_aside(self, option: Option, error: Exception) -> None:
+    def _mark_failed(self, option: Option, error: Exception) -> None:
         with self._lock:
             self._aside[option.name] = (as_klaw_error(error), time.monotonic() + _ASIDE_SECONDS)
             if self._serving is not None and self._serving.option == option:
                 self._serving = None
 
-    def _none_works(self, wanted: VectorSpace | None = None) -> KlawError:
+    def _all_failed_error(self, wanted: VectorSpace | None = None) -> KlawError:
         """Return the error that names each failed option and the wanted vector space."""
         reasons = "; ".join(f"{name}: {error}" for name, (error, _) in self._aside.items())
         where, hint = "", "see [memory.embedding], and `klaw plugins`"

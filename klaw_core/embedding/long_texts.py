@@ -41,7 +41,7 @@ def embed_in_windows(
     distinct = list(dict.fromkeys(texts))
     counts = count_tokens(distinct)
     windows_of = {
-        text: [text] if count <= max_tokens else _telling(cut_windows(text, max_tokens, count_tokens))
+        text: [text] if count <= max_tokens else _not_blank(cut_windows(text, max_tokens, count_tokens))
         for text, count in zip(distinct, counts, strict=True)
     }
     windows = list(dict.fromkeys(chain.from_iterable(windows_of.values())))
@@ -117,5 +117,5 @@ def _scaled(wide: np.ndarray[tuple[int, ...], np.dtype[np.float64]], message: st
     return unit
 
 
-def _telling(windows: Sequence[str]) -> Sequence[str]:
+def _not_blank(windows: Sequence[str]) -> Sequence[str]:
     return [window for window in windows if window.strip()] or windows[:1]

@@ -83,8 +83,8 @@ class QueryVectors:
                         f"the embedder still has {_MOST_WAITING} earlier questions to answer", hint="try again later"
                     )
                 asked = _PendingVector()
-                self._hand_over(partial(self._ask, key, asked, embedder, record, collection))
-                self._waiting[key] = asked  # only after _hand_over, which raises if there are too many threads
+                self._submit(partial(self._ask, key, asked, embedder, record, collection))
+                self._waiting[key] = asked  # only after _submit, which raises if there are too many threads
         seconds = self._limit(embedder)
         if not asked.answered.wait(seconds):
             raise EmbedderUnavailableError(
@@ -96,7 +96,7 @@ class QueryVectors:
         assert asked.vector is not None
         return asked.vector
 
-    def _hand_over(self, work: Callable[[], None]) -> None:
+    def _submit(self, work: Callable[[], None]) -> None:
         """Give the work to an idle thread, or to a new one. The caller holds the lock."""
         if self._idle == os.getpid():  # a forked process does not have its parent's threads
             self._idle = _NOBODY

@@ -1,12 +1,12 @@
-"""Context for a model's prompt: what extensions offer and the best chunks, packed under a token budget.
+"""Context for a model's prompt: items of extensions and the best chunks, packed within a token budget.
 
-Packing is deterministic. Items are taken in a fixed order, the stable part first, and the first that does not fit ends
-its part. So a larger budget only ever adds items at the end of the stable part; a stable item that it has room for may
-take the room of volatile ones. A failure to look something up costs that part only, and is a notice.
+Packing is deterministic. Items are added in a fixed order, the stable part first, and the first item that does not fit
+ends its part. So a larger budget only adds items at the end of the stable part, which may displace volatile items. If a
+source of items fails, only its items are missing, and a notice names it.
 
-Chunks are cut to what the message asks for where they would take more than their share of the budget (decision 0055).
-A larger budget never shows fewer of them: shares grow with it, and an item is counted as what its share allows, even if
-its cut text is shorter.
+Chunks are cut to the text that fits the message if they would take more than their share of the budget (decision 0055).
+A larger budget never shows fewer chunks: shares grow with it, and an item is counted with its share, even if its cut
+text is shorter.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from klaw_core.values.search import SearchResult, SearchResults
 #: The priority of chunks: after everything that an extension offers by default.
 CHUNK_PRIORITY = 20
 
-# More chunks than any budget holds.
+# The number of chunks to search for, more than fit in any budget.
 _MAX_CHUNKS = 50
-# The shares of the budget that the best chunks, and each other one, may take. The answer stands in the best chunk of a
-# note most of the time; a message says what it says in a few sentences, whatever its rank.
+# The maximum shares of the budget for the best chunks and for each other one. The answer is mostly in the best chunk of
+# a note; a message of any rank needs only a few sentences.
 _SHARES = (0.4, 0.2)
 _SHARE = 0.1
-# Of texts, which are counted several times in a context, and found again by later questions.
+# The number of cached token counts of texts, which are needed several times per context and in later ones.
 _COUNTS_KEPT = 2048
-# What a cut text keeps at least, and what of one is worth showing where no more fits.
+# Tokens. The minimum length of a cut text, and of one that is cut because no more fits.
 _KEPT_TOKENS = 80
 _FEWEST_TOKENS = 24
-# Who said it, at the beginning of a message.
+# The speaker at the start of a message.
 _SPEAKER = re.compile(r"[^\s:][^:\n]{0,40}: ")
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _PARTS: tuple[ContextPart, ...] = ("stable", "volatile")
@@ -57,7 +57,7 @@ def build_context(
     *,
     part: ContextPart | None = None,
 ) -> Context:
-    """Return the context for a question, or one part of it. Nothing that an extension or the search raises escapes."""
+    """Return the context for a question, or one part of it. Errors of extensions and of the search become notices."""
     builder = _Builder(question, extensions)
     declined = builder.declined()
     items = builder.offered()
@@ -69,7 +69,7 @@ def build_context(
         except KlawError as error:
             builder.notices.append(f"search results left out: {error}")
         else:
-            # Items of extensions answer already; then how to find more chunks does not matter.
+            # With items of extensions, hints on how to find more chunks are not needed.
             is_answered = any(item.part == "volatile" for item in items)
             items += [_chunk_item(result, rank) for rank, result in enumerate(found)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
@@ -82,45 +82,45 @@ def build_context(
 
 @define(eq=False)
 class _Builder:
-    """Asks the extensions. What one of them raises costs its own part, and is a notice."""
+    """Asks the extensions for items. If one fails, its items are missing, and a notice names it."""
 
     question: ContextQuestion
     extensions: Sequence[tuple[str, Extension]]
     notices: list[str] = field(factory=list)
 
     def declined(self) -> str:
-        """Return why nothing is looked up; empty if something is. An extension that fails declines nothing."""
-        for name, declines in self._having("declines"):
-            with self._failing(name, f"{name} could not decide whether to search"):
+        """Return why nothing is searched for, or an empty string. A failing extension does not decline."""
+        for name, declines in self._implementing("declines"):
+            with self._errors_as_notices(name, f"{name} could not decide whether to search"):
                 if why := declines(self.question):
                     return str(why)
         return ""
 
     def offered(self) -> list[ContextItem]:
-        """Return what the extensions offer."""
+        """Return the items of the extensions."""
         items: list[ContextItem] = []
-        for name, offer in self._having("offer"):
-            with self._failing(name, f"results of {name} left out"):
+        for name, offer in self._implementing("offer"):
+            with self._errors_as_notices(name, f"results of {name} left out"):
                 items += _checked(name, offer(self.question))
         return items
 
     def arranged(self, items: list[ContextItem]) -> list[ContextItem]:
-        """Return the items as the extensions edit them; as they were, where one fails. Stable ones are not edited."""
+        """Return the items as edited by the extensions, of which a failing one changes nothing; stable ones stay."""
         stable = [item for item in items if item.part == "stable"]
         volatile = [item for item in items if item.part == "volatile"]
-        for name, arrange in self._having("arrange"):
-            with self._failing(name, f"{name} could not arrange the items"):
+        for name, arrange in self._implementing("arrange"):
+            with self._errors_as_notices(name, f"{name} could not arrange the items"):
                 volatile = _checked(name, arrange(self.question, tuple(volatile)))
         return stable + volatile
 
-    def _having(self, method: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-        """Yield this method of the extensions that have it. To ask their Protocols takes twenty times as long."""
+    def _implementing(self, method: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """Yield this method of the extensions that have it. Checking their Protocols takes twenty times as long."""
         for name, extension in self.extensions:
             if (found := getattr(extension, method, None)) is not None:
                 yield name, found
 
     @contextmanager
-    def _failing(self, name: str, what: str) -> Iterator[None]:
+    def _errors_as_notices(self, name: str, what: str) -> Iterator[None]:
         try:
             with isolated(f"the extension {name!r}"):
                 yield
@@ -136,7 +136,7 @@ def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
 
 
 def _chunk_item(result: SearchResult, rank: int) -> ContextItem:
-    """Return a chunk as an item: its text, and where it stands; of a conversation only the day, which costs less."""
+    """Return a chunk as an item: its text and its place, which for a conversation is only the day, to save tokens."""
     place = f"{result.path}:{result.start_line}-{result.end_line}"
     if result.origin == CONVERSATIONS:
         label, share = result.path[result.path.rfind("/") + 1 :].removesuffix(".jsonl"), _SHARE
@@ -148,7 +148,7 @@ def _chunk_item(result: SearchResult, rank: int) -> ContextItem:
 
 
 def _indented(text: str) -> str:
-    """Return a text whose further lines belong to the same item of a list."""
+    """Return a text with its further lines indented, so that they belong to the same list item."""
     return "\n  ".join(text.splitlines())
 
 
@@ -159,14 +159,14 @@ def _count(text: str) -> int:
 
 @define(eq=False)
 class _Packer:
-    """Fills parts until the budget is used up."""
+    """Adds items to parts until the budget is used up."""
 
     question: ContextQuestion
     used: int = 0
     taken: list[ContextItem] = field(factory=list)
 
     def pack(self, part: ContextPart, items: Iterable[ContextItem]) -> str:
-        """Return the part as Markdown, empty if nothing fits."""
+        """Return the part as Markdown; empty if no item fits."""
         room = self.question.budget - self.used
         block = _Block(part)
         spare = 0
@@ -186,7 +186,7 @@ class _Packer:
         return block.render()
 
     def _cut_to_share(self, item: ContextItem, room: int) -> tuple[ContextItem, int]:
-        """Return an item that takes no more than its share of the room, and how many tokens of that it leaves."""
+        """Return an item cut to its share of the remaining tokens, and the number of tokens that it does not use."""
         if item.share is None:
             return item, 0
         most = max(_KEPT_TOKENS, int(item.share * room))
@@ -196,7 +196,7 @@ class _Packer:
         return cut, most - _count(cut.text)
 
     def _cut_to_fit(self, block: _Block, item: ContextItem, room: int) -> ContextItem | None:
-        """Return as much of an item as there is room for; None if that is little, or the item is never cut."""
+        """Return an item cut to the remaining tokens; None if they are too few, or if the item must not be cut."""
         if item.share is None:
             return None
         left = room - block.with_item(evolve(item, text="")).tokens
@@ -204,7 +204,7 @@ class _Packer:
         return cut if block.with_item(cut).tokens <= room else None
 
     def _cut(self, item: ContextItem, most: int) -> ContextItem:
-        """Return an item of at most so many tokens: its speaker, and the stretch that the message asks for."""
+        """Return an item of at most ``most`` tokens: its speaker, and the part that fits the message best."""
         said_so = item.source.startswith(f"{CONVERSATIONS}/") and _SPEAKER.match(item.text)
         speaker = said_so[0] if said_so else ""
         said = item.text[len(speaker) :]
@@ -223,8 +223,8 @@ class _Packer:
 class _Block:
     """The items of a part as Markdown: lists, each under its heading, below the title of the part.
 
-    Tokens are added up line by line, which is exact, since no token of the estimate holds white space. ``labels`` are
-    the tokens of the labels of the last list, which begins at the item ``first``; another item may change which of them
+    The tokens of lines are added, which is exact, because no token of the estimate contains white space. ``labels`` are
+    the tokens of the labels of the last list, which starts at the item ``first``; another item may change which of them
     are shown.
     """
 
@@ -263,7 +263,7 @@ def _lines(items: Sequence[ContextItem]) -> Iterator[str]:
 
 
 def _shown_labels(items: Sequence[ContextItem]) -> Iterator[str]:
-    """Yield the labels of items of a list: an empty one where it would be that of the line before."""
+    """Yield the labels of the items in a list; a label that repeats the previous one is empty."""
     previous = ""
     for item in items:
         yield "" if item.label == previous else item.label
@@ -271,7 +271,7 @@ def _shown_labels(items: Sequence[ContextItem]) -> Iterator[str]:
 
 
 def _in_time(items: Sequence[ContextItem]) -> list[ContextItem]:
-    """Return the items of a group as they are shown: in their order, but those that ask for it the latest first."""
+    """Return the items of a group in the order in which they are shown: those with ``newest_first``, latest first."""
     timed = [item for item in items if item.newest_first and item.created_at is not None]
     latest = iter(sorted(timed, key=lambda item: item.created_at or _NEVER, reverse=True))
     return [next(latest) if item.newest_first and item.created_at is not None else item for item in items]

@@ -98,7 +98,7 @@ class ConversationsExtension:
         """The object behind ``Memory.conversations``; available once the extension is attached."""
         host = self._attached
         row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings, host.forget)
-        return Conversations(row_sync, host.forget, self._tell, self._index)
+        return Conversations(row_sync, host.forget, self._emit, self._index)
 
     @property
     def _attached(self) -> Host:
@@ -111,7 +111,7 @@ class ConversationsExtension:
         if self.sources():
             self._attached.index(CONVERSATIONS)
 
-    def _tell(self, message: Message) -> None:
+    def _emit(self, message: Message) -> None:
         chat = Chat.of(message.meta)
         self._attached.emit(
             MessageEvent(chat.name, message.id, message.role, message.content, message.ts, message.type, message.meta)
@@ -246,7 +246,7 @@ def _check_journal(journal: Journal) -> Iterator[Finding]:
     for file in listing.files:
         bad = [line for line in journal.read_file(file) if isinstance(line, BadLine)]
         yield from check_lines("conversation-lines", file.log.location, bad)
-    yield from _strays(journal.logs.location, listing.skipped)
+    yield from _foreign_file_findings(journal.logs.location, listing.skipped)
 
 
 def _check_summaries(files: SummaryFiles) -> Iterator[Finding]:
@@ -255,10 +255,10 @@ def _check_summaries(files: SummaryFiles) -> Iterator[Finding]:
         if isinstance(chat, Chat):
             bad = [line for line in files.lines(chat) if isinstance(line, BadLine)]
             yield from check_lines("conversation-lines", files.log(chat).location, bad)
-    yield from _strays(files.logs.location, [item for item in listing if isinstance(item, SkippedEntry)])
+    yield from _foreign_file_findings(files.logs.location, [item for item in listing if isinstance(item, SkippedEntry)])
 
 
-def _strays(location: str, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
+def _foreign_file_findings(location: str, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
     if skipped:
         paths = tuple(f"{item.path} {item.reason}" for item in skipped)
         yield Finding("conversation-files", "warning", named(paths), location, "move it to another place", paths)

@@ -168,13 +168,13 @@ class Extensions:
 
     def emit(self, event: Event) -> None:
         """Send an event to its listeners. Their exceptions are logged."""
-        for listener in [*self._on(type(event)), *self._listeners]:
+        for listener in [*self._listeners_for(type(event)), *self._listeners]:
             try:
                 listener(event)
             except (Exception, SystemExit) as error:  # noqa: BLE001  # it may raise anything; the event has happened
                 _LOG.warning("a listener failed at %s: %s", type(event).__name__, as_klaw_error(error))
 
-    def _on(self, kind: type) -> Iterator[Callable[[Event], None]]:
+    def _listeners_for(self, kind: type) -> Iterator[Callable[[Event], None]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built."""
         for name in self.registry.loaded_names(EXTENSION):
             try:

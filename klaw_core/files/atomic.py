@@ -48,7 +48,7 @@ def write_atomically(path: Path, text: str) -> None:
         _sweep(path)
         descriptor, name = _temporary(path)
         try:
-            _fill(descriptor, text.encode())
+            _write_all(descriptor, text.encode())
             Path(name).replace(path)
         except BaseException:
             with suppress(OSError):
@@ -130,7 +130,7 @@ def write_new(path: Path, data: bytes) -> None:
     """Create a file atomically; durable when it returns. Raise OSError, FileExistsError if it exists."""
     descriptor, name = _temporary(path)
     try:
-        _fill(descriptor, data)
+        _write_all(descriptor, data)
         os.link(name, path)  # unlike a rename, this never replaces a file
     finally:
         Path(name).unlink(missing_ok=True)
@@ -202,7 +202,7 @@ def require_regular(descriptor: int) -> None:
 _HELD: set[int] = set()
 
 
-def _let_go() -> None:
+def _close_in_child() -> None:
     """Close, in a forked child, the copies of the parent's descriptors; otherwise its locks would outlive it."""
     for descriptor in _HELD:
         with suppress(OSError):
@@ -210,7 +210,7 @@ def _let_go() -> None:
     _HELD.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager
@@ -263,7 +263,7 @@ def _lock(descriptor: int, directory: Path, on_wait: Callable[[], None]) -> None
         ) from error
 
 
-def _fill(descriptor: int, data: bytes) -> None:
+def _write_all(descriptor: int, data: bytes) -> None:
     try:
         write_all(descriptor, data)
         os.fsync(descriptor)

@@ -137,7 +137,7 @@ class JsonLines:
         offset = start
         try:
             with self._open_to_read() as file:
-                for line in self._forwards(file, start):
+                for line in self._read_forwards(file, start):
                     offset = line.end
                     yield line
         except FileNotFoundError:
@@ -165,7 +165,7 @@ class JsonLines:
             with self._locked():
                 lines = [line for line in self.read() if isinstance(line, LogRecord) and goes(line)]
                 if lines:
-                    keep_ranges(self.path, partial(_between, lines))
+                    keep_ranges(self.path, partial(_remaining_ranges, lines))
         except OSError as error:
             raise writing_failed(self.path, error) from error
         return len(lines)
@@ -225,7 +225,7 @@ class JsonLines:
             with holding(descriptor):
                 require_regular(descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_still_at(descriptor, self.path):  # it was not replaced while this waited
+                if _is_current_file(descriptor, self.path):  # it was not replaced while this waited
                     yield descriptor
                     return
 
@@ -267,7 +267,7 @@ class JsonLines:
             offset += len(line)
         return lines
 
-    def _forwards(self, file: BinaryIO, start: int) -> Iterator[LogLine]:
+    def _read_forwards(self, file: BinaryIO, start: int) -> Iterator[LogLine]:
         if start > 0:
             file.seek(start - 1)
             if file.read(1) != b"\n":
@@ -311,7 +311,7 @@ class JsonLines:
         return BadLine(self.location, offset, offset, reason, torn=True)
 
 
-def _between(lines: Sequence[LogRecord], descriptor: int) -> Iterator[tuple[int, int]]:
+def _remaining_ranges(lines: Sequence[LogRecord], descriptor: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges before, between and after these lines."""
     position = 0
     for line in lines:
@@ -368,7 +368,7 @@ def _spans_backwards(descriptor: int) -> Iterator[tuple[int, int]]:
         yield 0, end
 
 
-def _is_still_at(descriptor: int, path: Path) -> bool:
+def _is_current_file(descriptor: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -84,7 +84,7 @@ class FileJournal:
             return frozenset()
         refused = set()
         with locked(self.path.parent):
-            held = self._held(ids)
+            held = self._existing(ids)
             kept = []
             for name, record in zip(ids, records, strict=True):
                 here = held.setdefault(name, record)
@@ -148,14 +148,14 @@ class FileJournal:
                 return found.records
             known = self.get(ids)
             self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
-            keep_ranges(self.path, self._kept)
+            keep_ranges(self.path, self._kept_ranges)
         return len(known)
 
     def finish(self) -> None:
         """Remove the bytes of records whose forgetting a crash interrupted."""
         if self.replay().unfinished:
             with locked(self.path.parent):
-                keep_ranges(self.path, self._kept)
+                keep_ranges(self.path, self._kept_ranges)
 
     def _void(self, lines: Sequence[tuple[int, int]]) -> None:
         """Overwrite lines with spaces, after appending a line that voids them, so that a crash leaves no valid part."""
@@ -189,7 +189,7 @@ class FileJournal:
         self.check(record)
         return name
 
-    def _held(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    def _existing(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the existing records with these ids. Most ids are new, so the file is usually not parsed."""
         try:
             with open_regular(self.path) as file:
@@ -202,7 +202,7 @@ class FileJournal:
         records = self.replay().records
         return {name: records[name] for name in ids if name in records}
 
-    def _kept(self, descriptor: int) -> list[tuple[int, int]]:
+    def _kept_ranges(self, descriptor: int) -> list[tuple[int, int]]:
         """Return the ranges to keep: everything except tombstones and the records that they remove."""
         lines = [_without_text(line) for line in self._read()]
         tombs = {line.id: line.offset for line in lines if _is_tombstone(line)}

@@ -44,16 +44,16 @@ class Doctor:
 
     def run(self, *, fix: bool = False) -> Diagnosis:
         """Run all checks; with ``fix`` also fix what is safe to fix. This reads every document and database page."""
-        found = self._examine()
+        found = self._run_checks()
         if not fix or not found:
             return diagnosis(found)
         self._fix(found)
-        left = self._examine()
+        left = self._run_checks()
         remaining = {(finding.check, finding.where) for finding in left}
         fixed = [evolve(item, fixed=True) for item in found if (item.check, item.where) not in remaining]
         return diagnosis([*left, *fixed])
 
-    def _examine(self) -> list[Finding]:
+    def _run_checks(self) -> list[Finding]:
         directory = self.assembly.config.data_dir
         findings = guarded("permissions", str(directory), check_directory, directory)
         findings += guarded("store", self.assembly.store.location, self.assembly.store.check)

@@ -58,7 +58,7 @@ def import_(
     owners = {kind: item for _, item in having(extensions, RecordedExtension) for kind in item.record_kinds}
     check(source, owners)
     if dry_run:
-        return _rehearse(source, owners)
+        return _dry_run(source, owners)
     added: Counter[str] = Counter()
     present: Counter[str] = Counter()
     kept: list[str] = []
@@ -79,7 +79,7 @@ def import_(
     return ImportReport(dict(+added), dict(+present), tuple(kept), tuple(dict.fromkeys(notices)))
 
 
-def _rehearse(source: Path, owners: Mapping[str, RecordedExtension]) -> ImportReport:
+def _dry_run(source: Path, owners: Mapping[str, RecordedExtension]) -> ImportReport:
     """Count the records that an import would add, and those that exist already."""
     here: Counter[str] = Counter()
     for owner in dict.fromkeys(owners[record.kind] for record in _records(source)):

@@ -95,12 +95,12 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
             indexer = assembly.indexer(source.collection, store=fresh, embedder=embedder)
             written = indexer.write(source, run, on_progress=on_progress)
             keeps = partial(stays, skipped=written.skipped)
-            _carry_over(assembly.store, indexer.collection, source.origin, source.version, keeps)
+            _copy_unreadable(assembly.store, indexer.collection, source.origin, source.version, keeps)
             source.carry_over(assembly.store, fresh, written.skipped)
             report += written + IndexReport(skipped=tuple(prepared))
         for shared in elsewhere:  # their files are on other machines
             fresh_collection = assembly.collection(shared.collection, store=fresh, embedder=embedder)
-            _carry_over(assembly.store, fresh_collection, shared.origin, "", lambda _: True)
+            _copy_unreadable(assembly.store, fresh_collection, shared.origin, "", lambda _: True)
         for name in collections:  # embed the documents that were added after step 1
             report += assembly.indexer(name, store=fresh, embedder=embedder).embed(run)
         embedded = ahead.embedded + run.embedded
@@ -128,7 +128,9 @@ def _spaces(store: Store[Any]) -> Sequence[SpaceRecord]:
         return [found for found in map(snapshot.space, snapshot.collections()) if found is not None]
 
 
-def _carry_over(store: Store[Any], fresh: Collection, origin: str, version: str, keeps: Callable[[str], bool]) -> None:
+def _copy_unreadable(
+    store: Store[Any], fresh: Collection, origin: str, version: str, keeps: Callable[[str], bool]
+) -> None:
     """Copy documents that cannot be read now from the current index; a later run that can read them updates them."""
     with store.read() as snapshot, fresh.store.read() as new:
         written = new.manifest(fresh.name, origin)
@@ -136,12 +138,12 @@ def _carry_over(store: Store[Any], fresh: Collection, origin: str, version: str,
         for first in range(0, len(lost), _CARRIED_AT_ONCE):
             outlines = [snapshot.outline(fresh.name, path) for path in lost[first : first + _CARRIED_AT_ONCE]]
             fresh.replace([
-                (_as_indexed(chunks[0], version), [evolve(one.chunk, created_at=one.created_at) for one in chunks])
+                (_placeholder(chunks[0], version), [evolve(one.chunk, created_at=one.created_at) for one in chunks])
                 for chunks in outlines if chunks
             ])  # fmt: skip
 
 
-def _as_indexed(stored: StoredChunk, version: str) -> Document:
+def _placeholder(stored: StoredChunk, version: str) -> Document:
     """Return the document of a chunk with an empty text; its hash differs from that of any text that can be read."""
     return Document(
         stored.path,

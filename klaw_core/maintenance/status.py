@@ -53,7 +53,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *model_problems,
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
-            *_strays(sources),
+            *_orphaned_origins(sources),
             *indexes,
         ),
         skipped={
@@ -65,7 +65,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
     )
 
 
-def _strays(sources: Sources) -> Iterator[str]:
+def _orphaned_origins(sources: Sources) -> Iterator[str]:
     """Yield a problem for each indexed origin whose source no longer exists."""
     owner = ", or belongs to a plugin or extension that does not work" if sources.broken() else ""
     yield from (

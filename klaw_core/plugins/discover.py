@@ -85,10 +85,10 @@ def load_plugins(
             plugins.append(evolve(plugin, problem=reason(error)))
             continue
         for kind, component in components:
-            offer = Offer(component, distribution, _misfit(component))
+            offer = Offer(component, distribution, _incompatibility(component))
             offers.setdefault((kind, component.name), []).append(offer)
         summary = tuple((kind, component.name, component.summary) for kind, component in components)
-        misfits = "; ".join(filter(None, (_misfit(component) for _, component in components)))
+        misfits = "; ".join(filter(None, (_incompatibility(component) for _, component in components)))
         plugins.append(evolve(plugin, components=summary, problem=misfits))
     return Registry(tuple(plugins), offers, whole)
 
@@ -144,7 +144,7 @@ def _check(found: object) -> None:
         raise TypeError(f"{component.name!r}: options is not an attrs class")
 
 
-def _misfit(component: Component[Any, Any]) -> str:
+def _incompatibility(component: Component[Any, Any]) -> str:
     if component.api > API:
         from klaw_core.plugins.installing import update_command
 

@@ -1,9 +1,9 @@
-"""What an earlier process found installed, so that a search need not read the metadata of every installed package.
+"""A cache of the installed plugins, so that a search need not read the metadata of every installed package.
 
-That reading, and to import every plugin there is, took a third of ``klaw search --mode fts``. In ``plugins-*.json``,
-in Klaw's cache directory, stands which plugin offers what; only those that offer what is configured are imported.
-The file counts as long as every place that Python imports from, and every plugin's own module, is as old as it was
-then, and only if nobody else could have written it: it says what code is loaded.
+Reading it and importing every plugin took a third of ``klaw search --mode fts``. The file ``plugins-*.json`` in Klaw's
+cache directory lists the components of each plugin; only plugins with configured components are imported. The file is
+valid while all directories on Python's path, and the module of each plugin, have the same modification times, and only
+if no other user can write to it, because it determines which code is loaded.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from klaw_core.plugins.registry import Registry
 
 _FORMAT = 3
 _ALWAYS = {EXTENSION.name, CONVERTER.name}
-# Some hundred bytes a plugin; what is larger was not written here.
+# A plugin has a few hundred bytes. A larger file is invalid.
 _MOST_BYTES = 1_000_000
 
 
 @frozen(eq=False, repr=False)
 class CachedEntryPoint:
-    """An entry point as it was found, and what it offered: (kind, name); None if it was not loaded then."""
+    """An entry point and its components, (kind, name); None if it was not loaded when the cache was written."""
 
     name: str
     value: str
@@ -44,7 +44,7 @@ class CachedEntryPoint:
     offers: frozenset[tuple[str, str]] | None = None
 
     def load(self) -> Any:
-        """Import what the entry point names."""
+        """Import the object that the entry point names."""
         module, _, attribute = self.value.partition(":")
         found: Any = import_module(module)
         for name in filter(None, attribute.split(".")):
@@ -53,36 +53,35 @@ class CachedEntryPoint:
 
 
 def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled: Collection[str] = ()) -> Registry:
-    """Return the plugins that offer what is needed, (kind, name), and every extension and converter.
+    """Return the plugins with the needed components, (kind, name), and those with extensions and converters.
 
-    The registry's ``whole`` has the others as well.
-
-    Where nothing is remembered every plugin is discovered, and remembered if that can be.
+    The registry's ``whole`` returns all plugins. Without a valid cache, every plugin is discovered and the cache is
+    written.
     """
     discover_all = partial(discover, disabled=disabled)
-    path = cache_dir / f"plugins-{crc32(_who().encode()):08x}.json"
-    remembered = _recall(path)
-    known = {offer for plugin in remembered for offer in plugin.offers or ()}
-    # Extensions may listen to anything that happens, and converters read any file; their modules are light, and they
-    # are built when they are needed.
+    path = cache_dir / f"plugins-{crc32(_environment_id().encode()):08x}.json"
+    cached = _read_cache(path)
+    known = {offer for plugin in cached for offer in plugin.offers or ()}
+    # Extensions may listen to any event, and converters read any file. Their modules are small, and they are built only
+    # when they are needed.
     wanted = {*needed, *(offer for offer in known if offer[0] in _ALWAYS)}
     if wanted <= known:
-        chosen = [plugin for plugin in remembered if plugin.offers is None or plugin.offers & wanted]
+        chosen = [plugin for plugin in cached if plugin.offers is None or plugin.offers & wanted]
         points = ((plugin, plugin.distribution, plugin.version) for plugin in chosen)
         kinds = {plugin: {kind for kind, _ in plugin.offers & wanted} for plugin in chosen if plugin.offers is not None}
         return load_plugins(points, disabled=disabled, kinds=kinds, whole=discover_all)
     registry = discover_all()
-    _remember(path, registry)
+    _write_cache(path, registry)
     return registry
 
 
-def _who() -> str:
-    """Return what tells environments apart, and ``klaw`` from ``python -m klaw_core``, which imports from elsewhere."""
+def _environment_id() -> str:
+    """Return an identifier of the environment and the program: ``python -m klaw_core`` has another ``sys.path``."""
     return f"{sys.prefix}\0{Path(sys.argv[0]).name}"
 
 
-def _recall(path: Path) -> Sequence[CachedEntryPoint]:
-    """Return what is remembered; nothing if it is out of date, or may be somebody else's."""
+def _read_cache(path: Path) -> Sequence[CachedEntryPoint]:
+    """Return the cached plugins; nothing if the cache is outdated or another user may have written it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
@@ -101,8 +100,8 @@ def _recall(path: Path) -> Sequence[CachedEntryPoint]:
         return ()
 
 
-def _remember(path: Path, registry: Registry) -> None:
-    """Write down what was found. A place that cannot be written to is no reason to fail: next time is as this one."""
+def _write_cache(path: Path, registry: Registry) -> None:
+    """Write the cache. If that fails, the next process discovers the plugins again."""
     from klaw_core.files.atomic import write_atomically
 
     modules = sorted(filter(None, (_file(plugin.value) for plugin in registry.plugins)))
@@ -127,7 +126,7 @@ def _file(value: str) -> str | None:
 
 
 def _stamp(modules: Iterable[str]) -> list[Any]:
-    """Return what changes when something is installed, removed or edited: times of change, by path."""
+    """Return the modification times of the paths, which change when something is installed, removed or edited."""
     return [_FORMAT, sys.version, *([path, _changed(path)] for path in (*sys.path, *modules))]
 
 

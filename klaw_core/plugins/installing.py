@@ -1,7 +1,7 @@
-"""The commands that install, update and repair Klaw's own packages in the present environment.
+"""The commands that install, update and repair Klaw's own packages in the current environment.
 
-If Klaw was installed from a clone, the commands install from that directory: on a public index, the names may be free
-or belong to somebody else.
+If Klaw was installed from a clone, the commands install from that directory, because the names may be unregistered or
+belong to another project on a public index.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Checkout:
 
 @frozen
 class _Tool:
-    """The arguments of the last ``uv tool install``. The next call removes what it does not name."""
+    """The arguments of the last ``uv tool install``. The next call removes packages that it does not name."""
 
     directory: str
     editable: bool
@@ -49,35 +49,35 @@ class _Tool:
 
     @classmethod
     def here(cls) -> _Tool | None:
-        """Return those of the present environment; None if another command made it."""
+        """Return the arguments for the current environment; None if it was not made by ``uv tool``."""
         import tomllib
 
         try:
             text = (Path(sys.prefix) / "uv-receipt.toml").read_text("utf-8")
-            told = {each["name"]: each for each in tomllib.loads(text)["tool"]["requirements"]}
-            own = told.pop(_KLAW)
+            requirements = {each["name"]: each for each in tomllib.loads(text)["tool"]["requirements"]}
+            own = requirements.pop(_KLAW)
             editable = "editable" in own
-            others = tuple(map(_as_requirement, told.values()))
+            others = tuple(map(_as_requirement, requirements.values()))
             return cls(own["editable" if editable else "directory"], editable, tuple(own.get("extras", ())), others)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def install(self, extras: str, *options: str) -> str:
-        """Return the command that keeps what is installed and adds these extras and options."""
+        """Return the command that keeps the installed packages and adds these extras and options."""
         wanted = ",".join(dict.fromkeys([*self.extras, *filter(None, extras.strip("[]").split(","))]))
         others = (f"--with {shlex.quote(other)}" for other in self.others)
-        known = [option for option in options if option != "--no-deps"]  # uv tool install does not have it
+        known = [option for option in options if option != "--no-deps"]  # not an option of `uv tool install`
         words = ["uv tool install", *known, *others, *(["-e"] if self.editable else [])]
         return " ".join([*words, shlex.quote(f"{self.directory}[{wanted}]" if wanted else self.directory)])
 
 
-def _as_requirement(told: dict[str, Any]) -> str:
+def _as_requirement(requirement: dict[str, Any]) -> str:
     """Return a requirement in uv's receipt as an argument of ``--with``."""
-    if place := told.get("editable") or told.get("directory") or told.get("path") or told.get("url"):
+    if place := next(filter(None, map(requirement.get, ("editable", "directory", "path", "url"))), None):
         return str(place)
-    if "git" in told:
-        return f"{told['name']} @ git+{told['git']}"
-    return f"{told['name']}{told.get('specifier', '')}"
+    if "git" in requirement:
+        return f"{requirement['name']} @ git+{requirement['git']}"
+    return f"{requirement['name']}{requirement.get('specifier', '')}"
 
 
 def install_extras(extras: Collection[str]) -> str:

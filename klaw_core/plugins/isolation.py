@@ -89,7 +89,7 @@ class IsolatedSource:
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return the present entries. Raise WorkspaceError."""
-        with self._alone():
+        with self._as_workspace_errors():
             found: list[Any] = list(self.source.scan())
             for item in found:
                 sound = isinstance(item, Entry) and isinstance(item.fingerprint, str)
@@ -99,7 +99,7 @@ class IsolatedSource:
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one entry. Raise WorkspaceError."""
-        with self._alone():
+        with self._as_workspace_errors():
             document: Any = self.source.read(entry)
             return self._checked(entry, document)
 
@@ -110,7 +110,7 @@ class IsolatedSource:
         )  # not isinstance with a Protocol, which is slow, because this runs for every file
         if read is None:
             return self.read(entry)
-        with self._alone():
+        with self._as_workspace_errors():
             document: Any = read(entry, digest)
             return None if document is None else self._checked(entry, document)
 
@@ -131,13 +131,13 @@ class IsolatedSource:
         """Run the source's preparation for an index run. Raise StoreError, WorkspaceError."""
         if not isinstance(self.source, PreparedSource):
             return ()
-        with self._alone():
+        with self._as_workspace_errors():
             return tuple(self.source.prepare(store))
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the source's own rows for entries that a reindex had to skip. Raise StoreError, WorkspaceError."""
         if isinstance(self.source, RowSource):
-            with self._alone():
+            with self._as_workspace_errors():
                 self.source.carry_over(old, new, skipped)
 
     @property
@@ -148,21 +148,21 @@ class IsolatedSource:
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget documents, so that the next scan does not bring them back. Raise StoreError, WorkspaceError."""
         if isinstance(self.source, ForgettableSource):
-            with self._alone():
+            with self._as_workspace_errors():
                 self.source.forget(paths)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these documents were forgotten since this source was made. Raise WorkspaceError."""
         if not isinstance(self.source, ForgetfulSource):
             return ()
-        with self._alone():
+        with self._as_workspace_errors():
             return list(self.source.forgotten(paths))
 
     def why_not_forgotten(self, path: str) -> tuple[str, str]:
         """Return why a document of this source cannot be forgotten, and what to do instead."""
         explain = getattr(self.source, "why_not_forgotten", None)
         if explain is not None:
-            with self._alone():
+            with self._as_workspace_errors():
                 message, hint = explain(path)
                 return str(message), str(hint)
         where = "the configuration" if self.configured else f"the source {self.origin!r}"
@@ -176,14 +176,14 @@ class IsolatedSource:
         """Return the text of a part of a document that has its own path. Raise WorkspaceError."""
         if not isinstance(self.source, DivisibleSource):
             return None
-        with self._alone():
+        with self._as_workspace_errors():
             return self.source.part(target)
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
         """Forget a part of a document that has its own path. Raise StoreError, WorkspaceError."""
         if not isinstance(self.source, DivisibleSource):
             return None
-        with self._alone():
+        with self._as_workspace_errors():
             return self.source.forget_part(target)
 
     @property
@@ -194,7 +194,7 @@ class IsolatedSource:
     def remove(self) -> None:
         """Remove the source. Raise StoreError, WorkspaceError."""
         if isinstance(self.source, RemovableSource):
-            with self._alone():
+            with self._as_workspace_errors():
                 self.source.remove()
 
     def why_left_out(self, path: str) -> str:
@@ -202,14 +202,14 @@ class IsolatedSource:
         explain = getattr(self.source, "why_left_out", None)
         if explain is None:
             return ""
-        with self._alone():
+        with self._as_workspace_errors():
             return str(explain(path))
 
     def watch_paths(self) -> Sequence[Path]:
         """Return the files and directories to watch for this source. Raise WorkspaceError."""
         if not isinstance(self.source, WatchableSource):
             return ()
-        with self._alone():
+        with self._as_workspace_errors():
             return tuple(self.source.watch_paths())
 
     @property
@@ -221,13 +221,13 @@ class IsolatedSource:
         """Return the document path of a path in the file system; None if it does not belong to this source."""
         if not isinstance(self.source, LocatingSource):
             return None
-        with self._alone():
+        with self._as_workspace_errors():
             return self.source.locate(path)
 
     def documents_of(self, path: str, /) -> Sequence[str]:
         """Return the documents of a file; none if it does not belong to this source. Raise WorkspaceError."""
         if isinstance(self.source, PartedSource):
-            with self._alone():
+            with self._as_workspace_errors():
                 return tuple(self.source.documents_of(path))
         located = self.locate(path)
         return () if located is None else (located,)
@@ -236,19 +236,19 @@ class IsolatedSource:
         """Return the file of a document; None if it has none."""
         if not isinstance(self.source, LocatingSource):
             return None
-        with self._alone():
+        with self._as_workspace_errors():
             return self.source.file_of(path)
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
         """Return the text of a document as a person sees it: that of its file, or of :meth:`read`."""
         if isinstance(self.source, LocatingSource):
-            with self._alone():
+            with self._as_workspace_errors():
                 return self.source.file_text(path)
         document = self.read(Entry(path))
         return document if isinstance(document, SkippedEntry) else document.text
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _as_workspace_errors(self) -> Iterator[None]:
         """Convert errors to WorkspaceError, which affects only this source: the others can be indexed."""
         try:
             with isolated(self.name):

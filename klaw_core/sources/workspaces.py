@@ -197,7 +197,7 @@ class Workspaces:
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
                         hint=f"run `klaw forget {workspace.origin}/` first, then index the whole directory",
                     )
-            _refuse_settled(root, settled)
+            _refuse_overlap(root, settled)
             moved = known.get(name or "")
             if moved is not None and is_gone(moved.root) and collection in {"memory", moved.collection}:
                 workspace = evolve(moved, root=root)
@@ -367,7 +367,7 @@ def is_gone(directory: Path) -> bool:
     return False
 
 
-def _refuse_settled(root: Path, settled: Mapping[str, Path]) -> None:
+def _refuse_overlap(root: Path, settled: Mapping[str, Path]) -> None:
     """Raise WorkspaceError if a directory overlaps a configured one."""
     for name, other in settled.items():
         if root.is_relative_to(other):

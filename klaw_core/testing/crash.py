@@ -108,7 +108,7 @@ def _run_killed(program: Callable[[Callable[[str], None]], None], step: int, sha
     child = os.fork()
     if child == 0:
         try:
-            _be_killed(program, step, share, writer)
+            _run_and_die(program, step, share, writer)
         finally:
             os._exit(70)
     os.close(writer)
@@ -122,7 +122,7 @@ def _run_killed(program: Callable[[Callable[[str], None]], None], step: int, sha
     return (killed_in[0] if killed_in else ""), acknowledged
 
 
-def _be_killed(program: Callable[[Callable[[str], None]], None], step: int, share: str, pipe: int) -> None:
+def _run_and_die(program: Callable[[Callable[[str], None]], None], step: int, share: str, pipe: int) -> None:
     write = os.write
     steps = count()
 

@@ -156,7 +156,7 @@ def test_fusion_is_its_formula(rankings, limit):
     parts: dict[int, list[Contribution]] = {}
     for ranking in rankings:
         for rank, (hit, standing) in enumerate(
-            zip(ranking.hits, fusion._standings(ranking.hits, believed=False), strict=True), 1
+            zip(ranking.hits, fusion._relative_heights(ranking.hits, has_relevance=False), strict=True), 1
         ):
             weight = ranking.weight * (fusion.min_confidence + (1 - fusion.min_confidence) * standing)
             part = Contribution(ranking.retriever, rank, hit.score, weight, weight / (fusion.k + rank))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from klaw_core.cli.index import _how_to_read
+from klaw_core.cli.index import _how_to_index
 
 
 class TestList:
@@ -164,9 +164,9 @@ class TestIndexing:
 
     def test_a_distribution_that_reads_other_files_is_named(self, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-        told = _how_to_read([".py", ".pdf", ".docx"])
+        told = _how_to_index([".py", ".pdf", ".docx"])
         assert told == "`pip install 'klaw[documents]'` reads .docx .pdf"
-        assert _how_to_read([".py"]) == "`--include PATTERN` adds matching files"
+        assert _how_to_index([".py"]) == "`--include PATTERN` adds matching files"
 
     def test_other_files_are_told_of_once(self, klaw, user_home):
         place = user_home / "code"

@@ -95,7 +95,7 @@ def parse(text: str) -> tuple[Block, ...]:
                 frames.append(frame)
             else:
                 frames[-1].children.append(frame)
-    return _settled(text, root) or _leaf(text, root)
+    return _finished_children(text, root) or _leaf(text, root)
 
 
 def outline(blocks: Iterable[Block]) -> Outline:
@@ -130,7 +130,7 @@ class _Frame:
         self.title = ""
 
 
-def _settled(text: str, frame: _Frame) -> tuple[Block, ...]:
+def _finished_children(text: str, frame: _Frame) -> tuple[Block, ...]:
     """Return the children as blocks that together cover their container, without outer blank lines.
 
     Text between two children (the ``>`` of an empty line in a quote) belongs to the one before it, and text before the
@@ -142,7 +142,7 @@ def _settled(text: str, frame: _Frame) -> tuple[Block, ...]:
     for index, child in enumerate(children):
         child.start = start
         child.end = start = max(start, children[index + 1].start) if index + 1 < len(children) else frame.end
-        blocks.extend(_leaf(text, child, _settled(text, child)))
+        blocks.extend(_leaf(text, child, _finished_children(text, child)))
     return tuple(blocks)
 
 

@@ -286,10 +286,10 @@ def _parts(
             if strength is Strength.LINE and text.count("\n", parts[-1].end, bounds[0]) > 1:
                 strength = Strength.BLANK_LINE
         parts.append(Piece(*bounds, strength, piece.block, cutters, piece.within, torn=torn))
-    return _tied(parts, text) if cutter is cuts.lines else parts
+    return _bind_parts(parts, text) if cutter is cuts.lines else parts
 
 
-def _tied(parts: list[Piece], text: str) -> list[Piece]:
+def _bind_parts(parts: list[Piece], text: str) -> list[Piece]:
     """Bind a fence to its first and last line, and a table's head to its first row."""
     kind = parts[0].block.kind
     first, last = (text[part.start : part.end] for part in (parts[0], parts[-1]))

@@ -57,11 +57,11 @@ class _Session:
 
     def spans(self) -> Iterator[Span]:
         """Yield the session's chunks with their context."""
-        for start, end, continues in self._passages():
+        for start, end, continues in self._bounds_of_chunks():
             context = self._context(start)
             yield Span(start, end, (), continues, context if context < start else None)
 
-    def _passages(self) -> Iterator[tuple[int, int, str | None]]:
+    def _bounds_of_chunks(self) -> Iterator[tuple[int, int, str | None]]:
         most = min(self.options.packed_tokens, self.options.max_tokens)
         first = 0
         while first < len(self.messages):

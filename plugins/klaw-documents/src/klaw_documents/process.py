@@ -72,7 +72,7 @@ class ParserProcess:
             if not fresh:
                 return self._ask(request)
             # Another process may have killed it, so the file is tried again in a later index run.
-            raise ConversionError(f"cannot be read: its parser crashed ({_how(status)})", keep=True) from None
+            raise ConversionError(f"cannot be read: its parser crashed ({_exit_reason(status)})", keep=True) from None
         except TimeoutError:
             self._end(0)
             raise ConversionError(f"takes longer than {self.timeout_seconds:g} seconds to read", keep=True) from None
@@ -165,7 +165,7 @@ def _write(descriptor: int, data: memoryview) -> int:
         raise _CrashedError from None
 
 
-def _how(status: int) -> str:
+def _exit_reason(status: int) -> str:
     """Return a description of an exit status."""
     if status >= 0:
         return f"exit status {status}"

@@ -71,21 +71,21 @@ class GgufModel:
             return self.options.max_tokens
         if self.manifest:
             return self.manifest.max_tokens
-        return max(1, min(self.header.context_tokens, _LARGEST_CONTEXT) - self._around)
+        return max(1, min(self.header.context_tokens, _LARGEST_CONTEXT) - self._added_tokens)
 
     @property
-    def _around(self) -> int:
+    def _added_tokens(self) -> int:
         return _SPECIAL_TOKENS + max(estimate_tokens([self.query_prefix, self.document_prefix]))
 
     @cached_property
     def settings(self) -> Settings:
         """The settings for llama.cpp. Raise ModelNotFoundError, ModelCorruptError, EmbeddingError."""
-        room, needed = self.header.context_tokens, self.max_tokens + self._around
+        room, needed = self.header.context_tokens, self.max_tokens + self._added_tokens
         if needed > room and self.options.max_tokens:
             raise EmbeddingError(
                 f"{self.name} has room for {room} tokens; a window of {self.max_tokens}, "
                 f"with prefix and special tokens, takes {needed}",
-                hint=f"set memory.embedding.max_tokens to {max(1, room - self._around)} or less",
+                hint=f"set memory.embedding.max_tokens to {max(1, room - self._added_tokens)} or less",
             )
         return Settings(min(room, max(needed, _LARGEST_CONTEXT)), self.pooling, self.options.threads)
 

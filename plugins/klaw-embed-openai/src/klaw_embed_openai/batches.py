@@ -92,16 +92,16 @@ class BatchJobs:
                 rows = self._finish(path, job)
                 found.update((text_of[digest], row) for digest, row in rows.items() if digest in text_of)
         except HttpError as error:
-            hint = "a batch is still running; run the command again" if self._held(text_of) else ""
+            hint = "a batch is still running; run the command again" if self._jobs_with_any(text_of) else ""
             raise EmbedderUnavailableError(error.message, hint=hint) from error
         return found
 
     def _jobs_for(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
         """Return the jobs that contain any of these texts, with a new job for the rest if there are enough."""
-        if len(text_of) < self._options.batch_min_texts and not self._held(text_of):
+        if len(text_of) < self._options.batch_min_texts and not self._jobs_with_any(text_of):
             return []
         with locked(self._directory):  # so that two processes do not submit the same texts
-            held = self._held(text_of)
+            held = self._jobs_with_any(text_of)
             known = {digest for _, job in held for digest in job.texts}
             rest = [digest for digest in text_of if digest not in known][: self._options.batch_max_texts]
             if len(rest) >= self._options.batch_min_texts and self._failures < _MOST_FAILURES:
@@ -113,7 +113,7 @@ class BatchJobs:
         """The directory of the jobs. Raise StoreReadOnlyError for a link that another user may have created."""
         return own_directory(self._place.parent, self._place.name)
 
-    def _held(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
+    def _jobs_with_any(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
         return [(path, job) for path, job in self._jobs() if not text_of.keys().isdisjoint(job.texts)]
 
     def _jobs(self) -> Iterator[tuple[Path, Job]]:

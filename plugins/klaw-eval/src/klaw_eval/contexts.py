@@ -131,11 +131,11 @@ def run_arms(dataset: Dataset, config: Config, arms: Sequence[str], root: Path, 
     for corpus in dataset.corpora:
         with build(corpus, "turn", _without_facts(config), root, bars.indexing) as index:
             if "chunks" in arms:
-                parts["chunks"].append(_asked(dataset, corpus, index, index.memory, arm="chunks", bars=bars))
+                parts["chunks"].append(_ask_all(dataset, corpus, index, index.memory, arm="chunks", bars=bars))
         for arm in arms:
             if arm != "chunks":
                 with _opened(arm, corpus, config, root) as memory:
-                    parts[arm].append(_asked(dataset, corpus, index, memory, arm=arm, bars=bars))
+                    parts[arm].append(_ask_all(dataset, corpus, index, memory, arm=arm, bars=bars))
     for arm, found in parts.items():
         answers = tuple(answer for part in found for answer in part.answers)
         yield ArmRun(dataset, arm, answers, sum(part.facts for part in found), sum(part.ended for part in found))
@@ -177,7 +177,7 @@ def _facts_of(memory: Memory) -> Any:
     return found
 
 
-def _asked(
+def _ask_all(
     dataset: Dataset, corpus: Corpus, index: OpenIndex, memory: Memory, *, arm: str, bars: ProgressBars
 ) -> ArmRun:
     facts = None if arm == "chunks" else _facts_of(memory)

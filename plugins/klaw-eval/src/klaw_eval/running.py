@@ -90,7 +90,7 @@ def run(dataset: Dataset, config: Config, name: str, root: Path, bars: ProgressB
             matching = matching or not index.known.isdisjoint(_wanted(corpus))
             if not matching and corpus is dataset.corpora[-1]:
                 raise _mismatch(corpus, index)
-            parts.append(_asked(corpus, index, bars, time.perf_counter() - started))
+            parts.append(_ask_all(corpus, index, bars, time.perf_counter() - started))
     modes = [mode for mode in MODES if all(mode in part.scores for part in parts)]
     notices = sum((part.notices for part in parts), Counter[str]())
     first = parts[0].status
@@ -127,7 +127,7 @@ def _mismatch(corpus: Corpus, index: OpenIndex) -> DatasetError:
     )
 
 
-def _asked(corpus: Corpus, index: OpenIndex, bars: ProgressBars, indexing_seconds: float) -> _IndexAnswers:
+def _ask_all(corpus: Corpus, index: OpenIndex, bars: ProgressBars, indexing_seconds: float) -> _IndexAnswers:
     modes = _modes(index.memory, corpus.questions[0].text)
     scores: dict[str, list[Scores]] = {name: [] for name in modes}
     notices = Counter(index.notices)

@@ -164,7 +164,7 @@ class ExactSearch:
             self.known.keep_hits(term, hits)
         return hits
 
-    def _may_tell(self, term: Term) -> bool:
+    def _may_be_searched(self, term: Term) -> bool:
         """Return whether a term will probably be searched for, as most words except function words are."""
         if self.known.hits(term) is not None:
             return True
@@ -182,7 +182,7 @@ class ExactSearch:
 
     def count(self, term: Term, limit: int) -> int:
         """Return how many chunks contain a term, counted up to ``limit``."""
-        if self._is_small and self._may_tell(term):
+        if self._is_small and self._may_be_searched(term):
             return min(len(self._hits(term).keys), limit)
         found, bound = self.known.counted(term)
         if found == bound < limit:  # the earlier count ended at a lower limit

@@ -112,7 +112,7 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     informative = {
         reading or term: 0.0 if reading is None else 1.0 if reading == term else _GUESSED
         for term, reading in readings.items()
-        if (reading is None or reading in tell) and not _asks_anywhere(term)
+        if (reading is None or reading in tell) and not _is_question_word(term)
     }
     return Plan(steps, _pairs(chosen, telling, counts), informative)
 
@@ -136,7 +136,7 @@ def _is_word(term: Term) -> bool:
     return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
 
 
-def _asks_anywhere(term: Term) -> bool:
+def _is_question_word(term: Term) -> bool:
     """Return whether a term is a question word in any of the known languages."""
     return asks(term) or "".join(term.words) in _ASKING_ELSEWHERE
 

@@ -66,7 +66,7 @@ class Suggester:
         pieces: list[str] = []
         done = 0
         for match in unknown:
-            meant = self._meant(fold(match[0]))
+            meant = self._correction(fold(match[0]))
             if meant is None:
                 return None
             pieces += [text[done : match.start()], meant]
@@ -83,7 +83,7 @@ class Suggester:
             return False
         return any(self._stems([word]))
 
-    def _meant(self, word: str) -> str | None:
+    def _correction(self, word: str) -> str | None:
         """Return the word at edit distance one that is in most chunks, or None."""
         known = self.searcher.known
         meant = known.meant(word)
@@ -93,7 +93,7 @@ class Suggester:
         return meant or None
 
     def _nearest(self, word: str) -> str | None:
-        slips = list(dict.fromkeys(_slips(word)))
+        slips = list(dict.fromkeys(_edits(word)))
         stems = self._stems(slips)
         present = self._terms_among(set(stems))
         by_stem: dict[str, list[str]] = {}
@@ -168,7 +168,7 @@ def _stands_in(word: str, text: str) -> bool:
     return word in text and re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text) is not None
 
 
-def _slips(word: str) -> Iterator[str]:
+def _edits(word: str) -> Iterator[str]:
     """Yield all texts at edit distance one from a word, those with swapped letters first."""
     letters = next((script for script in (_LATIN, _CYRILLIC) if any(letter in script for letter in word)), "")
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]

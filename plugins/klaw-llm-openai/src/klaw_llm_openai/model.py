@@ -119,7 +119,7 @@ class OpenAIModel:
             raise LanguageModelError(f"{self}: the deadline of {prompt.deadline_seconds:g} s has passed")
         reservation = self.ledger.reserve(asked, longest)
         client = evolve(
-            client, read_timeout_seconds=left, deadline_seconds=left, pause=partial(self._again, reservation)
+            client, read_timeout_seconds=left, deadline_seconds=left, pause=partial(self._wait_and_repeat, reservation)
         )
         answer = self._send(client, self._body(messages, prompt, form, longest), reservation)
         asked, given = self._settle(reservation, answer)
@@ -128,10 +128,10 @@ class OpenAIModel:
         try:
             value = find_value(answer.text, prompt.schema, client.without_secrets)
         except BodyError as error:
-            raise self._misfit(error, longest if answer.is_cut else 0, form) from error
+            raise self._mismatch_error(error, longest if answer.is_cut else 0, form) from error
         return Completion(answer.text, value, asked, given)
 
-    def _misfit(self, error: BodyError, cut_after: int, form: str) -> LanguageModelError:
+    def _mismatch_error(self, error: BodyError, cut_after: int, form: str) -> LanguageModelError:
         """Return the error for an answer that does not match the schema.
 
         ``cut_after`` is the token limit at which the answer was cut off, or 0.
@@ -208,7 +208,7 @@ class OpenAIModel:
             return FORMS[FORMS.index(form) + 1]
         return form
 
-    def _again(self, reservation: Reservation, seconds: float) -> None:
+    def _wait_and_repeat(self, reservation: Reservation, seconds: float) -> None:
         """Wait before a request is retried, and count the retry."""
         self.ledger.repeat(reservation)
         time.sleep(seconds)

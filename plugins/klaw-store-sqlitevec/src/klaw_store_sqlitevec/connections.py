@@ -63,7 +63,7 @@ class Connections:
                 # A child that was forked inside the block leaves the connection to its parent.
                 if self._process == os.getpid():
                     _roll_back(connection)
-                    self._give_back(connection)
+                    self._return_connection(connection)
 
     @contextmanager
     def writer(self) -> Iterator[apsw.Connection]:
@@ -146,7 +146,7 @@ class Connections:
         with self._lending:
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: apsw.Connection) -> None:
+    def _return_connection(self, connection: apsw.Connection) -> None:
         with self._lending:
             if self._closed or connection.readonly("main"):  # it may have been opened as immutable
                 _close(connection)

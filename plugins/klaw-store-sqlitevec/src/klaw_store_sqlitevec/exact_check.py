@@ -55,12 +55,12 @@ def _check_blocks(connection: apsw.Connection, collection: str, dimension: int) 
             found.damaged += 1
             continue
         found.taken += len(block.places)
-        found.misplaced += _misplaced(connection, collection, block)
+        found.misplaced += _count_misplaced(connection, collection, block)
         found.unsound += count_unsound(block.vectors)
     return _problems(found, count(connection, collection))
 
 
-def _misplaced(connection: apsw.Connection, collection: str, block: Block) -> int:
+def _count_misplaced(connection: apsw.Connection, collection: str, block: Block) -> int:
     """Return how many places of a block have another key than ``<table>_rowids`` says."""
     sql = f"""
         SELECT rowid, chunk_offset FROM {vec_table(collection)}_rowids

@@ -175,7 +175,7 @@ CREATE INDEX cache_documents_id ON cache_documents (id);
 """
 
 
-def _begin(connection: apsw.Connection) -> None:
+def _create_initial_tables(connection: apsw.Connection) -> None:
     connection.execute(_BEGINNING.format(shared=_SHARED_COLUMNS.strip()))
 
 
@@ -233,7 +233,7 @@ def _add_seen(connection: apsw.Connection) -> None:
 
 #: Append-only: a released migration is never changed.
 MIGRATIONS = (
-    Migration("0001-documents-chunks-spaces-cache", _begin),
+    Migration("0001-documents-chunks-spaces-cache", _create_initial_tables),
     CONVERSATIONS,
     Migration("0003-cache-uses", _note_uses),
     Migration("0004-context", _add_context),

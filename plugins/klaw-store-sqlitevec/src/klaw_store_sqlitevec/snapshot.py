@@ -222,10 +222,10 @@ class SqliteSnapshot:
         except UnicodeDecodeError:  # one row is damaged; read them one by one
             keys: list[Any] = self.resource.execute(f"SELECT chunk.id FROM {joined} WHERE {where}", values).fetchall()
             sql = f"SELECT {columns} FROM {joined} WHERE chunk.id = ?"
-            found = [self._alone(sql, key) for (key,) in keys]
+            found = [self._read_one(sql, key) for (key,) in keys]
         return tuple(stored for stored in found if stored is not None)
 
-    def _alone(self, sql: str, key: int) -> StoredChunk | None:
+    def _read_one(self, sql: str, key: int) -> StoredChunk | None:
         try:
             return _stored(self.resource.execute(sql, (key,)).fetchone())
         except UnicodeDecodeError:

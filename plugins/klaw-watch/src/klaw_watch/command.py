@@ -61,7 +61,7 @@ def command(settings: Settings, *, only_unit: bool) -> None:
         notify(settings, state.problem)
     stop.wait()
     if not watcher.stop(_STOP_SECONDS):
-        _leave()
+        _exit_at_once()
     memory.close()
 
 
@@ -74,7 +74,7 @@ def _report(settings: Settings, run: BackgroundRun) -> None:
         data().line(f"{', '.join(run.reasons)}: {result_of(run)}")
 
 
-def _leave() -> None:
+def _exit_at_once() -> None:
     """End at once. The store rolls back an index run, or continues it at the next start."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -202,7 +202,7 @@ class _Writer:
         elif tag == "table":
             self._table()
         elif tag == "caption" and len(self._tables) == 1:
-            self._tables[0].caption = self._taken().replace("\n", " ")
+            self._tables[0].caption = self._take_text().replace("\n", " ")
         elif tag in _BLOCKS and not self._pre and not self._in_cell(tag):
             self._flush()
         if tag in {"ul", "ol"} and self._lists:
@@ -230,7 +230,7 @@ class _Writer:
             self._lists[-1] = (ordered, number + 1)
         self._marker = f"{number + 1}. " if ordered else "- "
 
-    def _taken(self) -> str:
+    def _take_text(self) -> str:
         """Return the inline text so far, one line per line break of the page, and clear it."""
         text = clean("".join(self._inline)).replace("``", "")
         self._inline.clear()
@@ -238,14 +238,14 @@ class _Writer:
 
     def _flush(self) -> None:
         """Write the inline text as a paragraph or an item of a list."""
-        text = self._taken()
+        text = self._take_text()
         if not text:
             return
         lines = [f"\\{line}" if _MARKUP.match(line) else line for line in text.split("\n")]
         self._block(lines)
 
     def _heading(self, level: int) -> None:
-        text = self._taken().replace("\n", " ")
+        text = self._take_text().replace("\n", " ")
         if text:
             self._marker = ""
             self._blank()
@@ -284,7 +284,7 @@ class _Writer:
         table = self._tables[0]
         if not table.rows:
             table.rows.append([])
-        table.rows[-1].append(self._taken().replace("\n", " ").replace("|", "\\|"))
+        table.rows[-1].append(self._take_text().replace("\n", " ").replace("|", "\\|"))
         table.has_head = table.has_head or is_head
 
     def _table(self) -> None:
@@ -293,7 +293,7 @@ class _Writer:
         table = self._tables.pop()
         if self._tables:
             return
-        caption = " ".join(filter(None, (table.caption, self._taken().replace("\n", " "))))
+        caption = " ".join(filter(None, (table.caption, self._take_text().replace("\n", " "))))
         rows = [row for row in table.rows if any(row)]
         width = max(map(len, rows), default=0)
         self._blank()

@@ -40,7 +40,7 @@ def iso_moment(value: object) -> datetime | None:
         moment = datetime.fromisoformat(str(value).strip())
     except ValueError:
         return None
-    return _sound(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return _valid_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def pdf_moment(value: object) -> datetime | None:
@@ -52,12 +52,12 @@ def pdf_moment(value: object) -> datetime | None:
     offset = timedelta(hours=int(match[8] or 0), minutes=int(match[9] or 0))
     try:
         zone = timezone(-offset if match[7] == "-" else offset)
-        return _sound(datetime(*parts, tzinfo=zone))  # type: ignore[arg-type,misc]  # six integers
+        return _valid_utc(datetime(*parts, tzinfo=zone))  # type: ignore[arg-type,misc]  # six integers
     except ValueError:
         return None
 
 
-def _sound(moment: datetime) -> datetime | None:
+def _valid_utc(moment: datetime) -> datetime | None:
     """Return a date in UTC, or None if it is before the file format existed, as with clocks that were never set."""
     try:
         found = moment.astimezone(UTC).replace(microsecond=0)

@@ -166,7 +166,7 @@ class PackedSearch:
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
     ) -> dict[int, float]:
         """Return the scores of the best chunks for any of the terms, equal to FTS5's."""
-        asked = self._sort_out(terms)
+        asked = self._group_terms(terms)
         known = bool(asked.words or asked.compounds) and self.view.rows > 0
         found = [self._found(term) for term in asked.others] if known else []
         if not known or any(len(scores) == _MOST_OTHERS for scores in found):
@@ -181,7 +181,7 @@ class PackedSearch:
         self._best_rows.update(zip(keys, best.rows.tolist(), strict=True))
         return dict(zip(keys, best.scores.tolist(), strict=True))
 
-    def _sort_out(self, terms: Sequence[Term]) -> _TermGroups:
+    def _group_terms(self, terms: Sequence[Term]) -> _TermGroups:
         distinct = {(term.words, term.prefix): term for term in terms}.values()  # as in an FTS5 query
         numbers = {
             term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in distinct
