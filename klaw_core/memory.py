@@ -351,12 +351,12 @@ class Memory(OpenMemory):
     ) -> Context:
         """Return the memory for a model's prompt: core memory, items of extensions, and the best chunks.
 
-        It has at most ``budget`` tokens (estimated; a model's own count is lower for most texts), the stable part
-        first. Chunks that would take more than their share of it are cut to what the message asks for. With a smaller
-        budget, the stable part is a prefix of the one with a larger budget, and the volatile part has the first of its
-        items if the stable parts are equal. Equal memories give equal contexts. Nothing raises: failed lookups
-        are in ``notices``. ``as_of`` and ``known_at`` ask for what was true, and known, at a moment; ``seen`` are the
-        sources of items that the model got before, which are left out. ``part`` asks for one part only; ``filters`` and
+        It has at most ``budget`` tokens (estimated; most models count fewer), the stable part first. Chunks that would
+        take more than their share of it are cut to the part that fits the message best. With a smaller budget, the
+        stable part is a prefix of the one with a larger budget, and the volatile part has the first of its items if the
+        stable parts are equal. Equal memories give equal contexts. Nothing raises: failed searches are in ``notices``.
+        ``as_of`` and ``known_at`` ask for facts that were true, and known, at a moment; ``seen`` are the sources of
+        items that the model already has, which are left out. ``part`` selects one part; ``filters`` and
         ``min_relevance`` select its chunks, as for :meth:`search`.
         """
         from klaw_core.extensions.context import build_context

@@ -67,8 +67,8 @@ class ReciprocalRankFusion:
     def _relative_heights(self, hits: Sequence[Hit], *, has_relevance: bool) -> Sequence[float]:
         """Return each hit's height above the end of the pool, from 0 to 1, independent of the scale of the scores.
 
-        If a ranking has only scores, a pool with similar scores gets a low height. If it has relevance, that tells
-        more, and the first hit gets height 1.
+        If a ranking has only scores, a pool with similar scores gets low heights. If it has relevance, which is more
+        reliable, the first hit gets height 1.
         """
         if not hits:
             return ()
@@ -80,7 +80,7 @@ class ReciprocalRankFusion:
 
 
 def _relevance_weight(hit: Hit) -> float:
-    """Return the weight of a hit by its relevance. The square root, because twice the words is not twice the answer."""
+    """Return the weight of a hit: the square root of its relevance, as twice the words is not twice the answer."""
     relevance = hit.relevance
     weight = math.sqrt(relevance if relevance is not None and relevance > _LEAST_RELEVANCE else _LEAST_RELEVANCE)
     return weight * _UNREACHED if hit.unreached else weight

@@ -1,4 +1,4 @@
-"""Blank the parts of a note that nobody reads: encoded files, and link definitions.
+"""Blank the parts of a note that people do not read: encoded files, and link definitions.
 
 Spaces replace them in the text that is chunked, so that they are neither found nor embedded, and offsets and line
 numbers stay correct. ``klaw get`` reads the file itself and shows them.
@@ -14,7 +14,7 @@ _WIDTH_OF_ROWS = 60
 _SHORTEST_RUN = 120
 _RUN = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{120,}+={0,2}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
-_SHORTEST_HEXADECIMAL = 256  # 128 digits may be a hash, which somebody may search for
+_SHORTEST_HEXADECIMAL = 256  # 128 digits may be a hash, which a user may search for
 _DATA_ADDRESS = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80}){0,5}?;base64,[A-Za-z0-9+/=%_-]{16,}+")
 # At least three lines of equal width, as in MIME and PEM, and the shorter last line.
 _ROWS = re.compile(

@@ -1,7 +1,8 @@
-"""Where documents come from, and what a source can offer beyond scanning and reading.
+"""Sources of documents, and their optional abilities in addition to scanning and reading.
 
-Each optional Protocol stands alone and is ``runtime_checkable``: a source implements those that make sense for it. The
-core wraps every source in one that has them all (:class:`klaw_core.plugins.isolation.IsolatedSource`).
+The optional Protocols are independent of each other and ``runtime_checkable``: a source implements those that make
+sense for it. The core wraps every source in one that has them all
+(:class:`klaw_core.plugins.isolation.IsolatedSource`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
 
     @property
     def resource(self) -> R_co:
-        """Return what the indexes read through."""
+        """Return the resource that indexes read with."""
 
     @property
     def messages(self) -> MessageReader:
@@ -92,7 +92,7 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
 
     @property
     def messages(self) -> MessageWriter:
-        """Return the rows of conversations, to be changed."""
+        """Return the rows of conversations, for changes."""
 
     def replace(
         self,
@@ -103,12 +103,13 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
         *,
         expected: Mapping[str, DocumentRecord] | None = None,
     ) -> Replacement:
-        """Replace the document's chunks by these; a chunk with the same id keeps its key, others are removed or added.
+        """Replace the chunks of a document. A chunk with the same id keeps its key; other chunks are removed or added.
 
-        The keys of new chunks ascend in their order and were never used before. Text with NUL is stored unchanged, or
-        refused with StoreError. ``expected`` are the records by path that the caller has read the document by: one that
-        is recorded otherwise now (or is recorded, and not among them) was written by another process meanwhile, and is
-        refused. A store that lets several writers work side by side lets no other write the document until the end.
+        The keys of new chunks are ascending, in the order of the chunks, and were never used before. Text with NUL
+        characters is stored unchanged or rejected with StoreError. ``expected`` are the records, by path, that the
+        caller has read. If the document's current record differs from it, or exists but is not in it, another process
+        has written the document, and the change is refused. A store with concurrent writers lets no other writer change
+        the document until the transaction ends.
         """
 
     def touch(self, collection: str, document: Document, /) -> None:
@@ -123,7 +124,7 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
 
 @runtime_checkable
 class BatchTransaction(Protocol):
-    """A transaction that replaces many documents in few statements. Optional: for a store that pays for each."""
+    """A transaction that replaces many documents in few statements. Optional, for stores with slow statements."""
 
     def replace_all(
         self,
@@ -133,18 +134,19 @@ class BatchTransaction(Protocol):
         *,
         expected: Mapping[str, DocumentRecord] | None = None,
     ) -> Sequence[Replacement]:
-        """Do and return what :meth:`Transaction.replace` does for each, in this order."""
+        """Call :meth:`Transaction.replace` for each document, in this order, and return the results."""
 
 
 @runtime_checkable
 class RememberingTransaction(Protocol):
-    """A transaction that notes what an index run needs to recognise a document without reading it.
+    """A transaction that stores what an index run needs to recognise an unchanged document without reading it.
 
-    Optional: without it each run reads every document. It can be lost at any time: then the next run reads.
+    Optional: otherwise each run reads every document. The data may be lost at any time; then the next run reads the
+    documents.
     """
 
     def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
-        """Note the ``seen`` of these records, but for documents that are recorded otherwise now.
+        """Store the ``seen`` of these records, except for documents whose current record differs.
 
         ``manifest`` and ``record`` return it until the document is replaced, touched or deleted.
         """
@@ -152,14 +154,14 @@ class RememberingTransaction(Protocol):
 
 @runtime_checkable
 class RowErasingStore(Protocol):
-    """A store in which what was forgotten leaves the rows at once, and the bytes of the files later.
+    """A store that removes forgotten data from its rows at once, and from the bytes of its files later.
 
-    Optional: of any other store, the bytes are gone when the call returns.
+    Optional: other stores have erased the bytes when the call returns.
     """
 
     @property
     def erases_later(self) -> str:
-        """Return when the bytes go, for people."""
+        """Return when the bytes are erased, for users."""
 
 
 class Store(Protocol[R]):
@@ -175,10 +177,10 @@ class Store(Protocol[R]):
 
     @property
     def location(self) -> str:
-        """Return where the data lives, for people: a file's path, or ``memory``."""
+        """Return the location of the data, for users: the path of a file, or ``memory``."""
 
     def enlist(self, owner: str, index: Index[R], /) -> None:
-        """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
+        """Register an index: prepare every connection for it, and apply its migrations under ``owner``."""
 
     def migrate(self, owner: str, migrations: Sequence[Migration[R]], /) -> None:
         """Apply the migrations of an extension's own tables under ``owner``, those that are not recorded yet.
@@ -210,18 +212,18 @@ class Store(Protocol[R]):
     def rebuild(self) -> AbstractContextManager[Store[R]]:
         """Yield a second store, with the same indexes, that replaces this one at the end of the block.
 
-        It knows this one's cached vectors. Of the space that it comes to, those of a text that one of its chunks has
-        stay; those of a space that it leaves go; any other space, which an interrupted move was building, stays.
-        It has the tables of extensions as they are here when it is made, and what is written to its own afterwards.
-        Snapshots go on being taken of the old content until the new one
-        is complete; if the block raises, or the process dies, nothing has changed here.
+        It can read this store's cached vectors. Afterwards the cache contains, for the spaces of its collections, the
+        vectors of its chunks; the vectors of spaces that only this store's collections used are removed; those of other
+        spaces, which an interrupted reindex has computed, are kept. Tables of extensions are copied from this store at
+        the start. Readers use this store until the new one is complete. If the block raises, or the process dies, this
+        store is unchanged.
         """
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return facts for ``klaw status``: sizes in bytes, versions."""
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
-        """Return what is wrong with the store itself: its files, its rows, its locks; not with the indexes.
+        """Return the problems of the store itself: its files, rows and locks, but not its indexes.
 
         With ``fix``, first fix what can be fixed without loss, then check. Damaged files never raise after the store is
         open.

@@ -13,16 +13,17 @@ class VectorCacheReader(Protocol):
     """The cached vectors that one snapshot sees."""
 
     def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
-        """Return the cached vectors among these chunk hashes, of unit length, to half precision at least."""
+        """Return the cached vectors among these chunk hashes: of unit length, in at least half precision."""
 
 
 class VectorCacheWriter(VectorCacheReader, Protocol):
     """Changes to the cache in one transaction."""
 
     def retire_space(self, space: VectorSpace, /) -> None:
-        """Give a vector space, its collections and its cached vectors another revision: ``replaced-`` and the old one.
+        """Change the revision of a vector space, its collections and its vectors to ``replaced-`` and the old one.
 
-        For a model that changed under its name: its earlier vectors no longer belong to the space of any embedder.
+        This is for a model that changed under its name: its earlier vectors no longer belong to the space of any
+        embedder.
         """
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
@@ -32,10 +33,11 @@ class VectorCacheWriter(VectorCacheReader, Protocol):
         """Record that these cached vectors were used now; the least recently used are removed first."""
 
     def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
-        """Keep at most ``max_entries`` vectors of the collections' spaces, the last used; return how many were removed.
+        """Keep the ``max_entries`` most recently used vectors of the collections' spaces; return the number removed.
 
         A space without a collection is being built: it stays, unless none of its vectors was used for 30 days.
-        ``found`` and ``computed`` are added to the statistics: vectors that were in the cache, and were not.
+        ``found`` and ``computed`` are added to the statistics: the numbers of vectors that were in the cache, and that
+        were not.
         """
 
     def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:

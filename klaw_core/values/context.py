@@ -16,8 +16,8 @@ ContextPart: TypeAlias = Literal["stable", "volatile"]
 class ContextQuestion:
     """The message that needs context. ``chat`` is the name of the chat that the message belongs to, if any.
 
-    ``as_of`` asks for what was true at that moment, ``known_at`` for what was known; None is now. ``seen`` are the
-    sources of items that the model already has.
+    ``as_of`` asks for facts that were true at that moment, ``known_at`` for facts that were known; None means now.
+    ``seen`` are the sources of items that the model already has.
     """
 
     message: str
@@ -32,14 +32,15 @@ class ContextQuestion:
 class ContextItem:
     """An item of the context: its text, its part, and its rank.
 
-    Items of a part are taken by ``priority``, lowest first (core memory has 0, facts 10, chunks 20); items with equal
-    priority in the order in which they were offered. ``heading`` is the title of the group that the
-    item appears under. ``source`` is its place, for people: a path with lines. ``created_at`` is the time when it was
-    said or written, if known. ``newest_first``: the chosen items of a group are shown by that time, the latest first.
-    ``label`` is shown in brackets before the text, once for consecutive items with the same label; ``note`` behind it.
+    The items of a part are added by ``priority``, lowest first (core memory has 0, facts 10, chunks 20); items with
+    equal priority in the order in which they were offered. ``heading`` is the title of the group that the item appears
+    under. ``source`` is its place for users: a path with lines. ``created_at`` is the time at which it was said or
+    written, if known. ``newest_first``: the chosen items of a group are shown by that time, latest first. ``label`` is
+    shown in brackets before the text, once for consecutive items with the same label; ``note`` after it.
 
-    With a ``share``, a text that takes more than this share of the budget of its part, and more than 80 tokens, is cut
-    to what the message asks for, and so is the text that just does not fit at the end. Without one it is never cut.
+    With a ``share``, a text that takes more than this share of its part's budget, and more than 80 tokens, is cut to
+    the part that fits the message best, and so is a last text that does not fit completely. Without one it is never
+    cut.
     """
 
     text: str
@@ -58,8 +59,8 @@ class ContextItem:
 class Context:
     """The text from memory for a model's prompt. ``tokens`` counts both parts and never exceeds the budget.
 
-    ``notices`` name lookups that failed; the rest of the context is complete. ``declined`` is the reason if nothing was
-    looked up for the message.
+    ``notices`` name the searches that failed; the rest of the context is complete. ``declined`` is the reason if
+    nothing was searched for.
     """
 
     stable: str = ""

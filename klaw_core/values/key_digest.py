@@ -1,4 +1,4 @@
-"""Whether two sets of keys are the same, without listing them."""
+"""Compare two sets of keys without listing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class KeyDigest:
     each side, all below the modulus, never collide.
     """
 
-    #: A prime, so small that the square of what is less fits 64 bits, and so do the sums, whatever the keys.
+    #: A prime that is small enough for the squares of smaller numbers, and for all sums, to fit in 64 bits.
     MODULUS: ClassVar[int] = 2**31 - 1
 
     count: int = 0

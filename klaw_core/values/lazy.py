@@ -1,4 +1,4 @@
-"""A value that is made when it is first needed."""
+"""A value that is created at its first use."""
 
 from __future__ import annotations
 

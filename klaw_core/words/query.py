@@ -51,7 +51,7 @@ class Term:
         """Yield the readings of this term, strictest first; ``widen`` allows prefixes.
 
         A word that occurs nowhere is read as a prefix (``archit``). If no word has that prefix, the stemmer may have
-        removed the ending of which a part was typed (``importa`` of ``importance``, stem ``import``): then the longest
+        removed an ending that was typed partially (``importa`` for ``importance``, stem ``import``); then the longest
         prefix that is itself a word is used.
         """
         yield self
