@@ -1,4 +1,4 @@
-"""The short check of a tool's arguments accepts nothing that JSON Schema does not."""
+"""The fast check of a tool's arguments accepts only arguments that match the JSON Schema."""
 
 from hypothesis import given
 from hypothesis import strategies as st

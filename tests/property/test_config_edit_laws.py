@@ -1,4 +1,4 @@
-"""Laws of editing a configuration: the value is there, everything else is as it was."""
+"""Laws of editing a configuration: the value is stored, and everything else is unchanged."""
 
 import tomllib
 from pathlib import Path
@@ -62,7 +62,7 @@ def comments(source):
 
 
 @given(st.lists(st.tuples(PLACES, VALUES), max_size=5))
-def test_the_last_value_counts_and_the_rest_stays(edits):
+def test_the_last_value_is_stored_and_the_rest_is_unchanged(edits):
     source, expected = FILE, dict(leaves(tomllib.loads(FILE)))
     for place, value in edits:
         source, removed = with_value(source, place, value)
@@ -76,21 +76,21 @@ def test_the_last_value_counts_and_the_rest_stays(edits):
 
 
 @given(PLACES, VALUES)
-def test_setting_a_value_twice_is_setting_it_once(place, value):
+def test_setting_a_value_is_idempotent(place, value):
     once, _ = with_value(FILE, place, value)
 
     assert with_value(once, place, value)[0] == once
 
 
 @given(PLACES, VALUES)
-def test_an_empty_file_is_enough(place, value):
+def test_an_empty_file_can_be_edited(place, value):
     source, _ = with_value("", place.replace("[1]", "[0]"), value)
 
     assert dict(leaves(tomllib.loads(source)))[place.replace("[1]", "[0]")] == value
 
 
 @given(ARRAYS, VALUES)
-def test_an_array_that_is_missing_is_made_with_its_defaults(array, value):
+def test_a_missing_array_is_created_with_its_defaults(array, value):
     source, _ = with_value("", f"{array}[0].path", value)
 
     expected = {place: default for place, default in leaves(DEFAULTS) if place.startswith(f"{array}[")}
@@ -98,7 +98,7 @@ def test_an_array_that_is_missing_is_made_with_its_defaults(array, value):
 
 
 @given(ARRAYS, st.lists(VALUES, min_size=1, max_size=3), st.booleans())
-def test_a_table_is_added_to_an_array_however_it_is_written(array, values, is_inline):
+def test_a_table_is_added_to_an_array_in_any_notation(array, values, is_inline):
     table, _, key = array.rpartition(".")
     entries = [{"type": "first"}, *({"path": value} for value in values)]
     source = f'[{table}]\n{key} = [{{type = "first"}}]\n' if is_inline else f'[[{array}]]\ntype = "first"\n'
@@ -112,19 +112,19 @@ def test_a_table_is_added_to_an_array_however_it_is_written(array, values, is_in
 
 
 @given(VALUES)
-def test_what_toml_writes_is_read_back(value):
+def test_toml_values_are_read_back(value):
     assert parse_value(tomlkit.item(value).as_string()) == value
 
 
 @given(st.text(st.characters(exclude_characters="0123456789"), max_size=30))
-def test_a_text_that_is_no_toml_value_is_a_string(text):
+def test_an_invalid_toml_value_is_read_as_a_string(text):
     plain = f"{text} and so on"
 
     assert parse_value(plain) == plain
 
 
 @given(st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,8}", fullmatch=True) | st.integers(0, 99), max_size=5))
-def test_a_place_is_read_step_by_step(steps):
+def test_paths_are_split_into_steps(steps):
     steps = ["memory", *steps, "key"]
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
 

@@ -1,4 +1,4 @@
-"""Whatever a configuration says, the answer is a configuration or a ConfigError, and nothing is converted."""
+"""Reading any configuration returns a Config or raises ConfigError, and converts no value."""
 
 import os
 from datetime import UTC
@@ -77,7 +77,7 @@ def test_any_table_is_a_configuration_or_a_config_error(tmp_path_factory, table)
 
 
 @given(tables | memory_tables)
-def test_a_project_that_is_not_trusted_changes_nothing_but_what_is_free(tmp_path_factory, table):
+def test_an_untrusted_project_changes_only_free_settings(tmp_path_factory, table):
     try:
         written = tomlkit.dumps(table).encode()
     except (ValueError, TypeError):  # not everything above can be written as TOML
@@ -98,7 +98,7 @@ def test_any_bytes_are_a_configuration_or_a_config_error(tmp_path_factory, data)
 
 @given(st.sampled_from(AT_HAND), st.data())
 @settings(max_examples=200)
-def test_options_are_of_their_type_or_a_problem(component, data):
+def test_options_have_their_type_or_a_problem(component, data):
     fields = attrs.fields(component.options)
     some_keys = st.sampled_from([field.name for field in fields] or ["x"]) | keys
     table = data.draw(st.dictionaries(some_keys, values, max_size=3))
@@ -113,7 +113,7 @@ def test_options_are_of_their_type_or_a_problem(component, data):
 
 
 @given(tables, tables)
-def test_nothing_laid_over_changes_nothing_and_what_lies_above_shows(lower, upper):
+def test_overlay_prefers_the_upper_layer(lower, upper):
     assert repr(overlay(lower, {})) == repr(lower)
     assert repr(overlay({}, upper)) == repr(upper)
     merged = overlay(lower, upper)

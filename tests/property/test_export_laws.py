@@ -1,4 +1,4 @@
-"""Export and import: a round trip is equal, twice is once, and what is here stays."""
+"""Export and import: a round trip gives equal data, a second import changes nothing, and existing data is kept."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_round_trip_is_equal_and_a_second_import_changes_nothing(home):
 
 @given(homes, homes)
 @law
-def test_what_is_here_stays_and_what_is_missing_comes(mine, theirs):
+def test_an_import_keeps_existing_records_and_adds_missing_ones(mine, theirs):
     with tempfile.TemporaryDirectory() as name:
         here, there = fill(Path(name) / "here", mine), fill(Path(name) / "there", theirs)
         file = Path(name) / "export.jsonl"

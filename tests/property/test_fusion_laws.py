@@ -1,4 +1,4 @@
-"""Both fusions keep the laws, and score as their formulas say."""
+"""Both fusions satisfy the contract, and agree with their formulas."""
 
 import math
 
@@ -33,7 +33,7 @@ def test_rrf_without_confidence_is_the_weighted_sum_of_reciprocal_ranks():
     assert next(iter(scores)) == 2, "found by both retrievers, it outranks each retriever's own first"
 
 
-def test_a_hit_counts_by_how_far_it_stands_above_the_end_of_a_full_pool():
+def test_a_weight_depends_on_the_height_above_the_end_of_the_pool():
     hits = ReciprocalRankFusion(k=60, pool=3, min_confidence=0.1).fuse([WORDS, VECTORS], 10)
     weights = {(part.component, hit.key): part.weight for hit in hits for part in hit.contributions}
     assert weights == pytest.approx(
@@ -49,13 +49,13 @@ def test_a_hit_counts_by_how_far_it_stands_above_the_end_of_a_full_pool():
     assert all(part.value == part.weight / (60 + part.rank) for hit in hits for part in hit.contributions)
 
 
-def test_what_comes_after_the_pool_has_the_least_confidence():
+def test_hits_after_the_pool_have_the_minimum_confidence():
     tail = Ranking("a", tuple(Hit(key, 10.0 - key) for key in range(1, 7)))
     weights = [part.weight for hit in ReciprocalRankFusion(pool=2).fuse([tail], 10) for part in hit.contributions]
     assert weights[1:] == [0.3] * 5
 
 
-def test_a_retriever_that_scores_all_alike_does_not_outvote_one_that_knows():
+def test_a_retriever_with_similar_scores_has_a_low_weight():
     """A model that never learned a language: fifty cosines between .70 and .75, against one chunk with the words."""
     guesses = Ranking("vectors", tuple(Hit(100 + rank, 0.75 - rank / 1000) for rank in range(50)))
     finds = Ranking("words", tuple(Hit(key, 20.0 / key) for key in range(1, 51)))
@@ -65,13 +65,13 @@ def test_a_retriever_that_scores_all_alike_does_not_outvote_one_that_knows():
 
 
 @pytest.mark.parametrize("scores", [(0.0,), (0.0, 0.0), (7.0,), (5.0, 5.0, 5.0)])
-def test_equal_scores_of_a_retriever_that_found_few_are_believed(scores):
+def test_few_hits_with_equal_scores_have_full_weight(scores):
     ranking = Ranking("a", tuple(Hit(key, score) for key, score in enumerate(scores)))
     hits = ReciprocalRankFusion().fuse([ranking], 5)
     assert [part.weight for hit in hits for part in hit.contributions] == [1.0] * len(scores)
 
 
-def test_cosines_below_nothing_keep_confidence_within_bounds():
+def test_negative_cosines_keep_the_weight_within_bounds():
     ranking = Ranking("a", tuple(Hit(key, 0.2 - key / 50) for key in range(60)))
     weights = [part.weight for hit in ReciprocalRankFusion().fuse([ranking], 60) for part in hit.contributions]
     assert weights[0] == pytest.approx(1.0)
@@ -84,7 +84,7 @@ def test_weighted_is_the_convex_combination_of_scaled_scores():
     assert all(0 <= score <= 1 for score in scores.values())
 
 
-def test_equal_scores_of_a_retriever_count_fully():
+def test_weighted_scales_equal_scores_to_one():
     (hit,) = WeightedFusion().fuse([Ranking("a", (Hit(7, -3.5),))], 5)
     assert math.isclose(hit.score, 1.0)
 
@@ -95,7 +95,7 @@ def test_ties_are_broken_by_key():
 
 
 @pytest.mark.parametrize(("options", "limit", "depth"), [({"pool": 10}, 3, 10), ({"pool": 10}, 25, 25)])
-def test_the_pool_is_how_deep_each_retriever_is_read(options, limit, depth):
+def test_the_depth_is_the_larger_of_pool_and_limit(options, limit, depth):
     assert ReciprocalRankFusion(**options).depth(limit) == depth
 
 
@@ -103,7 +103,7 @@ def believed(retriever: str, *hits: Hit) -> Ranking:
     return Ranking(retriever, hits)
 
 
-def test_a_hit_counts_by_what_its_retriever_believes_of_it():
+def test_a_weight_depends_on_the_relevance():
     guesses = believed("words", Hit(1, 9.0, relevance=0.04), Hit(2, 8.0, relevance=0.04))
     knows = believed("vectors", Hit(3, 0.86, relevance=0.3), Hit(4, 0.8, relevance=0.1))
     hits = ReciprocalRankFusion().fuse([guesses, knows], 4)
@@ -113,13 +113,13 @@ def test_a_hit_counts_by_what_its_retriever_believes_of_it():
     assert weights[1] == pytest.approx(0.2)
 
 
-def test_the_order_of_the_only_retriever_that_answers_stands():
+def test_the_order_of_the_only_answering_retriever_is_kept():
     alone = believed("words", Hit(1, 9.0, relevance=0.2), Hit(2, 8.0, relevance=0.9))
     for rankings in ([alone], [alone, Ranking("vectors", ())]):
         assert [hit.key for hit in ReciprocalRankFusion().fuse(rankings, 5)] == [1, 2]
 
 
-def test_what_words_could_not_have_found_counts_as_if_they_had():
+def test_an_unreached_hit_has_a_larger_weight():
     english = believed("words", Hit(1, 9.0, relevance=0.3), Hit(2, 8.0, relevance=0.25))
     nearest = (Hit(3, 0.85, relevance=0.15), Hit(1, 0.8, relevance=0.05))
     first = ReciprocalRankFusion().fuse([english, believed("vectors", *nearest)], 1)[0]

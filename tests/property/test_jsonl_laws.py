@@ -1,4 +1,4 @@
-"""The laws of a JSON-lines file, whatever bytes are in it."""
+"""The laws of a JSON Lines file with any content."""
 
 from itertools import islice
 
@@ -54,7 +54,7 @@ def as_found(lines) -> list[tuple[str, int, object]]:
 
 
 @given(FILES)
-def test_law_every_good_record_survives_in_order_and_every_bad_line_is_counted_with_its_offset(path, data):
+def test_valid_records_are_read_in_order_and_bad_lines_have_their_offset(path, data):
     path.write_bytes(data)
     lines = JsonLines(path, BOUND)
     found = list(lines.read())
@@ -63,7 +63,7 @@ def test_law_every_good_record_survives_in_order_and_every_bad_line_is_counted_w
 
 
 @given(FILES, st.integers(0, 12))
-def test_law_reading_in_two_parts_is_reading_the_whole(path, data, cut):
+def test_reading_in_two_parts_returns_all_lines(path, data, cut):
     path.write_bytes(data)
     lines = JsonLines(path, BOUND)
     whole = list(lines.read())
@@ -72,14 +72,14 @@ def test_law_reading_in_two_parts_is_reading_the_whole(path, data, cut):
 
 
 @given(FILES, st.integers(0, 14))
-def test_law_the_tail_is_the_end_of_the_whole(path, data, count):
+def test_read_backwards_returns_the_last_lines(path, data, count):
     path.write_bytes(data)
     lines = JsonLines(path, BOUND)
     assert list(islice(lines.read_backwards(), count)) == list(lines.read())[::-1][:count]
 
 
 @given(FILES, st.lists(RECORDS.filter(lambda record: len(encode(record)) <= BOUND), min_size=1, max_size=3))
-def test_law_appending_after_any_tail_keeps_what_was_there_and_what_comes(path, data, records):
+def test_appending_after_any_content_keeps_all_records(path, data, records):
     path.write_bytes(data)
     lines = JsonLines(path, BOUND)
     before = [line for line in lines.read() if isinstance(line, LogRecord)]
@@ -94,14 +94,14 @@ def test_law_appending_after_any_tail_keeps_what_was_there_and_what_comes(path, 
 
 
 @given(RECORDS)
-def test_law_a_record_comes_back_as_it_was(record):
+def test_a_record_is_decoded_as_it_was_encoded(record):
     line = encode(record)
     assert line.count(b"\n") == 1
     assert decode(line) == record
 
 
 @given(FILES, st.integers(0, 600))
-def test_law_any_offset_may_be_asked_for(path, data, start):
+def test_reading_can_start_at_any_offset(path, data, start):
     path.write_bytes(data)
     begins_line = start == 0 or data[start - 1 : start] == b"\n"
     found = list(JsonLines(path, BOUND).read(start))

@@ -1,4 +1,4 @@
-"""Whatever JSON a line of a journal or of an export holds: it is a record, or a RecordError says why not."""
+"""Any JSON in a line of a journal or an export is a record, or raises RecordError with the reason."""
 
 import copy
 import json
@@ -128,7 +128,7 @@ def changed(record, place, value):
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_law_a_line_with_any_value_in_any_place_is_a_record_or_a_record_error(name):
+def test_any_json_line_is_a_record_or_a_record_error(name):
     record, read = READERS[name]
     record = json.loads(json.dumps(record))
     read(record)

@@ -1,4 +1,4 @@
-"""The stages that ship with the core keep the contract, and each its own laws."""
+"""The rerankers of the core satisfy the contract, and their own laws."""
 
 import math
 from datetime import UTC, timedelta
@@ -57,7 +57,7 @@ half_lives = st.floats(0.01, 10_000)
 
 
 @given(candidates(min_size=1), floors, half_lives)
-def test_age_only_modulates(found, floor, half_life):
+def test_age_lowers_a_score_at_most_to_the_floor(found, floor, half_life):
     recency = Recency(RecencyOptions(half_life, floor, ()), lambda: NOW)
     for candidate in found:
         after = scores(recency, found)[candidate.key]
@@ -66,14 +66,14 @@ def test_age_only_modulates(found, floor, half_life):
 
 
 @given(candidates(min_size=1), floors, half_lives, st.integers(1, 10_000))
-def test_the_younger_of_two_never_loses_to_age(found, floor, half_life, days):
+def test_a_higher_age_never_raises_a_score(found, floor, half_life, days):
     recency = Recency(RecencyOptions(half_life, floor, ()), lambda: NOW)
     first, *rest = found
     older = evolve(first, stored=evolve(first.stored, created_at=first.stored.created_at - timedelta(days=days)))
     assert scores(recency, [older, *rest])[first.key] <= scores(recency, found)[first.key]
 
 
-def test_at_the_half_life_half_of_what_age_can_take_is_gone():
+def test_half_of_the_age_penalty_applies_at_the_half_life():
     recency = Recency(RecencyOptions(half_life_days=30, floor=0.6))
     assert recency.factor(0) == 1
     assert recency.factor(30) == pytest.approx(0.8)
@@ -97,7 +97,7 @@ def test_a_date_in_the_future_counts_as_today(found):
 
 
 @given(candidates(min_size=1), st.floats(0, 3))
-def test_importance_multiplies_what_is_marked_and_nothing_else(found, factor):
+def test_importance_multiplies_only_matching_chunks(found, factor):
     after = scores(Importance(ImportanceOptions({"manual": factor})), found)
     for candidate in found:
         expected = candidate.hit.score * (factor if candidate.stored.source == "manual" else 1)
@@ -111,7 +111,7 @@ def test_a_factor_below_one_lowers_a_negative_score_too(found, factor):
     assert all(after[item.key] < item.hit.score for item in negative)
 
 
-def test_a_longer_path_goes_before_a_shorter_and_any_path_before_a_label():
+def test_the_longest_path_takes_precedence_over_labels():
     factors = {"notes/": 2.0, "notes/1/": 3.0, "a.md": 5.0, "notes/1/a": 4.0}
     importance = Importance(ImportanceOptions(factors))
     assert scores(importance, [one("notes/1/a.md", "a.md")]) == {1: 4.0}
@@ -120,20 +120,20 @@ def test_a_longer_path_goes_before_a_shorter_and_any_path_before_a_label():
 
 
 @pytest.mark.parametrize("factor", [-0.1, math.nan, math.inf, 1e9])
-def test_a_factor_is_a_number_in_bounds(factor):
+def test_an_invalid_factor_is_rejected(factor):
     with pytest.raises(ValueError, match="factors: expected a number from 0 to 1000 for 'manual'"):
         ImportanceOptions({"manual": factor})
 
 
 @given(candidates(min_size=1))
-def test_mmr_with_all_weight_on_relevance_changes_nothing(found):
+def test_mmr_with_lambda_one_keeps_the_order(found):
     mmr = MaximalMarginalRelevance(MmrOptions(1.0))
     assert scores(mmr, found) == {item.key: item.hit.score for item in found}
     assert order(mmr, found) == [item.key for item in found]
 
 
 @given(candidates(min_size=1), st.floats(0.01, 1))
-def test_mmr_keeps_the_first_and_lifts_none(found, relevance):
+def test_mmr_keeps_the_first_and_raises_no_score(found, relevance):
     after = scores(MaximalMarginalRelevance(MmrOptions(relevance)), found)
     assert next(iter(after)) == found[0].key
     assert after[found[0].key] == found[0].hit.score
@@ -141,7 +141,7 @@ def test_mmr_keeps_the_first_and_lifts_none(found, relevance):
 
 
 @given(candidates(min_size=1), st.sampled_from([0.2, 0.5, 0.7, 0.9]), st.integers(1, 8))
-def test_mmr_picks_what_the_papers_formula_picks(found, relevance, limit):
+def test_mmr_agrees_with_the_formula_of_the_paper(found, relevance, limit):
     vectors = [item.vector for item in found]
     if any(vector is None for vector in vectors):
         return
@@ -161,7 +161,7 @@ def test_mmr_picks_what_the_papers_formula_picks(found, relevance, limit):
 
 
 @given(candidates(min_size=3))
-def test_a_copy_stands_behind_what_is_new_and_as_good(found):
+def test_mmr_ranks_a_copy_after_an_equally_relevant_new_chunk(found):
     first, second, third = found[:3]
     vectors = np.eye(3, dtype=np.float32)
     same = evolve(second, vector=vectors[0], hit=evolve(second.hit, score=1.0))

@@ -1,4 +1,4 @@
-"""What a search fetches and fuses is what the plainest way of doing it would: to the last contribution."""
+"""The optimised search returns the same results as a simple implementation, including contributions."""
 
 from datetime import UTC, datetime
 
@@ -77,7 +77,7 @@ def hydrated(rows, hits, wanted, per_document=None):
 
 
 @given(found(), st.one_of(st.none(), st.integers(1, 45)))
-def test_fetching_a_part_at_a_time_finds_the_same(found, wanted):
+def test_hydrating_in_batches_gives_the_same_results(found, wanted):
     rows, hits = found
 
     assert hydrated(rows, hits, wanted) == plainly(rows, hits)[:wanted]
@@ -85,7 +85,7 @@ def test_fetching_a_part_at_a_time_finds_the_same(found, wanted):
 
 
 @given(st.integers(1, 10))
-def test_no_more_is_fetched_than_is_shown_where_nothing_is_left_out(wanted):
+def test_only_shown_chunks_are_read_if_none_is_left_out(wanted):
     rows = Rows([StoredChunk(k, Chunk(f"id{k}", f"{k}", 0, 9, 1, 1), f"{k}.md", "note", MOMENT) for k in range(200)])
 
     assert len(hydrated(rows, [Hit(key, -float(key)) for key in range(200)], wanted)) == wanted
@@ -93,7 +93,7 @@ def test_no_more_is_fetched_than_is_shown_where_nothing_is_left_out(wanted):
 
 
 @given(found(), st.integers(1, 30))
-def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
+def test_fusing_only_the_first_hits_gives_the_same_results(found, wanted):
     rows, hits = found
     fusion = ReciprocalRankFusion()
     searcher = Searcher(store=None, get_embedder=None, retrievers=[], fusion=fusion)
@@ -115,7 +115,7 @@ def chunks_of(*paths, chat_id=None):
     return Rows(chunks)
 
 
-def test_one_document_leaves_room_for_others_that_fit_nearly_as_well():
+def test_the_limit_per_document_prefers_nearly_as_good_others():
     rows = chunks_of("a", "a", "a", "b", "a", "c")
     hits = [Hit(key, 1.0 - key / 50) for key in range(1, 7)]
     assert [hit.key for _, hit in hydrated(rows, hits, 4, per_document=2)] == [1, 2, 4, 6]
@@ -125,13 +125,13 @@ def test_one_document_leaves_room_for_others_that_fit_nearly_as_well():
     assert {key: [chunk.key for chunk in others] for key, others in collector.left_out.items()} == {1: [3, 5]}
 
 
-def test_one_document_keeps_its_places_where_others_are_clearly_worse():
+def test_the_limit_per_document_yields_to_clearly_better_chunks():
     rows = chunks_of("a", "a", "a", "b")
     hits = [Hit(1, 1.0), Hit(2, 0.9), Hit(3, 0.8), Hit(4, 0.1)]
     assert [hit.key for _, hit in hydrated(rows, hits, 3, per_document=1)] == [1, 2, 3]
 
 
-def test_messages_of_one_chat_are_no_document():
+def test_the_limit_per_document_does_not_apply_to_messages():
     rows = chunks_of("a", "a", "a", "b", chat_id="chat")
     hits = [Hit(key, 1.0 - key / 50) for key in range(1, 5)]
     assert [hit.key for _, hit in hydrated(rows, hits, 3, per_document=1)] == [1, 2, 3]
@@ -151,7 +151,7 @@ def rankings(draw):
 
 
 @given(rankings(), st.integers(1, 60))
-def test_fusion_is_its_formula(rankings, limit):
+def test_rrf_agrees_with_its_formula(rankings, limit):
     fusion = ReciprocalRankFusion(pool=10)
     parts: dict[int, list[Contribution]] = {}
     for ranking in rankings:
@@ -170,7 +170,7 @@ def test_fusion_is_its_formula(rankings, limit):
 
 
 @given(st.sets(st.integers(1, 50)), st.sets(st.integers(1, 50)))
-def test_hits_are_allowed_if_all_are_among_what_the_filters_keep(keys, kept):
+def test_hits_are_allowed_if_all_keys_pass_the_filters(keys, kept):
     import numpy as np
 
     assert _allowed(keys, KeySelection(np.array(sorted(kept), dtype=np.int64))) == (keys <= kept)

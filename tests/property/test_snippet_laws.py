@@ -14,7 +14,7 @@ SIZES = st.integers(20, 400)
 
 
 @given(TEXTS, QUERIES, SIZES)
-def test_it_is_of_the_size_asked_for_and_prose_on_one_line(content, query, size):
+def test_a_snippet_has_at_most_the_requested_size_and_prose_is_one_line(content, query, size):
     text = make_snippet(content, query, size).text
 
     assert len(text) <= size
@@ -24,7 +24,7 @@ def test_it_is_of_the_size_asked_for_and_prose_on_one_line(content, query, size)
 
 
 @given(TEXTS, QUERIES, SIZES)
-def test_marks_lie_in_the_text_in_order_apart(content, query, size):
+def test_marks_are_in_the_text_ordered_and_disjoint(content, query, size):
     snippet = make_snippet(content, query, size)
     edges = [edge for mark in snippet.marks for edge in mark]
 
@@ -33,7 +33,7 @@ def test_marks_lie_in_the_text_in_order_apart(content, query, size):
 
 
 @given(TEXTS, QUERIES, SIZES)
-def test_what_is_shown_is_the_passages_own_text(content, query, size):
+def test_a_snippet_is_a_part_of_the_shown_text(content, query, size):
     whole = make_snippet(content, query, 10**9).text
     shown = make_snippet(content, query, size).text
 
@@ -41,7 +41,7 @@ def test_what_is_shown_is_the_passages_own_text(content, query, size):
 
 
 @given(TEXTS, QUERIES, SIZES)
-def test_if_there_is_a_match_that_fits_one_is_shown(content, query, size):
+def test_a_snippet_contains_a_match_if_one_fits(content, query, size):
     whole = make_snippet(content, query, 10**9)
 
     if any(end - start <= size - 2 for start, end in whole.marks):
@@ -49,7 +49,7 @@ def test_if_there_is_a_match_that_fits_one_is_shown(content, query, size):
 
 
 @given(st.lists(st.sampled_from(["boat", "elk", "storm", "harbour"]), min_size=1, max_size=4, unique=True))
-def test_words_that_stand_together_are_shown_together(words):
+def test_adjacent_matches_are_shown_together(words):
     filler = "nothing else to see " * 60
     snippet = make_snippet(f"{filler}{' '.join(words)} {filler}", " ".join(words))
 
