@@ -179,18 +179,28 @@ class DocumentsExtension:
             kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
             return IndexReport(notices=(kept,))
 
-    def _index(self, latest: dict[str, NewDocument], collection: str, version: Hashable) -> IndexReport:
+    def _index(self, latest: Mapping[str, NewDocument], collection: str, version: Hashable) -> IndexReport:
         """Index documents that are in the journal at a version."""
-        journal = self.journal
         report = self._attached.index_documents([item.as_document() for item in latest.values()], collection)
-        # Two writers of one id may append in one order and index in the other. The order of the journal decides.
-        while journal.version != version:
-            version = journal.version
-            changed = [item for item in self.get(list(latest), collection) if item != latest[item.id]]
-            if changed:
-                self._attached.index_documents([item.as_document() for item in changed], collection)
-                latest.update((item.id, item) for item in changed)
+        self._follow(latest, collection, version)
         return report
+
+    def _follow(self, indexed: Mapping[str, NewDocument | None], collection: str, version: Hashable) -> None:
+        """Index what others did to these documents since a version of the journal; None: it is not in the index.
+
+        Two writers of one id may write to the journal in one order and to the index in the other. The order of the
+        journal decides.
+        """
+        while self.journal.version != version:
+            version = self.journal.version
+            current = {item.id: item for item in self.get(list(indexed), collection)}
+            changed = [item.as_document() for name, item in current.items() if item != indexed[name]]
+            if changed:
+                self._attached.index_documents(changed, collection)
+            gone = [f"{DOCUMENTS}/{name}" for name, item in indexed.items() if item and name not in current]
+            if gone:
+                self._attached.remove_documents(gone, collection)
+            indexed = {name: current.get(name) for name in indexed}
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the existing documents with these ids, in the order of the ids."""
@@ -215,6 +225,7 @@ class DocumentsExtension:
             back = [path for path in paths if snapshot.record(collection, DOCUMENTS, path) is not None]
         if back:
             self._attached.remove_documents(back, collection)
+            self._follow(dict.fromkeys(ids), collection, None)  # or another writer has added them again
         with self._attached.write() as transaction:
             transaction.forget_documents(collection, paths)
         return count
@@ -295,6 +306,7 @@ class DocumentSource:
     journal: RecordJournal
     collection: str
     _found: dict[str, Mapping[str, Any]] = field(factory=dict, init=False, repr=False)
+    _forgotten: set[str] = field(factory=set, init=False, repr=False)
 
     origin = DOCUMENTS
     forgets_missing = True
@@ -318,14 +330,17 @@ class DocumentSource:
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget documents; their texts leave the journal's bytes. Raise StoreError."""
         self.journal.forget([_key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths])
+        self._forgotten.update(paths)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return those that are no longer in the journal; none while a part of it is broken."""
+        """Return those that are no longer in the journal.
+
+        While a part of the journal is broken, it may be any document, except those that this object has forgotten.
+        """
         replayed = self.journal.replay()
-        if replayed.broken:
-            return ()
         keys = {path: _key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths}
-        return [path for path, key in keys.items() if key not in replayed.records]
+        gone = (path for path, key in keys.items() if key not in replayed.records)
+        return [path for path in gone if path in self._forgotten or not replayed.broken]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
         """Complete forgetting that a crash interrupted."""

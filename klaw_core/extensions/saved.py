@@ -18,6 +18,7 @@ from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.source import Source
 from klaw_core.sources.saved import SAVED, Saved, SavedJournal, SavedSource, as_document
+from klaw_core.values.collections import MEMORY
 from klaw_core.values.findings import FIX, Finding
 from klaw_core.values.lines import count_lines
 from klaw_core.values.records import ImportCounts, Record
@@ -44,18 +45,24 @@ class SavedExtension:
     origins: Sequence[str] = (SAVED,)
     record_kinds: Sequence[str] = (SAVED,)
     _host: Host | None = field(default=None, init=False)
+    _journal: SavedJournal | None = field(default=None, init=False)
 
     name = SAVED
 
     def attach(self, host: Host, /) -> None:
         """Store the host."""
-        self._host = host
+        self._host, self._journal = host, None
 
     @property
     def journal(self) -> SavedJournal:
-        """The journal: that of the store, if it has its own, once the extension is attached."""
-        journals = FileJournals(self.directory) if self._host is None else self._host.journals
-        return SavedJournal(journals.records(SAVED, Saved.parse))
+        """The journal: that of the store, if it has its own, once the extension is attached.
+
+        It is one object, because it caches the places of records.
+        """
+        if self._journal is None:
+            journals = FileJournals(self.directory) if self._host is None else self._host.journals
+            self._journal = SavedJournal(journals.records(SAVED, Saved.parse))
+        return self._journal
 
     def save(self, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Excerpt:
         """Store and index a text; see ``Memory.save``."""
@@ -72,8 +79,20 @@ class SavedExtension:
     def _index(self, saved: Saved) -> str:
         """Index a saved memory; return why it cannot be found by meaning, or at all, for now; usually empty."""
         assert self._host is not None
+        journal = self.journal.records
         try:
+            version = journal.version
             report = self._host.index_documents([as_document(saved)])
+            indexed = True
+            while journal.version != version:  # another process may have forgotten the text, or saved it again
+                version = journal.version
+                if bool(journal.get([saved.id])) == indexed:
+                    continue
+                if indexed:
+                    self._host.remove_documents([saved.id], MEMORY)
+                else:
+                    report = self._host.index_documents([as_document(saved)])
+                indexed = not indexed
         except KlawError as error:  # the text is in the journal: after an exception, the caller would save it again
             return f"saved, but not searchable before the next `klaw index`: {error}"
         reason = "; ".join(report.notices)

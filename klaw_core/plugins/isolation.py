@@ -158,6 +158,10 @@ class IsolatedSource:
         with self._as_workspace_errors():
             return list(self.source.forgotten(paths))
 
+    def still_forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return which of these documents, which this source has forgotten, nobody has added again; all if unknown."""
+        return self.forgotten(paths) if isinstance(self.source, ForgetfulSource) else paths
+
     def why_not_forgotten(self, path: str) -> tuple[str, str]:
         """Return why a document of this source cannot be forgotten, and what to do instead."""
         explain = getattr(self.source, "why_not_forgotten", None)

@@ -57,17 +57,19 @@ class Forgetter:
             collection_of_source.remove([target], forget=True)
             waiting.forget([target])
             self.sources.assembly.converters.forget([target])
-            drop_indexed_again(collection_of_source, waiting.origin, [target])
+            drop_indexed_again(collection_of_source, waiting.origin, [target], waiting.still_forgotten)
             return ForgetReport((target,), 0)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
         if found and not found[0].can_forget:
             message, hint = found[0].why_not_forgotten(path)
             raise NotFoundError(message, hint=hint)
         removed = self.get_collection(collection).remove([path], forget=True)
-        for source in found:
+        still_forgotten = _all
+        for source in found:  # at most one
             source.forget([path])
+            still_forgotten = source.still_forgotten
         self.sources.assembly.converters.forget([path])
-        drop_indexed_again(self.get_collection(collection), origin, [path])
+        drop_indexed_again(self.get_collection(collection), origin, [path], still_forgotten)
         return ForgetReport((path,), removed)
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
@@ -81,8 +83,10 @@ class Forgetter:
             source.remove()
         self.sources.forget_records(origin)
         self.sources.assembly.converters.keep_only(origin, tuple)
+        still_forgotten = {source.collection: source.still_forgotten for source in own}
         for name in collections:
-            drop_indexed_again(self.get_collection(name), origin, self.sources.paths(origin, name))
+            paths = self.sources.paths(origin, name)
+            drop_indexed_again(self.get_collection(name), origin, paths, still_forgotten.get(name, _all))
         return ForgetReport(tuple(gone), removed)
 
 
@@ -137,13 +141,23 @@ class _IndexedPaths(Sequence[str]):
         return len(self._paths())
 
 
-def drop_indexed_again(collection: Collection, origin: str, paths: Sequence[str]) -> None:
+def _all(paths: Sequence[str]) -> Sequence[str]:
+    return paths
+
+
+def drop_indexed_again(
+    collection: Collection,
+    origin: str,
+    paths: Sequence[str],
+    still_forgotten: Callable[[Sequence[str]], Sequence[str]],
+) -> None:
     """Remove forgotten documents that an index run has written again.
 
     This happens if a run writes a document after it was removed, and ends before it was recorded as forgotten.
+    ``still_forgotten`` is called in the transaction that removes: what was saved again since then stays.
     """
     with collection.store.read() as snapshot:
         again = [path for path in paths if snapshot.record(collection.name, origin, path) is not None]
     if again:
-        collection.remove(again, forget=True)
+        collection.remove(again, forget=True, only=still_forgotten)
     collection.forget_cached(paths)

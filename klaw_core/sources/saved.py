@@ -144,6 +144,7 @@ class SavedSource:
 
     journal: SavedJournal
     _found: dict[str, Saved] = field(factory=dict, init=False, repr=False)
+    _forgotten: set[str] = field(factory=set, init=False, repr=False)
 
     origin = SAVED
     forgets_missing = True
@@ -167,14 +168,16 @@ class SavedSource:
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget memories and erase their texts from the journal. Raise StoreError."""
         self.journal.forget(*paths)
+        self._forgotten.update(paths)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the memories that are no longer in the journal, or none while a part of the journal is broken."""
+        """Return the memories that are no longer in the journal.
+
+        While a part of the journal is broken, it may be any memory, except those that this object has forgotten.
+        """
         replayed = self.journal.read()
-        if replayed.broken:
-            return ()
         kept = {saved.id for saved in replayed.memories}
-        return [path for path in paths if path not in kept]
+        return [path for path in paths if path not in kept and (path in self._forgotten or not replayed.broken)]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
         """Finish an erasure that a crash interrupted."""

@@ -10,6 +10,7 @@ from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
+from klaw_core.files.record_journal import FileJournal
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.forgetting import _IndexedPaths
 from klaw_core.sources.saved import Saved, SavedJournal
@@ -270,9 +271,75 @@ def test_what_is_saved_again_while_a_run_removes_it_stays_in_the_index(home, mon
         check(one)
 
 
-def after(monkeypatch, method, action):
-    """Let ``action`` happen once, after the next call of a method of workspaces."""
-    original = getattr(Workspace, method)
+@pytest.fixture(params=[False, True], ids=["sound", "broken"])
+def pier(home, request):
+    """Two memories with a saved text and a document; with "broken", a line of each journal cannot be read."""
+    with home.open() as one, home.open() as two:
+        saved = one.save("the lantern is blue", created_at=MOMENT).path
+        one.add([NewDocument("pier", "a lantern on the pier")])
+        if request.param:
+            for name in ("saved", "documents"):
+                with (home.root / "data" / f"{name}.jsonl").open("a") as file:
+                    file.write('{"id": "?"}\n')
+        yield one, two, saved
+
+
+def _save_again(memory):
+    memory.save("the lantern is blue", created_at=MOMENT)
+
+
+def _add_again(memory):
+    memory.add([NewDocument("pier", "a lantern on the quay")])
+
+
+@pytest.mark.parametrize("kind", ["saved", "document"])
+def test_what_is_saved_again_while_it_is_forgotten_stays_in_the_index(pier, monkeypatch, check, kind):
+    one, two, saved = pier
+    again = _save_again if kind == "saved" else _add_again
+    after(monkeypatch, "forget", lambda: again(two), FileJournal)
+    if kind == "saved":
+        one.forget(saved)
+    else:
+        assert one.delete(["pier"]) == 1
+    assert set(found(one, "lantern")) == {saved, "documents/pier"}
+    assert found(one, "quay") == ([] if kind == "saved" else ["documents/pier"])
+    check(one)
+
+
+@pytest.mark.parametrize("kind", ["saved", "document"])
+def test_what_is_forgotten_while_it_is_saved_again_leaves_the_index(pier, monkeypatch, check, kind):
+    one, two, saved = pier
+    if kind == "saved":
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.forget(saved))
+        _save_again(one)
+    else:
+        after(monkeypatch, "append", lambda: two.delete(["pier"]), FileJournal)
+        _add_again(one)
+    assert found(one, "lantern") == (["documents/pier"] if kind == "saved" else [saved])
+    check(one)
+
+
+@pytest.mark.parametrize("kind", ["saved", "document"])
+def test_what_a_run_indexes_while_it_is_forgotten_goes_although_a_line_is_broken(pier, monkeypatch, check, kind):
+    one, two, saved = pier
+    original = FileJournal.forget
+
+    def late(self, ids):
+        two.index()  # nothing says yet that anything was forgotten
+        return original(self, ids)
+
+    monkeypatch.setattr(FileJournal, "forget", late)
+    if kind == "saved":
+        one.forget(saved)
+    else:
+        one.delete(["pier"])
+    assert found(one, "lantern") == (["documents/pier"] if kind == "saved" else [saved])
+    check(one)
+
+
+def after(monkeypatch, method, action, kind=Workspace):
+    """Let ``action`` happen once, after the next call of a method of workspaces or of another class."""
+    original = getattr(kind, method)
     pending = [action]
 
     def call(self, *arguments):
@@ -281,7 +348,7 @@ def after(monkeypatch, method, action):
             pending.pop()()
         return answer
 
-    monkeypatch.setattr(Workspace, method, call)
+    monkeypatch.setattr(kind, method, call)
 
 
 class TestOfTwoRunsAtOnceTheLaterReadingCounts:

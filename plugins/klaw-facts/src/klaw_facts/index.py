@@ -191,6 +191,7 @@ class FactSource:
     catch_up: Callable[[], Sequence[SkippedEntry]]
     forget_facts: Callable[[Sequence[str]], None]
     _found: dict[str, Fact] = field(factory=dict, init=False, repr=False)
+    _forgotten: set[str] = field(factory=set, init=False, repr=False)
 
     origin = FACTS
     collection = FACTS
@@ -217,6 +218,7 @@ class FactSource:
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget facts: delete their bytes in the journal, and prevent extracting them again."""
         self.forget_facts([id_of(path) for path in paths])
+        self._forgotten.update(paths)
 
     def part(self, target: str, /) -> str | None:
         """Return the text of an undone fact, which is not a document but still in the journal."""
@@ -239,11 +241,13 @@ class FactSource:
         return next((line for line in lines if line["op"] == "assert" and line["id"] == name), None)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the facts that are no longer in the journal; none while a part of it is broken."""
-        if self.journal.broken():
-            return ()
+        """Return the facts that are no longer in the journal.
+
+        While a part of the journal is broken, it may be any fact, except those that this object has forgotten.
+        """
+        broken = self.journal.broken()
         known = self.journal.state().facts
-        return [path for path in paths if id_of(path) not in known]
+        return [path for path in paths if id_of(path) not in known and (path in self._forgotten or not broken)]
 
     def watch_paths(self) -> Sequence[Path]:
         """Return the file of the journal."""
