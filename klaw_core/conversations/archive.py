@@ -151,16 +151,13 @@ class Conversations:
         found while the messages exist. After a crash the next index run removes the rest. Raise StoreError.
         """
         said = [line for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
-        days = {line.file.day for line in said if line.message.id in ids}
-        if not days:
+        if not any(line.message.id in ids for line in said):
             return 0
         with self._store.read() as snapshot:
             before = len(snapshot.messages.all(chat.name))
-        self.row_sync.begin_forgetting(chat, days)
-        summaries = self.row_sync.summaries.forget(chat, [line.message.id for line in said], ids)
-        files = self.journal.remove(chat, frozenset(ids))
-        paths = [*map(document_path, files), *([summaries_path(chat)] if summaries else [])]
-        self.row_sync.finish_forgetting(chat, paths)
+        self.row_sync.summaries.forget(chat, [line.message.id for line in said], ids)
+        self.journal.remove(chat, frozenset(ids))
+        self.row_sync.mirror_again(chat)
         self.on_removal()
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))

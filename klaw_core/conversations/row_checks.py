@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import date
 from typing import Any, TypeAlias
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import JournalEntry
-from klaw_core.conversations.row_sync import RowSync
+from klaw_core.conversations.row_sync import RowSync, chat_of
 from klaw_core.errors import RecordError
 from klaw_core.interfaces.messages import MessageReader
 from klaw_core.values.chat_rows import StoredMessage
@@ -60,10 +59,12 @@ def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
     """Make the wrong rows again from the journal. Raise StoreError."""
     wrong = [name for finding in found if finding.check == ROWS for name in finding.items]
     for name in wrong:
+        chat = chat_of(name)
+        if chat is not None:
+            row_sync.mirror_again(chat)
+            continue
         with row_sync.store.write() as transaction:
             transaction.messages.purge(name)
-        with suppress(RecordError):  # rows with an invalid chat name
-            row_sync.sync_chat(Chat.parse(name))
     row_sync.sync()
 
 

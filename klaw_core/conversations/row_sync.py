@@ -1,12 +1,13 @@
 """Mirror the journal to rows: every file is read from the last synced byte, and secrets are redacted.
 
 All rows of a chat are made again if a mirrored part of its files has changed (cut, replaced or deleted by hand), or if
-the redaction patterns have changed.
+the redaction patterns have changed. Rows of messages that are no longer in the files are the record of what is left to
+forget: their documents are forgotten before these rows are removed, whoever does that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any, Self, TypeAlias
@@ -20,6 +21,7 @@ from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
 from klaw_core.interfaces.journal import Log
+from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.config import ConversationSettings
@@ -31,12 +33,12 @@ _BATCH = 1000
 # Messages per insert where all rows of a chat are made again, and bytes of its files that are read before that.
 _TOGETHER = 20_000
 _MOST_AHEAD_BYTES = 16 * 1024 * 1024
-# In place of the recipe of a file's rows, while messages are being removed from the files of its chat.
-_FORGETTING = "forgetting"
 
 
 #: Messages as rows, the end of the batch in bytes, and the bad lines in it.
 _Batch: TypeAlias = tuple[list[StoredMessage], int, list[BadLine]]
+#: A message or a summary, with the path of its document.
+_Part: TypeAlias = tuple[str, object]
 
 
 @frozen
@@ -58,9 +60,14 @@ class SyncReport:
 class _ReadAhead:
     """The batches of the first ``size`` bytes of a file, which have this checksum."""
 
-    size: int
-    checksum: int
-    batches: tuple[_Batch, ...]
+    size: int = 0
+    checksum: int = 0
+    batches: tuple[_Batch, ...] = ()
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids of the messages."""
+        return {message.id for messages, _, _ in self.batches for message in messages}
 
     def is_still_in(self, log: Log) -> bool:
         """Return whether the file still begins with these bytes."""
@@ -104,7 +111,7 @@ class RowSync:
         for name in dict.fromkeys([*found, *self.summaries.chats(), *known]):
             files = found.get(name, ())
             if files or readable:
-                chat = _chat(name)
+                chat = chat_of(name)
                 if chat is not None:
                     report += self._sync_chat(chat, files, complete=readable, verified=True)
         return report
@@ -128,15 +135,12 @@ class RowSync:
         """
         recorded = self._recorded(chat)
         mirrored = [(file, recorded[file.day]) for file in files if file.day in recorded]
-        if forgetting := [day for day, known in recorded.items() if known.recipe == _FORGETTING]:
-            paths = [document_path(self.journal.file(chat, day)) for day in forgetting]
-            return self.finish_forgetting(chat, [*paths, summaries_path(chat)])
         is_stale = any(
             known.recipe != self.redactor.recipe or _has_changed(file.log, known, verified=verified)
             for file, known in mirrored
         )
         if is_stale or (complete and recorded.keys() - {file.day for file in files}):
-            return self._mirror_again(chat)
+            return self.mirror_again(chat)
         report = SyncReport()
         for file in files:
             known = recorded.get(file.day)
@@ -146,80 +150,113 @@ class RowSync:
             self.sync_summaries(chat)
         return report
 
-    def begin_forgetting(self, chat: Chat, days: Collection[date]) -> None:
-        """Record that messages are about to be removed from the files of these days. Raise StoreError.
-
-        If the process dies before :meth:`finish_forgetting`, the next sync of the chat does that.
-        """
-        with self.store.write() as transaction:
-            for day, state in transaction.messages.files(chat.name).items():
-                if day in days:
-                    transaction.messages.put_file(evolve(state, recipe=_FORGETTING))
-
-    def finish_forgetting(self, chat: Chat, paths: Sequence[str]) -> SyncReport:
-        """Remove what is left of messages that were removed from the files of these documents. Raise StoreError.
-
-        The documents come before the rows, which have what :meth:`begin_forgetting` has recorded.
-        """
-        self.forget_documents(paths)
-        return self._mirror_again(chat)
-
-    def _mirror_again(self, chat: Chat) -> SyncReport:
+    def mirror_again(self, chat: Chat) -> SyncReport:
         """Make all rows of a chat again, in one transaction, so that readers always find its messages.
 
-        Its files are read before the transaction, so that other writers do not wait for that. A file that another
-        program has changed since, other than by appending, is read again inside.
+        Documents of messages and summaries that have left the files are forgotten first: no other process can do that
+        when the rows are gone. The files are read before the transaction, so that other writers do not wait for that. A
+        file that has changed since, other than by appending, is read again inside. Raise StoreError.
         """
-        ahead = self._read_ahead(chat)
+        read_ahead = self._read_ahead(chat)
+        forgotten: set[_Part] = set()
+        while True:
+            with self.store.write() as transaction:
+                files = self.journal.files(chat).files
+                ahead = {file.day: self._still_ahead(file, read_ahead) for file in files}
+                gone = self._gone(chat, files, ahead, transaction.messages)
+                if gone <= forgotten:
+                    return self._replace_rows(chat, files, ahead, transaction.messages)
+            self.forget_documents(sorted({path for path, _ in gone}))
+            forgotten |= gone
+
+    def _replace_rows(
+        self, chat: Chat, files: Sequence[ChatFile], ahead: Mapping[date, _ReadAhead], rows: MessageWriter
+    ) -> SyncReport:
         report = SyncReport()
-        with self.store.write() as transaction:
-            transaction.messages.purge(chat.name)
-            waiting: list[StoredMessage] = []  # inserted together, because the session is derived after each insert
-            for file in self.journal.files(chat).files:
-                end = 0
-                for messages, reached, broken in self._batches_after(file, ahead.get(file.day)):
-                    end = reached
-                    waiting += messages
-                    report += SyncReport(bad=_named(file, broken))
-                    if len(waiting) >= _TOGETHER:
-                        report += SyncReport(transaction.messages.insert(waiting))
-                        waiting = []
-                if end:
-                    transaction.messages.put_file(self._state(file, end, file.log.checksum(0, end)))
-            report += SyncReport(transaction.messages.insert(waiting))
-            transaction.messages.put_summaries(chat.name, self.written_summaries(chat))
+        rows.purge(chat.name)
+        waiting: list[StoredMessage] = []  # inserted together, because the session is derived after each insert
+        for file in files:
+            known = ahead[file.day]
+            end = 0
+            for messages, reached, broken in (*known.batches, *self._batches(file, known.size)):
+                end = reached
+                waiting += messages
+                report += SyncReport(bad=_named(file, broken))
+                if len(waiting) >= _TOGETHER:
+                    report += SyncReport(rows.insert(waiting))
+                    waiting = []
+            if end:
+                rows.put_file(self._state(file, end, file.log.checksum(known.size, end, known.checksum)))
+        report += SyncReport(rows.insert(waiting))
+        rows.put_summaries(chat.name, self.written_summaries(chat))
         return report
 
+    def _gone(
+        self, chat: Chat, files: Sequence[ChatFile], ahead: Mapping[date, _ReadAhead], rows: MessageReader
+    ) -> set[_Part]:
+        """Return the messages and summaries that have rows but are no longer in a file.
+
+        An index run forgets the documents of files that do not exist. Nothing is known about files that cannot be read.
+        """
+        held: dict[date, set[str]] = {}
+        for row in rows.all(chat.name):
+            held.setdefault(row.day, set()).add(row.id)
+        gone: set[_Part] = set()
+        for file in files:
+            known, ids = ahead[file.day], held.get(file.day, set())
+            ids -= known.ids
+            for line in self.journal.read_file(file, known.size) if ids else ():
+                if isinstance(line, JournalEntry):
+                    ids.discard(line.message.id)
+                elif line.ends_reading:
+                    ids.clear()
+            gone |= {(document_path(file), name) for name in ids}
+        if gone:  # a message may also have been in the file of another day, of which it has no row
+            states = rows.files(chat.name)
+            changed = (file for file in files if file.day in states and not _is_unchanged(file.log, states[file.day]))
+            gone |= {(document_path(file), None) for file in changed}
+        return gone | self._gone_summaries(chat, rows)
+
+    def _gone_summaries(self, chat: Chat, rows: MessageReader) -> set[_Part]:
+        """Return the summaries that have rows but are not in the file."""
+        held, written = map(_keys, (rows.summaries(chat.name), self.written_summaries(chat)))
+        return {(summaries_path(chat), key) for key in held - written}
+
     def _read_ahead(self, chat: Chat) -> Mapping[date, _ReadAhead]:
-        """Read the files of a chat, up to a limit; leave out those that have no checksum."""
+        """Read the files of a chat, up to a limit; leave out those without a checksum, or that change meanwhile."""
         found: dict[date, _ReadAhead] = {}
         left = _MOST_AHEAD_BYTES
         for file in self.journal.files(chat).files:
             size = file.log.size or 0
-            # The checksum comes first: if it is still the same in the transaction, so was what is read here.
             checksum = file.log.checksum(0, size)
             if not size or checksum is None or size > left:
                 continue
             left -= size
-            found[file.day] = _ReadAhead(size, checksum, tuple(self._batches(file, 0, size)))
+            batches = tuple(self._batches(file, 0, size))
+            end = batches[-1][1]  # less than the size if the last line is incomplete
+            before_end = checksum if end == size else file.log.checksum(0, end)
+            if before_end is not None and file.log.checksum(0, size) == checksum:
+                found[file.day] = _ReadAhead(end, before_end, batches)
         return found
 
-    def _batches_after(self, file: ChatFile, ahead: _ReadAhead | None) -> Iterator[_Batch]:
-        """Yield the batches that were read ahead and then the rest of the file; all of it if it has changed."""
-        start = 0
-        if ahead is not None and ahead.is_still_in(file.log):
-            yield from ahead.batches
-            start = ahead.batches[-1][1]
-        yield from self._batches(file, start)
+    @staticmethod
+    def _still_ahead(file: ChatFile, read_ahead: Mapping[date, _ReadAhead]) -> _ReadAhead:
+        """Return what was read ahead of a file; nothing if the file has changed."""
+        found = read_ahead.get(file.day)
+        return found if found is not None and found.is_still_in(file.log) else _ReadAhead()
 
     def sync_summaries(self, chat: Chat) -> None:
         """Replace a chat's summaries in the store with those of its file. Raise StoreError."""
-        wanted = self.written_summaries(chat)
         with self.store.read() as snapshot:
             held = list(snapshot.messages.summaries(chat.name))
-        if held != wanted:
-            with self.store.write() as transaction:
-                transaction.messages.put_summaries(chat.name, wanted)
+        if held == self.written_summaries(chat):
+            return
+        with self.store.write() as transaction:
+            gone = self._gone_summaries(chat, transaction.messages)
+            if not gone:  # read in the transaction: another process may have removed one since
+                transaction.messages.put_summaries(chat.name, self.written_summaries(chat))
+        if gone:
+            self.mirror_again(chat)
 
     def written_summaries(self, chat: Chat) -> list[Summary]:
         """Return a chat's summaries from its file, redacted for the store."""
@@ -264,13 +301,14 @@ class RowSync:
     def _write(self, file: ChatFile, messages: Sequence[StoredMessage], start: int, end: int) -> int | None:
         """Add rows and record ``end`` as the file's synced byte; return the number of new rows.
 
-        Return None, and write nothing, if the file's synced byte is no longer ``start``.
+        Return None, and write nothing, if the file's synced byte is no longer ``start``, or if the lines are no longer
+        in the file.
         """
         if end == start:
             return 0
         with self.store.write() as transaction:
             known = transaction.messages.files(file.chat.name).get(file.day)
-            if start != (0 if known is None else known.end):
+            if start != (0 if known is None else known.end) or file.log.size is None or not file.log.is_end(end):
                 return None
             checksum = 0 if known is None else known.checksum
             if checksum is not None:
@@ -303,11 +341,16 @@ class RowSync:
             return snapshot.messages.files(chat.name)
 
 
+def _keys(summaries: Iterable[Summary]) -> set[object]:
+    return {(item.created_at, item.from_message_id, item.to_message_id) for item in summaries}
+
+
 def _named(file: ChatFile, bad: Sequence[BadLine]) -> tuple[SkippedEntry, ...]:
     return tuple(SkippedEntry(f"{document_path(file)}@{line.offset}", line.reason, keep=True) for line in bad)
 
 
-def _chat(name: str) -> Chat | None:
+def chat_of(name: str) -> Chat | None:
+    """Return the chat with a name; None if no chat has it."""
     try:
         chat = Chat.parse(name)
     except RecordError:

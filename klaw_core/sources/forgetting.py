@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import overload
+from typing import TypeAlias, overload
 
 from attrs import define, field, frozen
 
@@ -13,6 +13,9 @@ from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.reading import Reader
 from klaw_core.values.runs import ForgetReport
+
+#: Returns which of some paths to remove.
+_Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
 
 @frozen(eq=False, repr=False)
@@ -64,7 +67,7 @@ class Forgetter:
             message, hint = found[0].why_not_forgotten(path)
             raise NotFoundError(message, hint=hint)
         removed = self.get_collection(collection).remove([path], forget=True)
-        still_forgotten = _all
+        still_forgotten: _Choice = _all
         for source in found:  # at most one
             source.forget([path])
             still_forgotten = source.still_forgotten
@@ -149,7 +152,7 @@ def drop_indexed_again(
     collection: Collection,
     origin: str,
     paths: Sequence[str],
-    still_forgotten: Callable[[Sequence[str]], Sequence[str]],
+    still_forgotten: _Choice,
 ) -> None:
     """Remove forgotten documents that an index run has written again.
 

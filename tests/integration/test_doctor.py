@@ -591,6 +591,7 @@ class TestConversations:
         assert "conversation-rows" in checks(found)
         assert not found.healthy
         assert talked.doctor(fix=True).healthy
+        talked.index()  # a message that is in no file was perhaps being forgotten, so its day was removed
         assert talked.doctor() == Diagnosis()
 
     def test_words_that_are_not_the_messages(self, talked):

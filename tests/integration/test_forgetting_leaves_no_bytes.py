@@ -208,7 +208,7 @@ class _KilledError(BaseException):
 
 @pytest.mark.parametrize("then", ["index", "append", "sync", "reindex"])
 @pytest.mark.parametrize(
-    "step", ["SummaryFiles.forget", "Journal.remove", "RowSync.finish_forgetting", "RowSync._mirror_again"]
+    "step", ["SummaryFiles.forget", "Journal.remove", "RowSync.mirror_again", "RowSync._replace_rows"]
 )
 def test_a_message_whose_forgetting_was_interrupted_leaves_no_bytes_after_the_next_index(home, check, step, then):
     """Killed before or after a step, the message is still there as a whole, or the next index removes the rest."""
@@ -250,6 +250,145 @@ def killed(work, when):
         raise _KilledError
 
     return wrapped
+
+
+def _forget_one(beside, chat):
+    beside.conversations.forget(chat, "one")
+
+
+def _forget_on_another_day(beside, chat):
+    beside.conversations.forget(chat, "four")
+
+
+def _index(beside, _chat):
+    beside.index()
+
+
+def _fix(beside, _chat):
+    beside.doctor(fix=True)
+
+
+def _remove_line(beside, chat):
+    """Do what a process has done that is killed in the middle."""
+    beside.conversations.journal.remove(chat, ["four"])
+
+
+def before(patch, kind, method, action):
+    """Let ``action`` happen once, before the next call of a method."""
+    original, pending = getattr(kind, method), [action]
+
+    def call(*arguments):
+        if pending:
+            pending.pop()()
+        return original(*arguments)
+
+    patch.setattr(kind, method, call)
+
+
+def _die():
+    raise _KilledError
+
+
+@pytest.fixture
+def chatting(home):
+    """Two memories with a chat of two days, and a function that returns which vectors of a text are left."""
+    with home.open() as memory, home.open() as beside:
+        texts = {
+            "one": "the harbour",
+            "two": f"a secret: {WORD}",
+            "three": "the gulls",
+            "four": "the ferry",
+            "five": "the tide",
+        }
+        memory.conversations.append_many(
+            Message("user", text, MOMENT + timedelta(days=name in {"four", "five"}), id=name, meta=CHAT.meta)
+            for name, text in texts.items()
+        )
+        memory.conversations.add_summary(CHAT, f"of {WORD}", from_message_id="two", to_message_id="two")
+        memory.index()
+        with memory._assembly.store.read() as snapshot:
+            stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
+        embedded = [item.chunk.embedding_text for item in stored]
+
+        def vectors(text):
+            return digests(home, *(one for one in embedded if text in one))
+
+        assert vectors(WORD)
+        assert vectors("ferry")
+        yield memory, beside, home, vectors
+
+
+@pytest.mark.parametrize("step", ["first", "last"])
+@pytest.mark.parametrize("act", [_forget_one, _forget_on_another_day, _index, _fix])
+def test_a_forgetting_that_was_overtaken_and_then_killed_leaves_no_bytes_after_the_next_index(
+    monkeypatch, chatting, check, act, step
+):
+    """Another process forgets, indexes or repairs before a step of it; it is killed when the line has left the file."""
+    memory, beside, home, vectors = chatting
+
+    def overtake():
+        act(beside, CHAT)
+        before(monkeypatch, RowSync, "mirror_again", _die)
+
+    if step == "first":
+        before(monkeypatch, Journal, "remove", overtake)
+    else:
+        before(monkeypatch, RowSync, "mirror_again", lambda: (act(beside, CHAT), _die()))
+    with pytest.raises(_KilledError):
+        memory.conversations.forget(CHAT, "two")
+    beside.index()
+    assert left_behind(home) == []
+    assert vectors(WORD) == set()
+    assert beside.search("gulls", mode="fts")
+    check(beside)
+    assert beside.doctor().findings == ()
+
+
+def test_a_message_that_leaves_the_file_while_another_is_forgotten_leaves_no_vector(monkeypatch, chatting, check):
+    """The process that removed its line is killed; the other one makes the rows again, and forgets it too."""
+    memory, beside, _home, vectors = chatting
+    meanwhile(monkeypatch, lambda: _remove_line(beside, CHAT))
+    memory.conversations.forget(CHAT, "two")
+    assert vectors("ferry") == set()
+    memory.index()
+    assert not memory.search("ferry", mode="fts")
+    assert memory.search("tide", mode="fts")
+    check(memory)
+
+
+def test_a_summary_that_was_forgotten_does_not_come_back_with_one_that_is_added(monkeypatch, chatting):
+    memory, beside, home, _vectors = chatting
+    write = memory._assembly.store.write
+    pending = [lambda: beside.conversations.forget(CHAT, "two")]
+
+    def begin():
+        if pending:
+            pending.pop()()
+        return write()
+
+    monkeypatch.setattr(memory._assembly.store, "write", begin)
+    memory.conversations.add_summary(CHAT, "of the gulls")
+    assert not pending
+    with memory._assembly.store.read() as snapshot:
+        assert [summary.content for summary in snapshot.messages.summaries(CHAT.name)] == ["of the gulls"]
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize("way", ["forget", "purge"])
+def test_a_message_that_is_removed_before_its_row_is_written_gets_none(home, monkeypatch, way):
+    with home.open() as memory, home.open() as beside:
+        memory.save("something else")
+
+        def remove():
+            if way == "forget":
+                beside.conversations.forget(CHAT, "one")
+            else:
+                beside.conversations.purge(CHAT)
+
+        before(monkeypatch, RowSync, "_write", remove)
+        memory.conversations.append(said(f"a secret: {WORD}", "one"))
+        assert not memory.conversations.search("secret")
+        assert left_behind(home) == []
 
 
 def test_the_other_messages_are_there_while_one_is_forgotten(home, monkeypatch):
