@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from klaw_core import ChunkSelection, Hit, KeyDigest, Keys, Query, StoredChunk
 from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
+from klaw_fts5.packed.postings import Codes, Piece, Postings, collect
 from klaw_fts5.packed.state import read_state
 from klaw_fts5.sql import statements
 
@@ -489,3 +490,31 @@ def test_undone_changes_leave_nothing_behind(filled: apsw.Connection) -> None:
     filled.execute("ROLLBACK")
     assert PACKED.search(filled, Query("w1 w3"), 50) == before
     assert PACKED.check(filled, "memory", None) == []
+
+
+@settings(deadline=None)
+@given(
+    blocks=st.lists(
+        st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 30), min_size=1), min_size=1), min_size=1, max_size=5
+    ),
+    dead=st.sets(st.integers(0, 200)),
+)
+def test_law_pieces_in_order_are_merged_as_sorted_ones(blocks: list[dict[int, set[int]]], dead: set[int]) -> None:
+    pieces = []
+    for number, terms in enumerate(blocks):
+        ordered = sorted(terms)
+        rows = [row for term in ordered for row in sorted(terms[term])]
+        postings = Postings(
+            np.array(ordered), np.array([len(terms[term]) for term in ordered]), np.array(rows, np.uint16), _codes(rows)
+        )
+        moved = postings.positions + np.uint16(31 * number)
+        kept = ~np.isin(moved, sorted(dead)) if number % 2 else None
+        pieces.append(Piece(postings, moved, _codes(rows) + np.uint8(number % 3), kept))
+    expected, found = collect(pieces, in_order=False), collect(pieces, in_order=True)
+    for name in ("terms", "counts", "positions", "codes"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+        assert getattr(found, name).dtype == getattr(expected, name).dtype, name
+
+
+def _codes(rows: list[int]) -> Codes:
+    return np.array([1 + row % 200 for row in rows], np.uint8)

@@ -264,12 +264,29 @@ class Piece:
     codes: Codes
     kept: NDArray[np.bool_] | None = None
 
+    @property
+    def kept_counts(self) -> Integers:
+        """Return the number of kept postings of each term, shape (t,)."""
+        counts = self.postings.counts
+        if self.kept is None:
+            return counts
+        until = np.append(0, np.cumsum(self.kept))
+        ends = np.cumsum(counts)
+        kept: Integers = until[ends] - until[ends - counts]
+        return kept
 
-def collect(pieces: Sequence[Piece]) -> Postings:
-    """Merge pieces into the postings of a new block, or of a part of it."""
+
+def collect(pieces: Sequence[Piece], *, in_order: bool) -> Postings:
+    """Merge pieces into the postings of a new block, or of a part of it.
+
+    ``in_order``: no position of a term is larger than one in a later piece. Then nothing is sorted, which takes a third
+    of the time.
+    """
     terms = np.concatenate([piece.postings.terms for piece in pieces])
     terms.sort(kind="stable")  # the terms of each piece are sorted already, and so are the postings
     terms = terms[changes(terms)]
+    if in_order:
+        return _appended(pieces, terms)
     packed = np.concatenate([_packed(piece, terms) for piece in pieces])
     packed.sort(kind="stable")
     return Postings(
@@ -278,6 +295,25 @@ def collect(pieces: Sequence[Piece]) -> Postings:
         ((packed >> 8) & 0xFFFF).astype(np.uint16),
         (packed & 0xFF).astype(np.uint8),
     )
+
+
+def _appended(pieces: Sequence[Piece], terms: Integers) -> Postings:
+    """Append the postings of each piece to those of the same terms in the pieces before it."""
+    ranks = [np.searchsorted(terms, piece.postings.terms) for piece in pieces]
+    kept = [piece.kept_counts for piece in pieces]
+    counts = np.zeros(len(terms), dtype=np.int64)
+    for rank, held in zip(ranks, kept, strict=True):
+        counts[rank] += held  # a piece has each term once
+    free = np.cumsum(counts) - counts
+    positions = np.empty(int(counts.sum()), dtype=np.uint16)
+    codes = np.empty(len(positions), dtype=np.uint8)
+    for piece, rank, held in zip(pieces, ranks, kept, strict=True):
+        places = np.repeat(free[rank] - (np.cumsum(held) - held), held)
+        places += np.arange(len(places))
+        everything = slice(None) if piece.kept is None else piece.kept
+        positions[places], codes[places] = piece.positions[everything], piece.codes[everything]
+        free[rank] += held
+    return Postings(terms, counts, positions, codes)
 
 
 def _packed(piece: Piece, terms: Integers) -> Integers:

@@ -43,6 +43,7 @@ def merge(connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[B
     The new block is written into the pages of the old ones, so that the file hardly grows. Until then it is in memory:
     some 50 MB for the largest.
     """
+    blocks = sorted(blocks, key=lambda block: block.first)
     held = [read_rows(connection, sql, block) for block in blocks]
     living = [block.living() for block in blocks]
     keys = np.concatenate([rows.keys[alive] for rows, alive in zip(held, living, strict=True)])
@@ -77,8 +78,9 @@ def _parts(
     moved: Sequence[np.ndarray],
     codes: Sequence[Codes],
 ) -> Iterator[Postings]:
-    """Yield the merged postings of several blocks, a range of terms at a time, so that memory is bounded."""
+    """Yield the merged postings of blocks, which are sorted by ``first``, one range of terms at a time."""
     living = [block.living() if len(block.dead) else None for block in blocks]
+    in_order = all(block.last < following.first for block, following in pairwise(blocks))
     parts = 1 << (sum(block.postings for block in blocks) // _PART).bit_length()
     for part in range(parts):
         pieces = [
@@ -91,7 +93,7 @@ def _parts(
             for block, alive, to, recoded in zip(blocks, living, moved, codes, strict=True)
             for postings in read_part(connection, sql, block, part, parts)
         ]
-        collected = collect(pieces)
+        collected = collect(pieces, in_order=in_order)
         yield collected.where(collected.counts > 0) if any(alive is not None for alive in living) else collected
 
 
