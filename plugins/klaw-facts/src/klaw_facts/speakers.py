@@ -15,7 +15,7 @@ from klaw_facts.replies import message_place
 # The best messages keep their ranks, because a small budget holds only these.
 _BEST = 6
 _FACTOR = 2
-_SPEAKER = re.compile(r"([^\s:][^:\n]{0,40}): ")
+_LONGEST_SPEAKER = 43  # with the colon and the space
 _WORD = re.compile(r"[^\W\d_]+")
 _CHINESE = re.compile(r"[一-鿿]")
 _RUSSIAN_STEM = re.compile(r"([а-яё]{2,}?)[аяйь]?")
@@ -29,12 +29,13 @@ def prefer_named_speaker(items: Sequence[ContextItem], message: str) -> list[Con
     A message of another speaker counts as ranked twice as low, after the best messages. Only moves messages; all other
     items keep their places.
     """
-    found = [(index, speaker) for index, item in enumerate(items) if (speaker := _speaker(item)) is not None]
-    speakers = {speaker for _, speaker in found}
+    speakers = {index: name for index, item in enumerate(items) if (name := _speaker(item))}
+    names = set(speakers.values())
     words = [word.casefold() for word in _WORD.findall(message)]
-    named = [speaker for speaker in speakers if _is_named(speaker, words)]
-    if len(named) != 1 or len(speakers) == 1:
+    named = [name for name in names if _is_named(name, words)]
+    if len(named) != 1 or len(names) == 1:
         return list(items)
+    found = [(index, speaker) for index, speaker in speakers.items() if _is_one_message(items[index])]
     places = [index for index, _ in found]
     ranks = {
         index: rank if rank <= _BEST or speaker == named[0] else rank * _FACTOR
@@ -46,11 +47,17 @@ def prefer_named_speaker(items: Sequence[ContextItem], message: str) -> list[Con
     return ordered
 
 
-def _speaker(item: ContextItem) -> str | None:
-    """Return who said a chunk that is one message; None for other items."""
+def _speaker(item: ContextItem) -> str:
+    """Return the casefolded name at the beginning of a text; empty if there is none, or a role."""
+    # A regular expression takes three times as long.
+    name, colon, _ = item.text[:_LONGEST_SPEAKER].partition(": ")
+    name = name.casefold()
+    return name if colon and name not in _ROLES and not ("\n" in name or ":" in name) else ""
+
+
+def _is_one_message(item: ContextItem) -> bool:
     place = message_place(item)
-    said = _SPEAKER.match(item.text) if place is not None and place[1] == place[2] else None
-    return said[1].casefold() if said and said[1].casefold() not in _ROLES else None
+    return place is not None and place[1] == place[2]
 
 
 def _is_named(speaker: str, words: Sequence[str]) -> bool:
