@@ -43,9 +43,9 @@ Vector: TypeAlias = NDArray[np.float32]  # unit length
 Matrix: TypeAlias = NDArray[np.float32]  # rows of unit length
 
 # An excerpt of a real text is not shorter than this: headings, list marks and greetings are no sentences.
-_LEAST_CHARACTERS = 25
-_MOST_CHARACTERS = 600
-_MOST_SENTENCES = 3
+_MIN_CHARACTERS = 25
+_MAX_CHARACTERS = 600
+_MAX_SENTENCES = 3
 _WORDS = (200, 400)
 _RUN = 3  # sentences that a chunk takes at once
 _NEAR = 12  # runs: as far as "around an excerpt" reaches
@@ -153,11 +153,11 @@ class Corpus:
     def excerpts(self) -> Sequence[Excerpt]:
         """Every distinct excerpt: single sentences first, then pairs, and so on; among these in a random order."""
         found: dict[str, int] = {}
-        for length in range(1, _MOST_SENTENCES + 1):
+        for length in range(1, _MAX_SENTENCES + 1):
             new: dict[str, int] = {}
             for start, sentences in self._documents:
                 for first in range(len(sentences) - length + 1):
-                    text = " ".join(sentences[first : first + length])[:_MOST_CHARACTERS]
+                    text = " ".join(sentences[first : first + length])[:_MAX_CHARACTERS]
                     if text not in found:
                         new.setdefault(text, start + first)
             shuffled = list(new.items())
@@ -171,7 +171,7 @@ class Corpus:
         documents, start = [], 0
         for text in self._texts():
             parts = [" ".join(part.split()) for part in re.split(r"(?<=[.!?])\s+|\n+", text)]
-            sentences = [part for part in parts if len(part) > _LEAST_CHARACTERS]
+            sentences = [part for part in parts if len(part) > _MIN_CHARACTERS]
             documents.append((start, sentences))
             start += len(sentences)
         if not start:

@@ -44,7 +44,7 @@ NAME = "all-MiniLM-L6-v2"
 OFFICIAL = f"data/embeddings/sentence-transformers__{NAME}"
 GRAPHS: Mapping[str, Precision] = {"int8": INT8, "float32": FLOAT32}
 WORDS = {"12 tokens": 9, "60 tokens": 45, "200 tokens": 130}
-MOST_TOKENS = 254
+MAX_TOKENS = 254
 
 
 def write_model(official: Path, target: Path, precision: Precision, shipped: Path) -> None:
@@ -115,7 +115,7 @@ def make_texts(directory: Path, count: int, embedder: OnnxEmbedder) -> dict[str,
     texts = {}
     for name, words in WORDS.items():
         some = chunks(directory, words, 8 * count)
-        short = [text for text, tokens in zip(some, embedder.count_tokens(some), strict=True) if tokens <= MOST_TOKENS]
+        short = [text for text, tokens in zip(some, embedder.count_tokens(some), strict=True) if tokens <= MAX_TOKENS]
         texts[name] = short[:: max(1, len(short) // count)][:count]
     texts["mixed"] = [text for triple in zip(*texts.values(), strict=False) for text in triple][:count]
     return texts

@@ -51,7 +51,7 @@ from klaw_core import (
 _DIMENSION = 384
 _ASKED = 500
 #: Agents that are asked; each of them keeps what it needs in memory.
-_MOST_ASKED = 64
+_MAX_ASKED = 64
 _STORES = ("sqlite", "postgres")
 _PEERS = ("langchain",)
 # So many documents are added at once.
@@ -228,7 +228,7 @@ def main() -> None:
 
 def ask(agents: Any, count: int, seconds: float) -> Iterator[str]:
     """Yield how long answers take, for each number of clients."""
-    names = range(min(count, _MOST_ASKED))
+    names = range(min(count, _MAX_ASKED))
     memories = [memory for name in names if (memory := agents.memory(f"a{name}")) is not None]
     asked = questions(_ASKED, random.Random(1))
     for memory in memories:

@@ -10,7 +10,7 @@ from attrs import field, frozen, validators
 from klaw_core.values.search import Contribution, Hit, Ranking
 
 # The smallest weight of a hit, whatever its relevance, so that it ranks before chunks that were not found.
-_LEAST_RELEVANCE = 0.0004
+_MIN_RELEVANCE = 0.0004
 # The factor for a hit that the other retriever could not have found: its own contribution and the other's.
 _UNREACHED = 2.8
 
@@ -82,7 +82,7 @@ class ReciprocalRankFusion:
 def _relevance_weight(hit: Hit) -> float:
     """Return the weight of a hit: the square root of its relevance, as twice the words is not twice the answer."""
     relevance = hit.relevance
-    weight = math.sqrt(relevance if relevance is not None and relevance > _LEAST_RELEVANCE else _LEAST_RELEVANCE)
+    weight = math.sqrt(relevance if relevance is not None and relevance > _MIN_RELEVANCE else _MIN_RELEVANCE)
     return weight * _UNREACHED if hit.unreached else weight
 
 

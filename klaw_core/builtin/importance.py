@@ -10,13 +10,13 @@ from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Query
 from klaw_core.values.text import StoredChunk
 
-_LARGEST_FACTOR = 1000.0
+_MAX_FACTOR = 1000.0
 
 
 def _usable(_instance: object, attribute: Any, factors: Mapping[str, float]) -> None:
     for mark, factor in factors.items():
-        if not 0 <= factor <= _LARGEST_FACTOR:  # also true of NaN
-            raise ValueError(f"{attribute.name}: expected a number from 0 to {_LARGEST_FACTOR:g} for {mark!r}")
+        if not 0 <= factor <= _MAX_FACTOR:  # also true of NaN
+            raise ValueError(f"{attribute.name}: expected a number from 0 to {_MAX_FACTOR:g} for {mark!r}")
 
 
 @frozen

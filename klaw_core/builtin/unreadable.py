@@ -22,9 +22,9 @@ _ROWS = re.compile(
     r"(?:[ \t]*[A-Za-z0-9+/]{1,80}={0,2}[ \t]*$)?",
     re.MULTILINE,
 )
-_ROW, _FEWEST_ROWS = re.compile(r"[A-Za-z0-9+/]{60,80}"), 3
+_ROW, _MIN_ROWS = re.compile(r"[A-Za-z0-9+/]{60,80}"), 3
 # In random base64 these shares are .41, .41 and .16. Words and identifiers hardly ever reach all three minimums.
-_LEAST_LETTERS, _LEAST_DIGITS = 0.15, 0.05
+_MIN_LETTERS, _MIN_DIGITS = 0.15, 0.05
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _DEFINITION = re.compile(
@@ -51,7 +51,7 @@ def _without_codes(text: str, words: Sequence[str]) -> str:
     """Blank encoded files. ``words`` are the long words of the text: each encoded run and each encoded line is one."""
     if any(_RUN.search(word) for word in words if len(word) >= _SHORTEST_RUN):
         text = _RUN.sub(_blank_code, text)
-    if sum(_ROW.fullmatch(word) is not None for word in words) >= _FEWEST_ROWS:
+    if sum(_ROW.fullmatch(word) is not None for word in words) >= _MIN_ROWS:
         text = _ROWS.sub(_blank_code, text)
     return text
 
@@ -66,7 +66,7 @@ def _blank_code(match: re.Match[str]) -> str:
     if _HEXADECIMAL.fullmatch(run) and not run.isdigit():
         return _blank(match) if len(run) >= _SHORTEST_HEXADECIMAL else match[0]
     upper, lower, digits = (sum(map(kind, run)) / len(run) for kind in (str.isupper, str.islower, str.isdigit))
-    is_random = min(upper, lower) >= _LEAST_LETTERS and digits >= _LEAST_DIGITS
+    is_random = min(upper, lower) >= _MIN_LETTERS and digits >= _MIN_DIGITS
     return _blank(match) if is_random else match[0]
 
 

@@ -32,7 +32,7 @@ from klaw_core.values.runs import SkippedEntry
 _BATCH = 1000
 # Messages per insert where all rows of a chat are made again, and bytes of its files that are read before that.
 _TOGETHER = 20_000
-_MOST_AHEAD_BYTES = 16 * 1024 * 1024
+_MAX_AHEAD_BYTES = 16 * 1024 * 1024
 
 
 #: Messages as rows, the end of the batch in bytes, and the bad lines in it.
@@ -225,7 +225,7 @@ class RowSync:
     def _read_ahead(self, chat: Chat) -> Mapping[date, _ReadAhead]:
         """Read the files of a chat, up to a limit; leave out those without a checksum, or that change meanwhile."""
         found: dict[date, _ReadAhead] = {}
-        left = _MOST_AHEAD_BYTES
+        left = _MAX_AHEAD_BYTES
         for file in self.journal.files(chat).files:
             size = file.log.size or 0
             checksum = file.log.checksum(0, size)

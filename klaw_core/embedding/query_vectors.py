@@ -18,9 +18,9 @@ from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import SpaceRecord, Vector
 
 #: Cached vectors. People rephrase and return to recent questions; older ones rarely come again.
-MOST_KEPT = 256
+MAX_CACHED = 256
 # The maximum number of threads that wait for an embedder. Python cannot stop a thread that hangs.
-_MOST_WAITING = 8
+_MAX_WAITING = 8
 
 #: Seconds that a question waits for a server, for a local embedder that loads its model, and for one that is loaded.
 REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS = 60.0, 300.0, 60.0
@@ -78,9 +78,9 @@ class QueryVectors:
                 return self._vectors[key]
             asked = self._waiting.get(key)
             if asked is None:
-                if len(self._waiting) >= _MOST_WAITING:
+                if len(self._waiting) >= _MAX_WAITING:
                     raise EmbedderUnavailableError(
-                        f"the embedder still has {_MOST_WAITING} earlier questions to answer", hint="try again later"
+                        f"the embedder still has {_MAX_WAITING} earlier questions to answer", hint="try again later"
                     )
                 asked = _PendingVector()
                 self._submit(partial(self._ask, key, asked, embedder, record, collection))
@@ -137,7 +137,7 @@ class QueryVectors:
             if asked.vector is not None:
                 self._answered = True
                 self._vectors[key] = asked.vector
-                while len(self._vectors) > MOST_KEPT:
+                while len(self._vectors) > MAX_CACHED:
                     self._vectors.popitem(last=False)
         asked.answered.set()
 

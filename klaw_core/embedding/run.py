@@ -48,7 +48,7 @@ SECONDS_PER_COMMIT = 1.0
 UNUSABLE = (EmbedderUnavailableError, ModelNotFoundError, ModelCorruptError, PluginError, VectorSpaceError)
 
 # Consecutive failures of other kinds before a run stops. A single bad text causes fewer: halving the call isolates it.
-_MOST_FAILURES = 16
+_MAX_FAILURES = 16
 _UNIT_TOLERANCE = 1e-3
 # Revisions that do not identify the weights.
 _UNKNOWN_WEIGHTS = {"", "unknown"}
@@ -81,7 +81,7 @@ class EmbeddingRun:
         """Record a failure; stop the run if the next call would fail too."""
         self.error = as_klaw_error(error)
         self._failures += 1
-        self.stopped = self.stopped or isinstance(self.error, UNUSABLE) or self._failures >= _MOST_FAILURES
+        self.stopped = self.stopped or isinstance(self.error, UNUSABLE) or self._failures >= _MAX_FAILURES
 
     @property
     def failing(self) -> bool:

@@ -42,7 +42,7 @@ _SHARE = 0.1
 _COUNTS_KEPT = 2048
 # Tokens. The minimum length of a cut text, and of one that is cut because no more fits.
 _KEPT_TOKENS = 80
-_FEWEST_TOKENS = 24
+_MIN_TOKENS = 24
 # The speaker at the start of a message.
 _SPEAKER = re.compile(r"[^\s:][^:\n]{0,40}: ")
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -200,7 +200,7 @@ class _Packer:
         if item.share is None:
             return None
         left = room - block.with_item(evolve(item, text="")).tokens
-        cut = self._cut(item, left) if left >= _FEWEST_TOKENS else item
+        cut = self._cut(item, left) if left >= _MIN_TOKENS else item
         return cut if block.with_item(cut).tokens <= room else None
 
     def _cut(self, item: ContextItem, most: int) -> ContextItem:
@@ -211,7 +211,7 @@ class _Packer:
         most -= _count(speaker)
         characters = len(said) * most // max(_count(said), 1)
         shown = show_text(said, self.question.message)
-        while characters >= _FEWEST_TOKENS:
+        while characters >= _MIN_TOKENS:
             snippet = shown.snippet(characters).text
             if (tokens := _count(snippet)) <= most:
                 return evolve(item, text=speaker + _indented(snippet))

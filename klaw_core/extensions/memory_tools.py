@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import Excerpt, ForgetReport, Status
 
 _LIMIT = 10
-_MOST_RESULTS = 50
+_MAX_RESULTS = 50
 _PER_DOCUMENT = 3
 _MAX_QUERY_CHARACTERS = 4_000
 _MAX_LABEL_CHARACTERS = 200
 _MAX_PATH_CHARACTERS = 1_000
 _LINES = 200
-_MOST_LINES = 2_000
+_MAX_LINES = 2_000
 _MAX_ANSWER_CHARACTERS = 40_000
 _BUDGET = 1_000
 _RANGE = re.compile(r":\d+-\d+$")
@@ -86,14 +86,14 @@ class _MemoryTools:
     def search(self) -> Tool:
         properties = {
             "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
-            "limit": integer("Chunks; 10 by default.", 1, _MOST_RESULTS),
+            "limit": integer("Chunks; 10 by default.", 1, _MAX_RESULTS),
             "path": string("Path prefix: notes/2026/.", _MAX_PATH_CHARACTERS),
             "collection": string("memory (default), docs or memory,docs.", _MAX_LABEL_CHARACTERS),
             "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
             "since": string("From 2026-02-24, 7d, yesterday on.", 40),
             "until": string("Until then, included.", 40),
             "min_relevance": number("Drop what is less relevant.", 0, 1),
-            "per_document": integer("Chunks of one note; 3 by default.", 1, _MOST_RESULTS),
+            "per_document": integer("Chunks of one note; 3 by default.", 1, _MAX_RESULTS),
         }
         return Tool(
             "memory_search",
@@ -148,7 +148,7 @@ class _MemoryTools:
         properties = {
             "path": string("A result's path: notes/a.md or notes/a.md:12-40.", _MAX_PATH_CHARACTERS),
             "first_line": integer("From this line on.", 1, 10**9),
-            "lines": integer("Lines; 200 by default.", 1, _MOST_LINES),
+            "lines": integer("Lines; 200 by default.", 1, _MAX_LINES),
         }
         return Tool(
             "memory_get",
@@ -180,7 +180,7 @@ class _MemoryTools:
             path, start, count = parse_target(target)
             if path == target:
                 raise
-            wanted = lines or min((count if first is None else None) or _LINES, _MOST_LINES)
+            wanted = lines or min((count if first is None else None) or _LINES, _MAX_LINES)
             return self.memory.get(path, first or start, wanted + 1), wanted
 
     def forget(self) -> Tool:

@@ -28,7 +28,7 @@ from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
 from klaw_core.values.vectors import SpaceRecord
 
 # Attempts to read a document that another run keeps writing. The next run does the rest.
-_MOST_READINGS = 5
+_MAX_READINGS = 5
 
 
 @frozen
@@ -66,7 +66,7 @@ class Indexer:
         before = manifest = self._manifest(source)
         counts, entries = self._begin(source, on_progress)
         cached = run.cached
-        for _ in range(_MOST_READINGS):
+        for _ in range(_MAX_READINGS):
             for batch in _batches(self._changed(source, entries, manifest, counts, force=force, verify=verify)):
                 self._write(batch, manifest, counts, run)
             entries, counts.overtaken = counts.overtaken, []

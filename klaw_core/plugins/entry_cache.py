@@ -30,7 +30,7 @@ from klaw_core.plugins.registry import Registry
 _FORMAT = 3
 _ALWAYS = {EXTENSION.name, CONVERTER.name}
 # A plugin has a few hundred bytes. A larger file is invalid.
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 @frozen(eq=False, repr=False)
@@ -87,7 +87,7 @@ def _read_cache(path: Path) -> Sequence[CachedEntryPoint]:
         with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
             status = os.fstat(descriptor)
             private = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
-            content = json.loads(file.read(_MOST_BYTES)) if private else {}
+            content = json.loads(file.read(_MAX_BYTES)) if private else {}
         if content.get("stamp") != _stamp(content["modules"]):
             return ()
         return [

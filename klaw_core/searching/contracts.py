@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: The maximum number of hits that a retriever is asked for; also the limit of sqlite-vec's vec0.
 MAX_DEPTH = 4096
-_LARGEST_KEY = 2**63
+_MAX_KEY = 2**63
 _KEY, _SCORE = attrgetter("key"), attrgetter("score")
 
 
@@ -43,7 +43,7 @@ def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, w
     """Raise PluginContractError unless the hits are Hits with distinct, allowed keys, in order, and not too many."""
     kinds = set(map(type, hits))
     numbers = list(map(index, map(_KEY, hits))) if all(issubclass(kind, Hit) for kind in kinds) else None
-    if numbers is None or (numbers and not -_LARGEST_KEY < min(numbers) <= max(numbers) < _LARGEST_KEY):
+    if numbers is None or (numbers and not -_MAX_KEY < min(numbers) <= max(numbers) < _MAX_KEY):
         raise PluginContractError(f"{who} returned something other than Hits, or a key outside int64")
     scores = list(map(_SCORE, hits))
     keys = set(numbers)

@@ -84,9 +84,9 @@ class Searcher:
     @cached_property
     def _cached_familiarity(self) -> Callable[[str], float]:
         """Computes how well the model knows the script of a question; caches as many questions as query vectors."""
-        from klaw_core.embedding.query_vectors import MOST_KEPT
+        from klaw_core.embedding.query_vectors import MAX_CACHED
 
-        return lru_cache(MOST_KEPT)(lambda text: familiarity(text, self.get_embedder()))
+        return lru_cache(MAX_CACHED)(lambda text: familiarity(text, self.get_embedder()))
 
     @cached_property
     def _last_spaces(self) -> dict[tuple[int, str], SpaceRecord]:

@@ -27,9 +27,9 @@ from klaw_core.values.text import StoredChunk
 Found: TypeAlias = Sequence[tuple[StoredChunk, Hit]]
 
 # The largest score. With larger ones, rounding would lose the fused scores near 1/60, and the sum would be wrong.
-_LARGEST_SCORE = 1e6
+_MAX_SCORE = 1e6
 # The maximum number of candidates for a stage, because thousands may be found if copies of a text were left out.
-_MOST_CANDIDATES = 100
+_MAX_CANDIDATES = 100
 
 
 @frozen(eq=False, repr=False)
@@ -57,7 +57,7 @@ def rerank(
     candidates = [Candidate(stored, hit) for stored, hit in found]
     notices = []
     for stage in stages:
-        wanted = limit if stage is stages[-1] else max(limit, _MOST_CANDIDATES)  # the next stage may need any of them
+        wanted = limit if stage is stages[-1] else max(limit, _MAX_CANDIDATES)  # the next stage may need any of them
         try:
             candidates = _apply(stage, store, query, candidates, wanted)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a stage fails open, whatever it raises
@@ -68,7 +68,7 @@ def rerank(
 def _apply(stage: Stage, store: Store[Any], query: Query, found: Sequence[Candidate], limit: int) -> list[Candidate]:
     """Return all candidates in the order of the stage. Raise what it raises, or PluginContractError."""
     reranker = stage.reranker
-    candidates = found[: max(limit, _MOST_CANDIDATES)]
+    candidates = found[: max(limit, _MAX_CANDIDATES)]
     if reranker.needs_vectors:
         candidates = _with_vectors(candidates, store, query.collection)
     scored = reranker.rerank(query, candidates, limit)
@@ -124,9 +124,7 @@ def _changed(candidate: Candidate, score: float, part: Contribution) -> Candidat
 def _check(name: str, scored: Sequence[RerankScore], known: set[int], limit: int) -> None:
     """Raise PluginContractError unless the answer is valid: known keys, distinct, best first, at least one."""
     keys = {item.key for item in scored}
-    sound = all(
-        abs(item.score) <= _LARGEST_SCORE and math.isfinite(item.raw or 0.0) for item in scored
-    )  # false for NaN
+    sound = all(abs(item.score) <= _MAX_SCORE and math.isfinite(item.raw or 0.0) for item in scored)  # false for NaN
     ordered = all(first.score >= second.score for first, second in pairwise(scored))
     if not (sound and ordered and keys <= known) or len(keys) != len(scored) or not 0 < len(keys) <= limit:
         raise PluginContractError(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Below this familiarity, chunks in other scripts are near to the question only by chance.
 _FAMILIAR = 0.5
 # The number of nearest chunks that are checked for words in common with the question.
-_MOST_CHECKED = 20
+_MAX_CHECKED = 20
 
 
 @frozen(eq=False)
@@ -104,7 +104,7 @@ class Scope:
 
     def _mark_unreached(self, ranking: Ranking, reached: Collection[int]) -> Ranking:
         """Set ``Hit.unreached`` for the hits that are not ``reached`` and that words could not have found."""
-        nearest = ranking.hits[:_MOST_CHECKED]
+        nearest = ranking.hits[:_MAX_CHECKED]
         checked = [hit.key for hit in nearest if hit.key not in reached and hit.relevance is not None]
         question = self.targets[0].query.text
         chunks = self._chunks(checked)

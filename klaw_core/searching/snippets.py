@@ -25,7 +25,7 @@ ChooseWindow: TypeAlias = Callable[[Sequence[str]], int | None]
 
 _ELLIPSIS = "…"
 # Adjacent windows overlap by half, so that each sentence is in one of them. Texts too long for this have gaps.
-_MOST_WINDOWS = 16
+_MAX_WINDOWS = 16
 # The maximum number of characters by which an edge is moved to a word boundary.
 _SLACK = 24
 _SHORTEST_STEM = 4
@@ -305,7 +305,7 @@ def _window(text: str, first: int, last: int, max_characters: int) -> tuple[int,
 def _windows(text: str, max_characters: int) -> Sequence[tuple[int, int]]:
     """Return windows that cover a text longer than a snippet, in order."""
     half = (max_characters - 2 * len(_ELLIPSIS)) // 2
-    steps = min(-(-(len(text) - 2 * half) // half), _MOST_WINDOWS - 1)
+    steps = min(-(-(len(text) - 2 * half) // half), _MAX_WINDOWS - 1)
     centres = (half + step * (len(text) - 2 * half) // steps for step in range(steps + 1))
     return [_window(text, centre, centre, max_characters) for centre in centres]
 

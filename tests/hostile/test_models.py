@@ -18,12 +18,12 @@ import pytest
 from klaw_core import KlawError
 
 SAMPLE = 25
-_MOST_BYTES = 6 << 30
+_MAX_BYTES = 6 << 30
 
 
 def lean() -> None:
     """Let a case have no more memory than a careful machine would give it."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
 
 
 @pytest.mark.parametrize("name", ["manifest", "tokenizer", "graph"])

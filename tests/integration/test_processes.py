@@ -28,7 +28,7 @@ MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 SECONDS = 2.0
 # SQLite copies the log back after 1,000 pages (4 MB) and begins it anew once no reader is in it. Under readers that
 # come and go it was 10.9 MB at most in six seconds; a log that is never begun anew has no bound.
-MOST_LOG = 32_000_000
+MAX_LOG = 32_000_000
 
 
 def open_memory(root):
@@ -149,7 +149,7 @@ def test_four_write_and_two_read(root):
     for seen in (one, two):
         assert seen["rounds"] > 0
         assert seen["notices"] == []
-        assert seen["log"] < MOST_LOG
+        assert seen["log"] < MAX_LOG
 
 
 def test_several_make_the_database_at_once(root):

@@ -115,7 +115,7 @@ class TestWhatIsFound:
         )
     )
     def test_any_sequence_answers_as_a_fresh_index_does(self, steps, crowd, monkeypatch):
-        monkeypatch.setattr("klaw_store_sqlitevec.quantized.tables.FEWEST_FOR_CENTRE", 10**9)
+        monkeypatch.setattr("klaw_store_sqlitevec.quantized.tables.MIN_FOR_CENTRE", 10**9)
         connection, index, held = _in_memory(), VectorIndex("quantized"), set()
         for action, number in steps:
             if action == "add":

@@ -55,7 +55,7 @@ class TestSegments:
         # All of them first: one that is imported later would keep the small number for good.
         for module in [import_module(f"klaw_store_sqlitevec.quantized.{name}") for name in names]:
             monkeypatch.setattr(module, "CAPACITY", 64)
-        monkeypatch.setattr(tables, "FEWEST_FOR_CENTRE", 10)
+        monkeypatch.setattr(tables, "MIN_FOR_CENTRE", 10)
 
     def test_a_change_reads_one_segment_again(self, opened, crowd):
         index = VectorIndex("quantized")

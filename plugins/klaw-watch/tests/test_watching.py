@@ -61,7 +61,7 @@ class TestFiles:
             watched.until(lambda: paths(watched) == ["notes/a.md"])
 
     def test_more_at_once_than_is_asked_for_singly(self, home, watch, monkeypatch):
-        monkeypatch.setattr(triggers, "MOST_FILES", 5)
+        monkeypatch.setattr(triggers, "MAX_FILES", 5)
         with watch() as watched:
             for number in range(60):
                 home.write(f"many/{number}.md", f"Heron {number}.\n")

@@ -25,7 +25,7 @@ from klaw_core import Conversion, ConversionError
 
 _FILES = 200  # files per process; then it is replaced, because libraries may leak memory
 _BLOCK = 1 << 16
-_MOST_BYTES = 256 * 2**20  # the maximum size of an answer
+_MAX_BYTES = 256 * 2**20  # the maximum size of an answer
 
 
 class _CrashedError(Exception):
@@ -106,7 +106,7 @@ class ParserProcess:
                     else:
                         block = os.read(process.stdout.fileno(), _BLOCK)
                         received += block
-                        if not block or len(received) > _MOST_BYTES:
+                        if not block or len(received) > _MAX_BYTES:
                             raise _CrashedError
         answer: dict[str, Any] = json.loads(received)
         return answer

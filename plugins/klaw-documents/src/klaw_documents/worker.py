@@ -21,7 +21,7 @@ from klaw_core import Conversion, ConversionError
 _IDLE_SECONDS = 30
 _GRACE_SECONDS = 5
 _NEARLY = 0.8  # a large allocation fails before the limit is reached
-_MOST_CHARACTERS = 20_000_000
+_MAX_CHARACTERS = 20_000_000
 _PARSERS = ("pdf", "docx", "html", "epub", "notebook")
 
 
@@ -79,8 +79,8 @@ def parse(parser: str, data: bytes, name: str) -> Conversion:
     if parser not in _PARSERS:
         raise ValueError(parser)
     conversion: Conversion = import_module(f"klaw_documents.parsers.{parser}").parse(data, name)
-    if len(conversion.text) > _MOST_CHARACTERS:
-        raise ConversionError(f"has more than {_MOST_CHARACTERS:,} characters of text")
+    if len(conversion.text) > _MAX_CHARACTERS:
+        raise ConversionError(f"has more than {_MAX_CHARACTERS:,} characters of text")
     return conversion
 
 

@@ -7,7 +7,7 @@ from attrs import field, frozen, validators
 from klaw_http import RemoteOptions, http_url
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
-_MOST_REQUESTS = 100  # per batchEmbedContents request
+_MAX_REQUESTS = 100  # per batchEmbedContents request
 
 
 @frozen
@@ -21,5 +21,5 @@ class GeminiOptions(RemoteOptions):
 
     url: str = field(default=GEMINI_URL, validator=http_url)
     model: str = field(default="gemini-embedding-001", validator=validators.matches_re(r"[A-Za-z0-9._-]+"))
-    batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MOST_REQUESTS)])
+    batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MAX_REQUESTS)])
     dimension: int | None = field(default=None, validator=validators.optional(validators.ge(1)))

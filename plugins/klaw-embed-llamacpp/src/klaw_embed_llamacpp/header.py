@@ -22,7 +22,7 @@ _OLDEST, _NEWEST = 2, 3
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _POOLINGS = {0: None, 1: "mean", 2: "cls", 3: "last"}
-_MOST_KEYS = 10_000
+_MAX_KEYS = 10_000
 
 Value: TypeAlias = str | int | float | bool | None
 
@@ -77,7 +77,7 @@ class _Walk:
             raise ValueError(f"version {version} is not {_OLDEST} or {_NEWEST}")
         self._number("Q")  # tensors
         keys = self._number("Q")
-        if keys > _MOST_KEYS:
+        if keys > _MAX_KEYS:
             raise ValueError(f"{keys} metadata keys")
         return {self._string(): self._value(self._number("I")) for _ in range(keys)}
 

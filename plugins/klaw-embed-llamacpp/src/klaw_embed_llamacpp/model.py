@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SPECIAL_TOKENS = 2  # the special tokens around a text, such as [CLS] and [SEP]
 # The memory for a context grows with its square, and chunks are not longer.
-_LARGEST_CONTEXT = 2048
+_MAX_CONTEXT = 2048
 
 
 @frozen(eq=False)
@@ -71,7 +71,7 @@ class GgufModel:
             return self.options.max_tokens
         if self.manifest:
             return self.manifest.max_tokens
-        return max(1, min(self.header.context_tokens, _LARGEST_CONTEXT) - self._added_tokens)
+        return max(1, min(self.header.context_tokens, _MAX_CONTEXT) - self._added_tokens)
 
     @property
     def _added_tokens(self) -> int:
@@ -87,7 +87,7 @@ class GgufModel:
                 f"with prefix and special tokens, takes {needed}",
                 hint=f"set memory.embedding.max_tokens to {max(1, room - self._added_tokens)} or less",
             )
-        return Settings(min(room, max(needed, _LARGEST_CONTEXT)), self.pooling, self.options.threads)
+        return Settings(min(room, max(needed, _MAX_CONTEXT)), self.pooling, self.options.threads)
 
     @cached_property
     def verified(self) -> ModelIdentity:

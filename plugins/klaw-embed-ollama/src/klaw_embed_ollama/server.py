@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from klaw_embed_ollama.options import OllamaOptions
 
 _SPECIAL_TOKENS = 2  # the special tokens around a text, such as [CLS] and [SEP]
-_LARGEST_CONTEXT = 2048  # the smallest window that servers give to a model with a larger one
+_MAX_CONTEXT = 2048  # the smallest window that servers give to a model with a larger one
 _UNKNOWN_CONTEXT = 256  # less than any usual window, because the server may truncate silently
 _START = "is it running? start it with `ollama serve`, and check memory.embedding.url"
 _KEY = "set memory.embedding.api_key to the key of the server or its proxy"
@@ -52,7 +52,7 @@ class OllamaServer:
             model=options.model,
             revision=self._digest(tags) or server_name(options.url),
             dimension=options.dimension or _positive(member(info, f"{architecture}.embedding_length")),
-            max_tokens=max(1, min(context, _LARGEST_CONTEXT) - _SPECIAL_TOKENS),
+            max_tokens=max(1, min(context, _MAX_CONTEXT) - _SPECIAL_TOKENS),
         )
 
     def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("klaw")
 _ENDPOINT = "/v1/embeddings"
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-_MOST_FAILURES = 2  # consecutive failures, after which this process submits no more batches
+_MAX_FAILURES = 2  # consecutive failures, after which this process submits no more batches
 _SHORTEST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 5.0, 60.0
 _CANCEL_SECONDS = 900.0  # cancelling takes "up to 10 minutes"; then the finished part can be fetched
 # Temporary problems: a wrong key, an exceeded quota, a busy or failing server. Other statuses concern the job, or mean
@@ -41,7 +41,7 @@ _UPLOAD_SECONDS = 2 * 24 * 3600  # OpenAI deletes the uploaded texts after this 
 _KEPT_SECONDS = 7 * 24 * 3600  # jobs, and their answers at OpenAI, are deleted after this time
 _TRANSFER_SECONDS = 900.0
 _BYTES_A_NUMBER = 32
-_LARGEST_DIMENSION = 4096
+_MAX_DIMENSION = 4096
 _BYTES_A_LINE = 4096
 
 
@@ -104,7 +104,7 @@ class BatchJobs:
             held = self._jobs_with_any(text_of)
             known = {digest for _, job in held for digest in job.texts}
             rest = [digest for digest in text_of if digest not in known][: self._options.batch_max_texts]
-            if len(rest) >= self._options.batch_min_texts and self._failures < _MOST_FAILURES:
+            if len(rest) >= self._options.batch_min_texts and self._failures < _MAX_FAILURES:
                 held += self._submitted({digest: text_of[digest] for digest in rest})
         return held
 
@@ -233,7 +233,7 @@ class BatchJobs:
         """Return the vectors in the output of a batch; texts with other answers are requested directly."""
         if not batch.get("output_file_id"):
             return {}
-        dimension = self._server.facts().dimension or _LARGEST_DIMENSION
+        dimension = self._server.facts().dimension or _MAX_DIMENSION
         limit = len(job.texts) * (_BYTES_A_NUMBER * dimension + _BYTES_A_LINE)
         try:
             output = self._transfers().fetch(f"/files/{batch['output_file_id']}/content", limit)

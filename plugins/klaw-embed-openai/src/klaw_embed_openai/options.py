@@ -10,8 +10,8 @@ from klaw_http import RemoteOptions, http_url_from
 
 OPENAI_URL = "https://api.openai.com/v1"
 _VARIABLE = "OPENAI_BASE_URL"
-_MOST_INPUTS = 2048  # per request; https://platform.openai.com/docs/api-reference/embeddings/create
-_MOST_BATCH_INPUTS = 50_000  # per batch; https://platform.openai.com/docs/guides/batch
+_MAX_INPUTS = 2048  # per request; https://platform.openai.com/docs/api-reference/embeddings/create
+_MAX_BATCH_INPUTS = 50_000  # per batch; https://platform.openai.com/docs/guides/batch
 
 
 def environment_url() -> str:
@@ -37,7 +37,7 @@ class OpenAIOptions(RemoteOptions):
 
     url: str = field(factory=environment_url, validator=http_url_from(_VARIABLE, environment_url))
     model: str = field(default="text-embedding-3-small", validator=validators.min_len(1))
-    batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MOST_INPUTS)])
+    batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MAX_INPUTS)])
     dimension: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
     encoding: str = field(default="base64", validator=validators.in_(("base64", "float")))
     query_input_type: str = ""
@@ -45,5 +45,5 @@ class OpenAIOptions(RemoteOptions):
     revision: str = ""
     batch_api: bool = False
     batch_min_texts: int = field(default=500, validator=validators.ge(1))
-    batch_max_texts: int = field(default=5_000, validator=[validators.ge(1), validators.le(_MOST_BATCH_INPUTS)])
+    batch_max_texts: int = field(default=5_000, validator=[validators.ge(1), validators.le(_MAX_BATCH_INPUTS)])
     batch_timeout_seconds: float = field(default=3600.0, validator=validators.gt(0))

@@ -26,7 +26,7 @@ Mode = Literal["fts", "vector", "hybrid"]
 MODES: Mapping[str, Mode] = {"words": "fts", "vectors": "vector", "fused": "hybrid"}
 FUSED = "fused"
 
-_DEEPEST = 1_000  # chunks
+_MAX_DEPTH = 1_000  # chunks
 
 
 @frozen
@@ -170,6 +170,6 @@ def _ranked(index: OpenIndex, question: Question, mode: Mode, notices: Counter[s
         results = index.memory.search(question.text, limit, mode=mode)
         notices.update(notice for notice in results.notices if not notice.startswith("did you mean"))
         found = distinct([*found, *(name for result in results for name in index.units_of(result, question))])
-        if len(found) >= DEPTH or len(results) < limit or limit >= _DEEPEST:
+        if len(found) >= DEPTH or len(results) < limit or limit >= _MAX_DEPTH:
             return found[:DEPTH]
         limit *= 4

@@ -11,9 +11,9 @@ from klaw_core.words.query import Term
 from klaw_fts5.packed.state import PackedState
 
 # The maximum number of entries, a few megabytes each. A full cache is cleared.
-_MOST_COUNTS, _MOST_KEYS, _MOST_MEANT = 20_000, 500_000, 2_000
+_MAX_COUNTS, _MAX_KEYS, _MAX_CORRECTIONS = 20_000, 500_000, 2_000
 #: The terms of a collection with more terms than this are not cached.
-MOST_TERMS = 100_000
+MAX_CACHED_TERMS = 100_000
 
 
 def term_text(term: bytes) -> str:
@@ -51,13 +51,13 @@ class WordKnowledge:
 
     def keep_count(self, term: Term, found: int, bound: int) -> None:
         """Cache a count and its limit."""
-        if len(self._counts) >= _MOST_COUNTS:
+        if len(self._counts) >= _MAX_COUNTS:
             self._counts = {}
         self._counts[term] = found, bound
 
     def keep_terms(self, terms: Sequence[bytes]) -> None:
         """Cache all terms, unless there are too many."""
-        if len(terms) > MOST_TERMS:
+        if len(terms) > MAX_CACHED_TERMS:
             self.has_many_terms = True
         else:
             self.terms = frozenset(map(term_text, terms))
@@ -68,7 +68,7 @@ class WordKnowledge:
 
     def keep_meant(self, word: str, meant: str) -> None:
         """Cache the suggestion for a word."""
-        if len(self._meant) >= _MOST_MEANT:
+        if len(self._meant) >= _MAX_CORRECTIONS:
             self._meant = {}
         self._meant[word] = meant
 
@@ -78,7 +78,7 @@ class WordKnowledge:
 
     def keep_hits(self, term: Term, hits: TermHits) -> None:
         """Cache all chunks that contain a term."""
-        if self._kept_keys + len(hits.keys) > _MOST_KEYS:
+        if self._kept_keys + len(hits.keys) > _MAX_KEYS:
             self._hits, self._kept_keys = {}, 0
         self._hits[term] = hits
         self._kept_keys += len(hits.keys)

@@ -21,7 +21,7 @@ from attrs import frozen
 from klaw_core.words.query import Term
 from klaw_core.words.treatment import fold, index_text
 from klaw_fts5.exact import ExactSearch
-from klaw_fts5.knowledge import MOST_TERMS
+from klaw_fts5.knowledge import MAX_CACHED_TERMS
 from klaw_fts5.tokenizer import Tokenizer
 
 #: A function that returns the texts of chunks, given their keys.
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 # Characters of words to correct. A typo in a shorter word often makes another word, and longer texts are not words.
 _SHORTEST, _LONGEST = 5, 24
 # The maximum number of unknown words of a question, and of stems and chunks per suggestion.
-_MOST_WORDS, _MOST_STEMS, _MOST_CHUNKS = 8, 6, 3
+_MAX_WORDS, _MAX_STEMS, _MAX_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
 # Chunks. Looking up one word takes as long as reading the terms of this many chunks.
@@ -61,7 +61,7 @@ class Suggester:
         Corrections of its other words would be accidental.
         """
         unknown = [match for match in _WORD.finditer(text) if self._is_unknown(match[0])]
-        if not unknown or len(unknown) > _MOST_WORDS:
+        if not unknown or len(unknown) > _MAX_WORDS:
             return None
         pieces: list[str] = []
         done = 0
@@ -101,14 +101,14 @@ class Suggester:
             if stem in present:
                 by_stem.setdefault(stem, []).append(slip)
         held = [(self.searcher.count(_term(same[0]), _ENOUGH), same) for same in by_stem.values()]
-        for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MOST_STEMS]:
+        for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MAX_STEMS]:
             if count and (written := self._written(same)) is not None:
                 return written
         return None
 
     def _written(self, slips: Sequence[str]) -> str | None:
         """Return the one of these spellings of a stem that is written in a chunk; not all of them are words."""
-        keys = list(self.searcher.best((_term(slips[0]),), _MOST_CHUNKS, None))
+        keys = list(self.searcher.best((_term(slips[0]),), _MAX_CHUNKS, None))
         texts = self.read(keys)
         plain = [text.lower() for text in texts if text.isascii()]
         others = {fold(word) for text in texts if not text.isascii() for word in _WORD.findall(text)}
@@ -127,7 +127,7 @@ class Suggester:
                 known.looked_up += 1
                 if known.has_many_terms or known.looked_up * _ROWS_A_WORD < self.rows or not self.rows:
                     return self._present(stems)
-                known.keep_terms([term for (term,) in self.connection.execute(sql.terms, (MOST_TERMS + 1,))])
+                known.keep_terms([term for (term,) in self.connection.execute(sql.terms, (MAX_CACHED_TERMS + 1,))])
                 if known.terms is None:
                     return self._present(stems)
             finally:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # Statuses of a content network that may be temporary, including 500, unlike for a model's server.
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _RANGE_NOT_SATISFIABLE = 416
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _LONGEST_URL = 16_384
-_MOST_PAUSE_SECONDS = 60.0
+_MAX_PAUSE_SECONDS = 60.0
 
 
 @frozen
@@ -127,7 +127,7 @@ class _Download:
                 wait = max(backoff_seconds(failures), failure.retry_after_seconds)
             else:
                 return
-            self._limits.pause(min(wait, _MOST_PAUSE_SECONDS))
+            self._limits.pause(min(wait, _MAX_PAUSE_SECONDS))
 
     def _attempt(self) -> None:
         from klaw_http.transport import TIMEOUTS, TRANSIENT, UNUSABLE, default_ssl_context, open_client
@@ -138,13 +138,13 @@ class _Download:
         url = self._url
         try:
             with open_client(pace, context, timeout) as client:
-                for _ in range(_MOST_REDIRECTS + 1):
+                for _ in range(_MAX_REDIRECTS + 1):
                     with client.stream("GET", url, headers=self._headers()) as response:
                         if not response.is_redirect:
                             self._take(url, response, pace)
                             return
                         url = redirected(url, response.headers.get("location", ""))
-            raise BodyError(f"{without_query(self._url)} redirects more than {_MOST_REDIRECTS} times")
+            raise BodyError(f"{without_query(self._url)} redirects more than {_MAX_REDIRECTS} times")
         except TRANSIENT as error:
             raise LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
         except (DeadlineError, *TIMEOUTS) as error:

@@ -10,7 +10,7 @@ from klaw_http.errors import NoAnswerError, StatusError
 #: What a server answers that is there and cannot now.
 BUSY = frozenset({429, 502, 503, 504})
 _FIRST_PAUSE_SECONDS = 0.25
-_MOST_DOUBLINGS = 5  # to 8 s
+_MAX_DOUBLINGS = 5  # to 8 s
 
 
 class LaterError(Exception):
@@ -46,7 +46,7 @@ def backoff_seconds(attempt: int) -> float:
     The jitter prevents clients that failed together from retrying together
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
     """
-    full = _FIRST_PAUSE_SECONDS * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS)
+    full = _FIRST_PAUSE_SECONDS * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
     return random.uniform(full / 2, full)  # noqa: S311  # spreads load, protects nothing
 
 

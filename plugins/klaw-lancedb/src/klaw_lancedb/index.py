@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from klaw_lancedb.tables import LanceTables
 
 # A filter with at most this number of keys is sent to LanceDB; with more, its results are filtered here.
-_MOST_SENT_KEYS = 5_000
-_FEWEST_SAMPLED = 8
-_LEAST_RANGE = 1e-3
+_MAX_SENT_KEYS = 5_000
+_MIN_SAMPLED = 8
+_MIN_RANGE = 1e-3
 # The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
 _SIMILARITY_SCALE = 0.3
 # The factor for the limit if too many results are invalid.
@@ -182,7 +182,7 @@ class LanceIndex:
     ) -> list[tuple[int, float]]:
         """Return the nearest valid and allowed vectors in LanceDB; search deeper while invalid ones leave too few."""
         allowed = question.allowed
-        sent = allowed if allowed is not None and len(allowed) <= _MOST_SENT_KEYS else None
+        sent = allowed if allowed is not None and len(allowed) <= _MAX_SENT_KEYS else None
         wanted, exact = question.limit, False
         while True:
             answer = self.tables.nearest(table, question.vector, wanted, sent, exact=exact)
@@ -263,10 +263,10 @@ def _search_buffer(resource: apsw.Connection, table: TableRecord, question: _Vec
 
 def _with_relevance(found: Sequence[tuple[int, float]], sampled: Vector) -> list[Hit]:
     """Return keys and cosines as hits. Their relevance is the excess over the typical cosine of a sample."""
-    if len(sampled) < _FEWEST_SAMPLED:
+    if len(sampled) < _MIN_SAMPLED:
         return [Hit(key, score) for key, score in found]
     typical = float(np.median(sampled))
-    span = max(1.0 - typical, _LEAST_RANGE)
+    span = max(1.0 - typical, _MIN_RANGE)
     return [
         Hit(key, score, (), _SIMILARITY_SCALE * min(max((score - typical) / span, 0.0), 1.0)) for key, score in found
     ]

@@ -33,7 +33,7 @@ _DAY = timedelta(days=1)
 #: An old version of a table is kept this long, because a search may still be reading it.
 _LONGEST_SEARCH = timedelta(hours=1)
 # The maximum part of a table outside of its approximate index, which is compared row by row.
-_MOST_UNINDEXED = 0.2
+_MAX_UNINDEXED = 0.2
 # The number of candidates per result of the approximate index, whose original vectors are compared.
 _REFINED = 10
 # RaBitQ, the quantization of IVF_RQ, needs a dimension that is a multiple of eight.
@@ -102,7 +102,7 @@ class LanceTables:
         with self._translated("indexed"):
             opened = self._at_least(table)
             rows = int(opened.count_rows())
-            if rows >= self._approximate_from and _unindexed(opened) > _MOST_UNINDEXED * rows:
+            if rows >= self._approximate_from and _unindexed(opened) > _MAX_UNINDEXED * rows:
                 opened.optimize(cleanup_older_than=_LONGEST_SEARCH)  # merges the files of small appends
                 kind = IvfRq if table.dimension % _GROUP == 0 else IvfFlat
                 opened.create_index("vector", config=kind(distance_type="cosine"), replace=True)

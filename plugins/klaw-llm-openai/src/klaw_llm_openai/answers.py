@@ -17,9 +17,9 @@ from jsonschema import Draft202012Validator
 from klaw_http import BodyError
 from klaw_http.embedding import member
 
-_MOST_TOKENS = 10_000_000  # the maximum plausible token count of one call
+_MAX_TOKENS = 10_000_000  # the maximum plausible token count of one call
 _LONGEST_DETAIL = 300
-_MOST_STARTS = 200  # positions in an answer at which JSON is tried
+_MAX_STARTS = 200  # positions in an answer at which JSON is tried
 _START = re.compile(r"[{\[]")
 _THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
 
@@ -75,7 +75,7 @@ def _without_surrogates(text: str) -> str:
 
 
 def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+    return value if type(value) is int and 0 <= value <= _MAX_TOKENS else None
 
 
 def _printable(text: str, clean: Callable[[str], str]) -> str:
@@ -105,7 +105,7 @@ def _values(text: str) -> Iterator[tuple[Any, int]]:
     """Yield the JSON values in a text that are not inside another one, with their lengths."""
     decoder = json.JSONDecoder(parse_constant=_reject)
     position = 0
-    for _ in range(_MOST_STARTS):
+    for _ in range(_MAX_STARTS):
         found = _START.search(text, position)
         if found is None:
             return

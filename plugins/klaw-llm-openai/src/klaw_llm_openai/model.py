@@ -21,7 +21,7 @@ from klaw_llm_openai.usage import Reservation, UsageLedger
 
 _LONGEST_SECONDS = 86_400.0
 _MESSAGE_TOKENS = 8  # the tokens that a chat template may add to a message
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 _NOT_FOUND = 404
 _KEY_REFUSED = frozenset({401, 402, 403})
 _BODY_REFUSED = frozenset({400, 415, 422})
@@ -82,7 +82,7 @@ class OpenAIModel:
         self.ledger.today()
         client = evolve(self._client(), retries=0, deadline_seconds=_CHECK_SECONDS)
         try:
-            client.fetch("/models", _MOST_BYTES)
+            client.fetch("/models", _MAX_BYTES)
         except HttpError as error:
             if not (isinstance(error, StatusError | NoAnswerError) and error.status in _NO_LIST):
                 raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
@@ -226,7 +226,7 @@ class OpenAIModel:
             raise LanguageModelError(f"{url} needs a key, and there is none", hint=_KEY)
         headers: Mapping[str, Any] = {"authorization": f"Bearer {key}"} if key else {}
         try:
-            return HttpClient(url, headers=headers, retries=self.options.retries, max_response_bytes=_MOST_BYTES)
+            return HttpClient(url, headers=headers, retries=self.options.retries, max_response_bytes=_MAX_BYTES)
         except ValueError as error:  # the message of this error does not contain the key
             raise LanguageModelError(f"OPENAI_API_KEY cannot be sent: {error}") from error
 

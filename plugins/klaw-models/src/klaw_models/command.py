@@ -11,7 +11,7 @@ import attrs
 import click
 
 from klaw_core.cli.kit import Settings, common_options, pass_settings
-from klaw_models.manifest import LONGEST
+from klaw_models.manifest import MAX_LENGTH
 
 if TYPE_CHECKING:
     from klaw_core.cli.kit import StyledText
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from klaw_models.inventory import Entry
 
 _PATH = click.Path(path_type=Path, exists=True)
-_LENGTH = click.IntRange(1, LONGEST)
+_LENGTH = click.IntRange(1, MAX_LENGTH)
 
 
 @click.group("models", short_help="List, download and verify the models of embedders.")

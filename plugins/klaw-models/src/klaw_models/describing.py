@@ -15,7 +15,7 @@ from attrs import frozen
 
 from klaw_models.errors import ModelError
 from klaw_models.kinds import CrossEncoderManifest, GgufEmbedderManifest, OnnxEmbedderManifest
-from klaw_models.manifest import LONGEST
+from klaw_models.manifest import MAX_LENGTH
 
 _GRAPHS = ("model.onnx", "onnx/model.onnx")
 _INPUTS = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
@@ -26,7 +26,7 @@ _POOLINGS = {
 }
 #: Special tokens around a text: known tokenizers add two; this allows two more.
 _SPECIAL_TOKENS = 4
-_MOST_JSON_BYTES = 10_000_000
+_MAX_JSON_BYTES = 10_000_000
 
 
 @frozen
@@ -162,7 +162,7 @@ def _need(value: Any, what: str, option: str) -> Any:
 
 def _length(path: Path, key: str, name: str = "config.json") -> int | None:
     value = _json(path, name).get(key)
-    return value if isinstance(value, int) and 1 <= value <= LONGEST else None
+    return value if isinstance(value, int) and 1 <= value <= MAX_LENGTH else None
 
 
 def _text(value: Any) -> str | None:
@@ -177,7 +177,7 @@ def _json(path: Path, name: str) -> dict[str, Any]:
     """Return a JSON object from a file of the model, or an empty one if the file does not exist or is invalid."""
     file = path / name
     try:
-        if not file.is_file() or file.stat().st_size > _MOST_JSON_BYTES:
+        if not file.is_file() or file.stat().st_size > _MAX_JSON_BYTES:
             return {}
         return _object(json.loads(file.read_bytes()))
     except (OSError, ValueError, RecursionError):

@@ -30,7 +30,7 @@ from klaw_models.known import KNOWN
 MANIFEST = "model.json"
 FORMAT = 1
 #: The upper limit of lengths (positions, dimension), far above those of any model.
-LONGEST = 10_000_000
+MAX_LENGTH = 10_000_000
 
 
 def _plain_path(_instance: object, attribute: Attribute[Any], value: str) -> None:
@@ -46,8 +46,8 @@ def _plain_paths(instance: object, attribute: Attribute[Any], value: Mapping[str
 
 def positive(_instance: object, attribute: Attribute[int], value: object) -> None:
     """Validate an attrs field with a length."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LONGEST:
-        raise ValueError(f"{attribute.name} {value!r} is not a whole number from 1 to {LONGEST:,}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_LENGTH:
+        raise ValueError(f"{attribute.name} {value!r} is not a whole number from 1 to {MAX_LENGTH:,}")
 
 
 # Validators of a manifest's fields.

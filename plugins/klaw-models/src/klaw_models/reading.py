@@ -12,7 +12,7 @@ from klaw_models.kinds import FIRST_KIND, KINDS
 from klaw_models.manifest import FORMAT, MANIFEST, ModelManifest, repair_hint
 
 #: The maximum size of a manifest, which usually has a few kilobytes.
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 def read_manifest(directory: Path) -> ModelManifest:
@@ -20,7 +20,7 @@ def read_manifest(directory: Path) -> ModelManifest:
     path = directory / MANIFEST
     try:
         with path.open("rb") as stream:
-            content = stream.read(_MOST_BYTES)  # a longer file is truncated, and therefore invalid
+            content = stream.read(_MAX_BYTES)  # a longer file is truncated, and therefore invalid
         return parse_manifest(directory, json.loads(content.decode("utf-8")))
     except OSError as error:
         raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=repair_hint(directory)) from error

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from klaw_core import KlawError, format_ts, parse_ts, require_own_link, write_atomically
 
-_MOST_BYTES = 64 * 1024
+_MAX_BYTES = 64 * 1024
 _RECENT = timedelta(days=1)
 
 
@@ -39,8 +39,8 @@ class FailureLog:
         """Add a failure; do nothing if that is impossible."""
         line = f"{format_ts(datetime.now(UTC))} {hook}: {' '.join(reason.split())[:1000]}\n"
         with suppress(OSError, KlawError):
-            if self.path.exists() and self.path.stat().st_size > _MOST_BYTES:
-                newest = self.path.read_text("utf-8", "replace")[-_MOST_BYTES // 2 :]
+            if self.path.exists() and self.path.stat().st_size > _MAX_BYTES:
+                newest = self.path.read_text("utf-8", "replace")[-_MAX_BYTES // 2 :]
                 write_atomically(self.path, newest.partition("\n")[2])
             require_own_link(self.path)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC

@@ -19,7 +19,7 @@ _LARGE_LOG_BYTES = 256 << 20
 # Required in addition to the space for a rebuild, which is the size of the database.
 _SPARE_BYTES = 64 << 20
 _PRIVATE = 0o600
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 _FIX = "klaw doctor --fix"
 
 
@@ -87,9 +87,9 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         problems, broken = [str(error)], []
     if problems:
         what = f"SQLite reports damage: {problems[0]}"
-        yield Finding("integrity", "error", what, location, FIX_PAGES, tuple(problems[:_MOST_PROBLEMS]))
+        yield Finding("integrity", "error", what, location, FIX_PAGES, tuple(problems[:_MAX_PROBLEMS]))
     if broken:
-        rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MOST_PROBLEMS])
+        rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MAX_PROBLEMS])
         what = f"{len(broken):,} rows refer to missing rows"
         yield Finding("references", "error", what, location, "klaw reindex", rows)
 
@@ -121,7 +121,7 @@ def check_chunks(snapshot: SqliteSnapshot, location: str) -> Iterator[Finding]:
         keys = snapshot.damaged(collection)
         if keys:
             what = f"{len(keys):,} chunks of {collection!r} are damaged; searches leave them out"
-            yield Finding("damaged-chunks", "error", what, location, _FIX, tuple(map(str, keys[:_MOST_PROBLEMS])))
+            yield Finding("damaged-chunks", "error", what, location, _FIX, tuple(map(str, keys[:_MAX_PROBLEMS])))
 
 
 def renew_damaged(snapshot: SqliteSnapshot) -> None:

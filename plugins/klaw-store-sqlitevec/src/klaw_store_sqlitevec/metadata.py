@@ -27,7 +27,7 @@ CREATE TABLE document_metadata (
 """
 
 # Parameters per statement; SQLite allows some thousands.
-_MOST_VALUES = 500
+_MAX_VALUES = 500
 
 
 def to_json(metadata: Metadata) -> str | None:
@@ -70,8 +70,8 @@ def ranges(condition: Condition) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """
     value, operator = condition.value, condition.operator
     if isinstance(value, tuple):
-        for first in range(0, len(value), _MOST_VALUES):
-            some = value[first : first + _MOST_VALUES]
+        for first in range(0, len(value), _MAX_VALUES):
+            some = value[first : first + _MAX_VALUES]
             yield f"entry.value IN ({', '.join('?' * len(some))})", some
     elif operator in ("=", "!="):
         yield "entry.value = ?", (value,)

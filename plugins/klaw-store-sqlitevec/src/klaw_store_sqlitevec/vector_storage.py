@@ -17,10 +17,10 @@ from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.samples import SampleCache
 
-_MOST_NEIGHBOURS = 4096  # vec0 rejects a larger k
+_MAX_NEIGHBOURS = 4096  # vec0 rejects a larger k
 # The size of the sample for a typical similarity, and its minimum: in a smaller collection, each may be an answer.
-_SAMPLED, _FEWEST_SAMPLED = 256, 8
-_LEAST_RANGE = 1e-3
+_SAMPLED, _MIN_SAMPLED = 256, 8
+_MIN_RANGE = 1e-3
 # The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
 _SIMILARITY_SCALE = 0.3
 
@@ -123,7 +123,7 @@ class VectorStorage:
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
         collection, within = query.collection, query.within
-        limit = min(limit, _MOST_NEIGHBOURS)
+        limit = min(limit, _MAX_NEIGHBOURS)
         if query.vector is None or limit < 1 or (within is not None and within.is_empty):
             return ()
         try:
@@ -149,7 +149,7 @@ class VectorStorage:
             typical = quantized.typical_similarity(resource, self._cache, quantization, query, _SAMPLED)
         if typical is None and has_table and query.vector is not None:
             sample = self._samples.get(resource, query.collection, len(query.vector))
-            typical = _median(sample @ query.vector) if len(sample) >= _FEWEST_SAMPLED else None
+            typical = _median(sample @ query.vector) if len(sample) >= _MIN_SAMPLED else None
         if typical is None:
             return [Hit(key, score) for key, score in found]
         return _with_relevance(found, typical)
@@ -211,7 +211,7 @@ def _with_relevance(found: Sequence[tuple[int, float]], typical: float) -> list[
 
     Unrelated texts have a cosine of 0.0 in some spaces and of 0.75 in others.
     """
-    span = max(1.0 - typical, _LEAST_RANGE)
+    span = max(1.0 - typical, _MIN_RANGE)
     above = [(score - typical) / span for _, score in found]
     return [
         Hit(key, score, (), _SIMILARITY_SCALE * (share if 0.0 < share < 1.0 else float(share > 0.0)))
@@ -225,4 +225,4 @@ def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vecto
     for keys, vectors in exact.read_vectors(resource, collection, dimension):
         count += len(keys)
         sums += vectors.sum(axis=0, dtype=np.float64)
-    return (sums / count).astype(np.float32) if count >= quantized.FEWEST_FOR_CENTRE else None
+    return (sums / count).astype(np.float32) if count >= quantized.MIN_FOR_CENTRE else None

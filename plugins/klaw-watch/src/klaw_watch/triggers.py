@@ -14,7 +14,7 @@ from klaw_watch.names import CONVERSATION, WATCH
 from klaw_watch.roots import Root, changes_rules, files_below, identity_of
 
 #: If more files change at once, whole sources are indexed, which is faster and also finds unreported changes.
-MOST_FILES = 2000
+MAX_FILES = 2000
 _PAGE = 1000
 
 
@@ -32,7 +32,7 @@ class Backlog:
         if self.messages or self.bytes:
             for root in roots:
                 if root.is_conversation:
-                    for file in files_below(root.path, MOST_FILES * 10) or ():
+                    for file in files_below(root.path, MAX_FILES * 10) or ():
                         self._sizes[file] = _size(file)
 
     def add(self, files: Iterable[Path]) -> list[Path]:
@@ -59,7 +59,7 @@ class Requests:
 
     def handle(self, changes: Collection[FileChange], roots: Sequence[Root]) -> None:
         """Request the index runs for these changes."""
-        if len(changes) > MOST_FILES:  # the kernel's queue may have overflowed and lost other changes
+        if len(changes) > MAX_FILES:  # the kernel's queue may have overflowed and lost other changes
             self.indexer.request(reason=WATCH)
             return
         data_dir = self.memory.config.data_dir
@@ -94,14 +94,14 @@ class Requests:
         files: set[Path] = set()
         for change, path in changes:
             if path.is_dir() and not path.is_symlink():
-                below = files_below(path, MOST_FILES) if change is Change.added else []
+                below = files_below(path, MAX_FILES) if change is Change.added else []
             elif change is Change.deleted and not path.exists():
                 if root.is_conversation:
                     return None
                 below = [path, *self._documents_below(root, path)]
             else:
                 below = [path]
-            if below is None or len(files) > MOST_FILES:
+            if below is None or len(files) > MAX_FILES:
                 return None
             files.update(below)
         return files

@@ -19,12 +19,12 @@ from klaw_core import PlainOptions, Span, TokenCounter
 from klaw_documents.chunkers.languages import LANGUAGES
 from klaw_documents.chunkers.sections import Section, cut_sections
 
-_MOST_CHARACTERS = 2_000_000  # larger files are usually data or generated
-_MOST_STEPS = 20_000  # calls of the parser's progress callback, about one per 100 operations
-_DEEPEST = 6  # nested symbols
-_DEEPEST_SEARCH = 6  # levels of the tree between a symbol and its nested symbols
-_MOST_WRAPPED = 8  # children of a node around a definition: the decorators and the definition
-_LONGEST = 100  # characters of a name
+_MAX_CHARACTERS = 2_000_000  # larger files are usually data or generated
+_MAX_STEPS = 20_000  # calls of the parser's progress callback, about one per 100 operations
+_MAX_NESTING = 6  # nested symbols
+_MAX_SEARCH_DEPTH = 6  # levels of the tree between a symbol and its nested symbols
+_MAX_WRAPPED = 8  # children of a node around a definition: the decorators and the definition
+_MAX_NAME_CHARACTERS = 100
 _CHARACTERS_PER_TOKEN = 16
 
 _DEFINITION_NAMES = (
@@ -63,7 +63,7 @@ class CodeChunker:
 
     def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
         """Yield the spans of ``text`` in order. Time is linear in the text."""
-        grammar = _grammar(self.language) if 0 < len(text) <= _MOST_CHARACTERS and not text.isspace() else None
+        grammar = _grammar(self.language) if 0 < len(text) <= _MAX_CHARACTERS and not text.isspace() else None
         sections: Sequence[Section] = [Section(0, len(text))]
         if grammar is not None and (root := _root(grammar, text)) is not None:
             lines = text.split("\n")
@@ -98,7 +98,7 @@ def _root(grammar: Any, text: str) -> Any:
     def is_too_long(*_state: object) -> bool:
         nonlocal steps
         steps += 1
-        return steps > _MOST_STEPS
+        return steps > _MAX_STEPS
 
     data = text.encode("utf-8", "replace")
     parser = import_module("tree_sitter").Parser(grammar)  # one per text, because threads cannot share a parser
@@ -127,7 +127,7 @@ class _Outline:
                 continue
             self._append(row, begin, path)
             inner = (*path, name)
-            if self.sizes[end] - self.sizes[begin] <= self.max_tokens or len(inner) >= _DEEPEST:
+            if self.sizes[end] - self.sizes[begin] <= self.max_tokens or len(inner) >= _MAX_NESTING:
                 self._append(begin, end, inner)
             else:
                 self.add(symbol, inner, begin, end)
@@ -170,7 +170,7 @@ def _symbols(node: Any, first: int) -> Iterator[tuple[Any, int, str]]:
             top = _outermost(child, node)
             yield child, above if 0 <= above <= top else top, name
             above, free = -1, _row_after(child)
-        elif depth < _DEEPEST_SEARCH:
+        elif depth < _MAX_SEARCH_DEPTH:
             # A node around a definition, such as `export` or a decorator, starts in the same row.
             pending += [(inner, depth + 1) for inner in reversed(child.children)]
             continue
@@ -185,7 +185,7 @@ def _outermost(child: Any, node: Any) -> int:
         outer is not None
         and outer.id != node.id
         and _row_after(outer) == _row_after(child)
-        and len(outer.named_children) <= _MOST_WRAPPED
+        and len(outer.named_children) <= _MAX_WRAPPED
     ):
         row = int(outer.start_point[0])
         outer = outer.parent
@@ -226,7 +226,7 @@ def _name(node: Any) -> str:
 def _declared(node: Any) -> Any:
     """Return the name in a declarator of C or C++, or None."""
     found = node.child_by_field_name("declarator")
-    for _ in range(_DEEPEST_SEARCH):
+    for _ in range(_MAX_SEARCH_DEPTH):
         inner = None if found is None else found.child_by_field_name("declarator")
         if inner is None:
             break
@@ -239,4 +239,4 @@ def _decoded(node: Any) -> str:
 
 
 def _short(name: str) -> str:
-    return " ".join(name.split())[:_LONGEST]
+    return " ".join(name.split())[:_MAX_NAME_CHARACTERS]

@@ -15,7 +15,7 @@ _HEADLINE = re.compile(r"^(\*{1,32})[ \t]+(\S[^\r\n]*)", re.MULTILINE)
 _STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING|HOLD|CANCELLED|CANCELED|STARTED)[ \t]+")
 _PRIORITY = re.compile(r"\[#[A-Za-z0-9]\][ \t]*")
 _TAGS = re.compile(r"[ \t]+:[\w@#%:]+:[ \t]*\Z")
-_LONGEST = 200  # characters of a heading
+_MAX_HEADING_CHARACTERS = 200
 
 
 @frozen(eq=False)
@@ -43,7 +43,7 @@ def headlines(text: str) -> list[Section]:
         for around in (_STATE, _PRIORITY):
             if mark := around.match(title):
                 title = title[mark.end() :]
-        title = _TAGS.sub("", title).strip()[:_LONGEST]
+        title = _TAGS.sub("", title).strip()[:_MAX_HEADING_CHARACTERS]
         path = [*(item for item in path if item[0] < level), *([(level, title)] if title else [])]
         start = match.start()
     if start < len(text):

@@ -11,7 +11,7 @@ from klaw_core import PlainOptions, Span, TokenCounter, line_starts
 from klaw_documents.chunkers.sections import Section, cut_sections, whole
 
 _ADORNMENT = re.compile(r"""([!-/:-@\[-`{-~])\1{2,}[ \t]*""")
-_LONGEST = 200  # characters of a title
+_MAX_TITLE_CHARACTERS = 200
 
 
 @frozen(eq=False)
@@ -48,7 +48,7 @@ def titled(text: str) -> list[Section]:
         if starts[number] > begin:
             found.append(Section(begin, starts[number], tuple(name for _, name in path)))
         level = levels.setdefault((mark, over), len(levels))
-        path = [*(item for item in path if item[0] < level), (level, title[:_LONGEST])]
+        path = [*(item for item in path if item[0] < level), (level, title[:_MAX_TITLE_CHARACTERS])]
         begin = starts[number]
         number += size
     if begin < len(text):

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 from klaw_core import ConversionError
 
-_MOST_MEMBERS = 20_000
-_MOST_BYTES = 256 * 2**20  # the unpacked size of all members
-_MOST_OF_TEXT = 64 * 2**20  # the unpacked size of one member
+_MAX_MEMBERS = 20_000
+_MAX_BYTES = 256 * 2**20  # the unpacked size of all members
+_MAX_MEMBER_BYTES = 64 * 2**20  # the unpacked size of one member
 # Declared entities can expand to huge texts, and neither office programs nor e-books need them.
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
@@ -24,11 +24,11 @@ def open_archive(data: bytes, what: str) -> zipfile.ZipFile:
         members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, OSError):
         raise ConversionError(f"is not a valid {what}") from None
-    if len(members) > _MOST_MEMBERS:
-        raise ConversionError(f"has more than {_MOST_MEMBERS:,} files in it")
+    if len(members) > _MAX_MEMBERS:
+        raise ConversionError(f"has more than {_MAX_MEMBERS:,} files in it")
     unpacked = sum(member.file_size for member in members)
-    if unpacked > _MOST_BYTES:
-        raise ConversionError(f"unpacks to more than {_MOST_BYTES:,} bytes ({unpacked:,})")
+    if unpacked > _MAX_BYTES:
+        raise ConversionError(f"unpacks to more than {_MAX_BYTES:,} bytes ({unpacked:,})")
     if any(member.flag_bits & 1 for member in members):
         raise ConversionError("is encrypted: save a copy without its password")
     return archive
@@ -38,13 +38,13 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     """Return a member, or None if it is missing. Raise ConversionError, also if it is too large or damaged."""
     try:
         with archive.open(name) as member:
-            data = member.read(_MOST_OF_TEXT + 1)
+            data = member.read(_MAX_MEMBER_BYTES + 1)
     except KeyError:
         return None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
         raise ConversionError(f"is damaged: {name[:80]!r} in it cannot be unpacked") from None
-    if len(data) > _MOST_OF_TEXT:
-        raise ConversionError(f"has {name[:80]!r} in it, which is larger than {_MOST_OF_TEXT:,} bytes")
+    if len(data) > _MAX_MEMBER_BYTES:
+        raise ConversionError(f"has {name[:80]!r} in it, which is larger than {_MAX_MEMBER_BYTES:,} bytes")
     return data
 
 

@@ -32,8 +32,8 @@ _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _SPACE = re.compile(r"[ \t\n\f\r\u00a0]+")
 # Characters that would be Markdown at the start of a line.
 _MARKUP = re.compile(r"(#{1,6}(?:\s|$)|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|>|`{3}|~{3}|[=|-]{2,}\s*$)")
-_MOST_DEPTH = 8  # the maximum depth of lists and quotes
-_LEAST_SHARE = 0.2  # an element with a smaller share of a page's text is not its main part
+_MAX_DEPTH = 8  # the maximum depth of lists and quotes
+_MIN_SHARE = 0.2  # an element with a smaller share of a page's text is not its main part
 
 
 @frozen
@@ -68,7 +68,7 @@ def page_of(html: str) -> Page:
     text = ""
     if (main := _main(tree)) is not None:
         text = _Writer().write(main, whole=True)
-    if not text.strip() or len(text) < _LEAST_SHARE * len(whole := _Writer().write(tree.body)):
+    if not text.strip() or len(text) < _MIN_SHARE * len(whole := _Writer().write(tree.body)):
         text = whole if text.strip() else _Writer().write(tree.body)
     # A page that has only navigation and forms is converted completely.
     text = text if text.strip() else _Writer().write(tree.body, whole=True)
@@ -261,8 +261,8 @@ class _Writer:
 
     def _block(self, lines: list[str]) -> None:
         """Write lines, indented according to the lists and quotes around them."""
-        depth = min(len(self._lists), _MOST_DEPTH)
-        quote = "> " * min(self._quotes, _MOST_DEPTH)
+        depth = min(len(self._lists), _MAX_DEPTH)
+        quote = "> " * min(self._quotes, _MAX_DEPTH)
         marker, self._marker = self._marker, ""
         if depth:
             outer = "   " * (depth - 1)

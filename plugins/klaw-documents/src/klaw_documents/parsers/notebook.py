@@ -11,7 +11,7 @@ from klaw_core import Conversion, ConversionError
 from klaw_documents.parsers.markup import fenced
 from klaw_documents.parsers.values import clean, described
 
-_MOST_OF_OUTPUT = 4000  # characters of a cell's outputs; longer ones are usually logs or tables
+_MAX_OUTPUT_CHARACTERS = 4000  # characters of a cell's outputs; longer ones are usually logs or tables
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # escape sequences for colours
 
 
@@ -60,8 +60,8 @@ def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
         outputs = cell.get("outputs")
         shown = "".join(_output(_mapping(output)) for output in (outputs if isinstance(outputs, list) else ()))
         shown = clean(_ESCAPES.sub("", shown)).strip("\n")
-        if len(shown) > _MOST_OF_OUTPUT:
-            shown = f"{shown[:_MOST_OF_OUTPUT].rstrip()}\n…"
+        if len(shown) > _MAX_OUTPUT_CHARACTERS:
+            shown = f"{shown[:_MAX_OUTPUT_CHARACTERS].rstrip()}\n…"
         if shown.strip():
             yield fenced(shown, "text")
     else:

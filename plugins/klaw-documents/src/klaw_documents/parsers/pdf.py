@@ -9,7 +9,7 @@ from klaw_core import Conversion, ConversionError
 from klaw_documents.chunkers.pages import PAGE_BREAK
 from klaw_documents.parsers.values import clean, described, pdf_moment
 
-_MOST_PAGES = 20_000
+_MAX_PAGES = 20_000
 _LAST_OF_FORMAT = 4  # FPDF_ERR_PASSWORD
 
 
@@ -23,8 +23,8 @@ def parse(data: bytes, _name: str) -> Conversion:
             raise ConversionError("is encrypted: save a copy without its password") from None
         raise ConversionError("is not a valid PDF") from None
     count = len(document)
-    if count > _MOST_PAGES:
-        raise ConversionError(f"has more than {_MOST_PAGES:,} pages ({count:,})")
+    if count > _MAX_PAGES:
+        raise ConversionError(f"has more than {_MAX_PAGES:,} pages ({count:,})")
     pages = [_page(pdfium, document, index) for index in range(count)]
     if not any(page.strip() for page in pages):
         what = "page is an image" if count == 1 else "pages are images"

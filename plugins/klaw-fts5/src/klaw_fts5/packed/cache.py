@@ -22,7 +22,7 @@ from klaw_fts5.sql import PackedStatements
 _ROWS_BYTES = 24 << 20
 _WORDS_BYTES = 32 << 20
 # Words of questions, about 200 bytes each. A full cache is cleared.
-_MOST_SPELLED = 20_000
+_MAX_SPELLINGS = 20_000
 
 #: A word's number, whether it forms pairs with adjacent words, and its term: (None, False, "") if it is not one term.
 Spelled: TypeAlias = tuple[int | None, bool, str]
@@ -145,7 +145,7 @@ class Cache:
 
     def keep_spelled(self, word: str, spelled: Spelled) -> None:
         """Cache the tokenizer's result for a word, which does not depend on the state or the file."""
-        if len(self._spelled) >= _MOST_SPELLED:
+        if len(self._spelled) >= _MAX_SPELLINGS:
             self._spelled.clear()
         self._spelled[word] = spelled
 

@@ -38,7 +38,7 @@ _GAP = 255
 _SHORT = np.dtype("<u2")
 # For text, heading and context: the position of each count in a mix in bits, and the largest count.
 _SHIFTS = np.array([0, 12, 22])
-_LARGEST = np.array([4095, 1023, 1023])
+_MAX_COUNTS = np.array([4095, 1023, 1023])
 # The largest counts if a block has more mixes than codes; they give 16 * 4 * 4 codes.
 _COARSE = np.array([15, 3, 3])
 # Mixes below this limit are counted with a table.
@@ -88,13 +88,13 @@ def mix_runs(counts: Integers, columns: Integers, firsts: Integers) -> Mixes:
     ``columns`` are 0 for the text, 1 for the heading and 2 for the context; ``firsts`` are the indices at which a row
     starts. Counts are limited to 4,095 in the text and to 1,023 in the other columns.
     """
-    mixed = np.minimum(counts, _LARGEST[columns]) << _SHIFTS[columns]
+    mixed = np.minimum(counts, _MAX_COUNTS[columns]) << _SHIFTS[columns]
     return (np.add.reduceat(mixed, firsts) if len(firsts) else mixed).astype(np.uint32)
 
 
 def unmix(mixes: Mixes) -> Mixes:
     """Return the counts in the text, the heading and the context, shape (3, n)."""
-    counts: Mixes = ((mixes[None, :] >> _SHIFTS[:, None]) & _LARGEST[:, None]).astype(np.uint32)
+    counts: Mixes = ((mixes[None, :] >> _SHIFTS[:, None]) & _MAX_COUNTS[:, None]).astype(np.uint32)
     return counts
 
 

@@ -27,7 +27,7 @@ from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 # Rows. FTS5 finds prefixes and some phrases. If it finds more rows than this, it answers the whole query.
-_MOST_OTHERS = 20_000
+_MAX_OTHER_ROWS = 20_000
 # Rows. FTS5 finds a phrase in at most 2 ms if its rarest word is in at most this many rows.
 _FEW_HOLDERS = 10_000
 # One of 64 rows is in the sample from which a threshold for the best scores is estimated.
@@ -169,7 +169,7 @@ class PackedSearch:
         asked = self._group_terms(terms)
         known = bool(asked.words or asked.compounds) and self.view.rows > 0
         found = [self._found(term) for term in asked.others] if known else []
-        if not known or any(len(scores) == _MOST_OTHERS for scores in found):
+        if not known or any(len(scores) == _MAX_OTHER_ROWS for scores in found):
             return self._exact.best(terms, depth, within, preferred)
         best = self._top(self._add_up(asked, found, within), depth)
         if preferred is not None and preferred.weight:
@@ -274,7 +274,7 @@ class PackedSearch:
     def _found(self, term: Term) -> dict[int, float]:
         """Return FTS5's results for a term, up to the limit."""
         if term not in self._phrases:
-            self._phrases[term] = self._exact.best((term,), _MOST_OTHERS, None)
+            self._phrases[term] = self._exact.best((term,), _MAX_OTHER_ROWS, None)
         return self._phrases[term]
 
     def _is_nowhere(self, word: str) -> bool:

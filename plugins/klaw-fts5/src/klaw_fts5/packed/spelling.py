@@ -21,7 +21,7 @@ from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 Hashes = NDArray[np.uint64]
 
 # The initial and the maximum number of slots for spellings: two per spelling, fewer when there are very many.
-_FEWEST_SLOTS, _MOST_SLOTS = 1 << 12, 1 << 20
+_MIN_SLOTS, _MAX_SLOTS = 1 << 12, 1 << 20
 
 # After `index_text`, only ASCII characters separate words. This table maps them to zero, and letters to lower case.
 _FOLDED = bytes(code if chr(code).isalnum() or not chr(code).isascii() else 0 for code in range(256)).lower()
@@ -68,7 +68,7 @@ class Spellings:
         self._places: dict[bytes, int] = {}
         self._several: list[tuple[int, ...]] = []
         self._known: dict[int, int] = {}
-        self._slots = _Slots(_FEWEST_SLOTS)
+        self._slots = _Slots(_MIN_SLOTS)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -108,7 +108,7 @@ class Spellings:
         """Store the terms of these spellings."""
         meanings = list(map(self._meaning, terms))
         self._known.update(zip(hashes.tolist(), meanings, strict=True))
-        wanted = min(1 << (2 * len(self._known)).bit_length(), _MOST_SLOTS)
+        wanted = min(1 << (2 * len(self._known)).bit_length(), _MAX_SLOTS)
         if wanted <= self._slots.size:
             self._slots.put(hashes, np.array(meanings, dtype=np.int64))
             return

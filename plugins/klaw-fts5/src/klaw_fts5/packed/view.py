@@ -18,13 +18,13 @@ from klaw_fts5.packed.postings import COLUMNS, MAX_CODES, OWN, Integers, Mixes, 
 # The parameters of BM25 in FTS5 (https://sqlite.org/fts5.html#the_bm25_function).
 K1, B = 1.2, 0.75
 # FTS5's inverse document frequency of a term in more than half of the rows.
-_LEAST_IDF = 1e-6
+_MIN_IDF = 1e-6
 
 
 def idf(rows: int, holders: float) -> float:
     """Return the inverse document frequency of a term that is in ``holders`` of ``rows`` rows."""
     found = log((rows - holders + 0.5) / (holders + 0.5))
-    return found if found > 0 else _LEAST_IDF
+    return found if found > 0 else _MIN_IDF
 
 
 @frozen(eq=False)

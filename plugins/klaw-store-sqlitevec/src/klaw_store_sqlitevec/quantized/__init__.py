@@ -2,7 +2,7 @@
 
 from klaw_store_sqlitevec.quantized.searching import search, typical_similarity
 from klaw_store_sqlitevec.quantized.tables import (
-    FEWEST_FOR_CENTRE,
+    MIN_FOR_CENTRE,
     Quantization,
     add,
     count,
@@ -15,7 +15,7 @@ from klaw_store_sqlitevec.quantized.tables import (
 )
 
 __all__ = [
-    "FEWEST_FOR_CENTRE",
+    "MIN_FOR_CENTRE",
     "Quantization",
     "add",
     "count",

@@ -26,7 +26,7 @@ from klaw_store_sqlitevec.quantized_schema import CREATE_ROWS
 CAPACITY = 16_384
 
 #: The minimum number of vectors for a centre. The mean of fewer vectors does not predict later ones.
-FEWEST_FOR_CENTRE = 1_000
+MIN_FOR_CENTRE = 1_000
 
 _FLOAT_BYTES = 4
 _KEY_BYTES = 8
@@ -212,7 +212,7 @@ def add(
 ) -> Quantization:
     """Add vectors; return the parameters afterwards. Once there are enough vectors, all are centred."""
     held = 0 if quantization.centred else count(connection, collection)
-    if not quantization.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
+    if not quantization.centred and held + len(keys) >= MIN_FOR_CENTRE:
         places = _places_of(connection, collection, read_keys(connection, collection))
         old, rows = read_rows(connection, collection, places, quantization.dimension)
         vectors = np.vstack([restore(rows, quantization.centre), vectors])
@@ -241,7 +241,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
         # Read only now, because the vectors of a segment that was merged before may be in it.
         segment = _read_segment(connection, collection, number)
         dead = np.sort(np.concatenate((segment.dead, gone)))  # without `np.union1d`, which imports `numpy.ma`
-        if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
+        if 2 * len(dead) > max(segment.used, MIN_FOR_CENTRE):
             _empty(connection, collection, quantization, segment, dead)
             continue
         _erase(connection, segment.id, gone, words(quantization.dimension))
