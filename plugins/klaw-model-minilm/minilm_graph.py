@@ -1,15 +1,14 @@
 # ruff: noqa: INP001  # loaded by path, by the build hook and the benchmark
 """The ONNX graph of all-MiniLM-L6-v2: a six-layer BERT encoder from its weights, in float32 or int8.
 
-Only standard ONNX operators, so ``onnx.reference`` can check it. ONNX Runtime fuses attention, GELU and the
-integer products by itself when it loads the graph. OpenVINO does not compute a scale per token, and chooses a
-precision for activations itself; for it there is :data:`WEIGHT_ONLY`, whose weights are those of :data:`INT8`,
-to the byte, and can stay in its file (:func:`share_weights`).
+Only standard ONNX operators, so every runtime can read it. :data:`INT8` is written so that ONNX Runtime fuses what it
+can when it loads the graph (``docs/decisions/0054-openvino.md``, "Later: the graph"). OpenVINO does not compute a scale
+per token, and chooses a precision for activations itself; for it there is :data:`WEIGHT_ONLY`, whose weights are those
+of :data:`INT8`, to the byte, and can stay in its file (:func:`share_weights`).
 
-How a linear layer and an embedding table are written is a parameter (:class:`Precision`). In :data:`INT8`
-the activations are quantised with one scale *per token*, so the integers of a token depend on nothing
-else in its batch: a text has the same vector alone and in company, which dynamic quantisation per tensor
-does not give (``docs/decisions/0003-model-precision.md``).
+How the graph is computed is a parameter (:class:`Precision`). In :data:`INT8` the activations are quantised with one
+scale *per token*, so the integers of a token depend on nothing else in its batch: a text has the same vector alone and
+in company, which dynamic quantisation per tensor does not give (``docs/decisions/0003-model-precision.md``).
 """
 
 from __future__ import annotations
@@ -36,11 +35,13 @@ MASKED = -1e9
 
 
 class GraphWriter:
-    """Collects nodes and initialisers; a name given twice is one initialiser."""
+    """Collects nodes and initialisers; a name given twice is one initialiser, the same node given twice is one node."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
         self.nodes: list[NodeProto] = []
         self.initialisers: dict[str, TensorProto] = {}
+        self._results: dict[bytes, list[str]] = {}
 
     def constant(self, name: str, value: Array) -> str:
         """Add an initialiser unless one of that name is there, and return its name."""
@@ -53,18 +54,26 @@ class GraphWriter:
         return self.constant("ints." + ".".join(map(str, values)), np.array(values, np.int64))
 
     def node(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> list[str]:
-        """Add a node and return the names of its outputs."""
-        name = f"{operator}.{len(self.nodes)}"
-        names = [name] if outputs == 1 else [f"{name}.{number}" for number in range(outputs)]
-        self.nodes.append(helper.make_node(operator, inputs, names, name=name, **attributes))
-        return names
+        """Add a node unless the same one is there, and return the names of its outputs."""
+        key = helper.make_node(operator, inputs, [], **attributes).SerializeToString(deterministic=True)
+        if key not in self._results:
+            name = f"{self.prefix}{operator}.{len(self.nodes)}"
+            names = [name] if outputs == 1 else [f"{name}.{number}" for number in range(outputs)]
+            self.nodes.append(helper.make_node(operator, inputs, names, name=name, **attributes))
+            self._results[key] = names
+        return self._results[key]
+
+    def operator(self, output: str) -> str:
+        """Return the operator of the node with that output; names begin with it."""
+        return output.removeprefix(self.prefix).split(".")[0]
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one output and return its name."""
         return self.node(operator, *inputs, **attributes)[0]
 
 
-#: Writes ``x @ weight.T + bias``: (graph, x, name, weight of shape (n, k), bias of shape (n,)) -> output.
+#: Writes ``x @ weight.T + bias``; x has the shape (tokens, k), weight (n, k), bias (n,):
+#: (graph, x, name, weight, bias) -> output.
 Linear: TypeAlias = "Callable[[GraphWriter, str, str, Floats, Floats], str]"
 #: Writes a look-up: (graph, ids, name, table of shape (rows, d)) -> output.
 Table: TypeAlias = "Callable[[GraphWriter, str, str, Floats], str]"
@@ -72,10 +81,15 @@ Table: TypeAlias = "Callable[[GraphWriter, str, str, Floats], str]"
 
 @dataclass(frozen=True)
 class Precision:
-    """How the two kinds of large weights are stored and computed with."""
+    """How the two kinds of large weights are stored and computed with.
+
+    ``branches``: the attention scores of a batch without padding are not masked, which takes an ``If``. The numbers are
+    the same.
+    """
 
     linear: Linear
     table: Table
+    branches: bool = False
 
 
 def float32_linear(graph: GraphWriter, x: str, name: str, weight: Floats, bias: Floats) -> str:
@@ -91,22 +105,31 @@ def float32_table(graph: GraphWriter, ids: str, name: str, table: Floats) -> str
 
 def int8_linear(graph: GraphWriter, x: str, name: str, weight: Floats, bias: Floats) -> str:
     """Write a linear layer in 8 bits: a scale per row of the weight, and per token of the activations."""
-    outputs, inputs = weight.shape
     codes, weight_scales = quantise_rows(weight)
-    tokens = graph.add("Reshape", x, graph.ints(-1, inputs))
-    largest = graph.add("ReduceMax", graph.add("Abs", tokens), graph.ints(-1), keepdims=0)
-    largest = graph.add("Max", largest, graph.constant("smallest", np.array(1e-9, np.float32)))
-    scales = graph.add("Mul", largest, graph.constant("one.127th", np.array(1 / 127, np.float32)))
-    middle = np.array(128, np.uint8)  # unsigned activations with a middle zero: the product x86 has an instruction for
-    middles = graph.add("Expand", graph.constant("middle", middle), graph.add("Shape", scales))
-    quantised = graph.add("QuantizeLinear", tokens, scales, middles, axis=0)
+    quantised, scales = _quantise_tokens(graph, x)
     product = graph.add("MatMulInteger", quantised, graph.constant(f"{name}.codes", codes.T), "middle")
     product = graph.add("Cast", product, to=TensorProto.FLOAT)
-    product = graph.add("Mul", product, graph.constant(f"{name}.scales", weight_scales))
+    # ONNX Runtime fuses product, cast and scale if the scale is itself a product, of a number and a vector. It is one,
+    # of 1 and the vector, but must not look constant, or it is computed before the fusion looks for it.
+    size = graph.add("Size", "input_ids")
+    one = graph.add("Cast", graph.add("Equal", size, size), to=TensorProto.FLOAT)
+    product = graph.add("Mul", product, graph.add("Mul", one, graph.constant(f"{name}.scales", weight_scales)))
     product = graph.add("Mul", product, graph.add("Unsqueeze", scales, graph.ints(-1)))
-    product = graph.add("Add", product, graph.constant(f"{name}.bias", bias))
-    shape = graph.add("Concat", graph.add("Shape", x, start=0, end=2), graph.ints(outputs), axis=0)
-    return graph.add("Reshape", product, shape)
+    return graph.add("Add", product, graph.constant(f"{name}.bias", bias))
+
+
+def _quantise_tokens(graph: GraphWriter, x: str) -> tuple[str, str]:
+    """Write the quantisation of (tokens, k) floats; return uint8 codes, whose zero is 128, and a scale per token."""
+    if graph.operator(x) == "Gelu":  # never below -0.17, so a pass for absolute values would change nothing
+        largest = graph.add("ReduceMax", x, graph.ints(-1), keepdims=0)
+        largest = graph.add("Max", largest, graph.constant("gelu.least", np.array(0.17, np.float32)))
+    else:  # a token of zeros would have the scale 0, and whatever codes, the product 0
+        largest = graph.add("ReduceMax", graph.add("Abs", x), graph.ints(-1), keepdims=0)
+    scales = graph.add("Mul", largest, graph.constant("one.127th", np.array(1 / 127, np.float32)))
+    middle = np.array(128, np.uint8)  # unsigned activations with a middle zero: the product x86 has an instruction for
+    count = graph.add("Unsqueeze", graph.add("Size", "input_ids"), graph.ints(0))
+    middles = graph.add("Expand", graph.constant("middle", middle), count)
+    return graph.add("QuantizeLinear", x, scales, middles, axis=0), scales
 
 
 def quantise_rows(weight: Floats) -> tuple[NDArray[np.int8], Floats]:
@@ -143,7 +166,7 @@ def int8_table(graph: GraphWriter, ids: str, name: str, table: Floats) -> str:
 
 
 FLOAT32 = Precision(float32_linear, float32_table)
-INT8 = Precision(int8_linear, int8_table)
+INT8 = Precision(int8_linear, int8_table, branches=True)
 WEIGHT_ONLY = Precision(weight_only_linear, int8_table)
 
 #: An initialiser with fewer bytes stays in its own graph.
@@ -194,14 +217,20 @@ class _Encoder:
     precision: Precision
 
     def write(self) -> str:
-        x, mask = self.embeddings(), self.additive_mask()
+        """Write all layers. Between the parts of a layer, values have the shape (batch * tokens, width)."""
+        graph = self.graph
+        x = graph.add("Reshape", self.embeddings(), graph.ints(-1, DIMENSION))
         for layer in range(LAYERS):
             prefix = f"encoder.layer.{layer}"
-            attended = self.linear(f"{prefix}.attention.output.dense", self.attention(prefix, x, mask))
+            attended = self.linear(f"{prefix}.attention.output.dense", self.attention(prefix, x))
             x = self.add_and_normalise(f"{prefix}.attention.output.LayerNorm", x, attended)
-            wide = self.graph.add("Gelu", self.linear(f"{prefix}.intermediate.dense", x))
+            wide = graph.add("Gelu", self.linear(f"{prefix}.intermediate.dense", x))
             x = self.add_and_normalise(f"{prefix}.output.LayerNorm", x, self.linear(f"{prefix}.output.dense", wide))
-        return x
+        return graph.add("Reshape", x, self.shape(DIMENSION))
+
+    def shape(self, *after: int) -> str:
+        """Write a shape: batch, tokens, and the lengths ``after`` them."""
+        return self.graph.add("Concat", self.graph.add("Shape", "input_ids"), self.graph.ints(*after), axis=0)
 
     def embeddings(self) -> str:
         graph, weights = self.graph, self.weights
@@ -220,24 +249,36 @@ class _Encoder:
         penalty = graph.add("Mul", dropped, graph.constant("masked", np.array(MASKED, np.float32)))
         return graph.add("Unsqueeze", penalty, graph.ints(1, 2))
 
-    def attention(self, prefix: str, x: str, mask: str) -> str:
+    def attention(self, prefix: str, x: str) -> str:
         graph = self.graph
-        names = [f"{prefix}.attention.self.{part}" for part in ("query", "key", "value")]
-        weight = np.concatenate([self.weights[f"{name}.weight"] for name in names])
-        bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
-        # One product for the three: the activations are quantised once.
-        joined = self.precision.linear(graph, x, f"{prefix}.attention.self", weight, bias)
-        parts = graph.node("Split", joined, outputs=3, axis=-1, num_outputs=3)
-        heads = graph.ints(0, 0, HEADS, DIMENSION // HEADS)
-        query, key, value = (
-            graph.add("Transpose", graph.add("Reshape", part, heads), perm=order)
-            for part, order in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]), strict=True)
-        )
-        root = graph.constant("root", np.array((DIMENSION / HEADS) ** 0.5, np.float32))
-        scores = graph.add("Div", graph.add("MatMul", query, key), root)
-        shares = graph.add("Softmax", graph.add("Add", scores, mask), axis=-1)
+        heads = self.shape(HEADS, DIMENSION // HEADS)
+        parts = []
+        for part, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])):
+            states = graph.add("Reshape", self.linear(f"{prefix}.attention.self.{part}", x), heads)
+            parts.append(graph.add("Transpose", states, perm=order))
+        query, key, value = parts
+        shares = graph.add("Softmax", self.scores(query, key), axis=-1)
         context = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
-        return graph.add("Reshape", context, graph.ints(0, 0, DIMENSION))
+        return graph.add("Reshape", context, graph.ints(-1, DIMENSION))
+
+    def scores(self, query: str, key: str) -> str:
+        """Write the attention scores, float32 of shape (batch, heads, tokens, tokens)."""
+        graph, mask = self.graph, self.additive_mask()
+        root = graph.constant("root", np.array((DIMENSION / HEADS) ** 0.5, np.float32))
+        if not self.precision.branches:
+            return graph.add("Add", graph.add("Div", graph.add("MatMul", query, key), root), mask)
+        # A branch has the product in it: a branch that only returns scores would copy them.
+        branches = {}
+        for name in ("then_branch", "else_branch"):
+            branch = GraphWriter(f"{query}.{name}.")
+            scores = branch.add("Div", branch.add("MatMul", query, key), root)
+            if name == "then_branch":
+                scores = branch.add("Add", scores, mask)
+            output = helper.make_tensor_value_info(scores, TensorProto.FLOAT, None)
+            branches[name] = helper.make_graph(branch.nodes, name, [], [output])
+        least = graph.add("ReduceMin", "attention_mask", keepdims=0)
+        padded = graph.add("Equal", least, graph.constant("padding", np.array(0, np.int64)))
+        return graph.add("If", padded, **branches)
 
     def linear(self, name: str, x: str) -> str:
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]

