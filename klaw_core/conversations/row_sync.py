@@ -161,11 +161,12 @@ class RowSync:
         forgotten: set[_Part] = set()
         while True:
             with self.store.write() as transaction:
+                rows = transaction.messages  # before the files: a store with several writers locks the messages here
                 files = self.journal.files(chat).files
                 ahead = {file.day: self._still_ahead(file, read_ahead) for file in files}
-                gone = self._gone(chat, files, ahead, transaction.messages)
+                gone = self._gone(chat, files, ahead, rows)
                 if gone <= forgotten:
-                    return self._replace_rows(chat, files, ahead, transaction.messages)
+                    return self._replace_rows(chat, files, ahead, rows)
             self.forget_documents(sorted({path for path, _ in gone}))
             forgotten |= gone
 

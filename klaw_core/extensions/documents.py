@@ -200,6 +200,8 @@ class DocumentsExtension:
             gone = [f"{DOCUMENTS}/{name}" for name, item in indexed.items() if item and name not in current]
             if gone:
                 self._attached.remove_documents(gone, collection)
+            if not changed and not gone:  # whoever changes one of them from here on indexes it afterwards
+                return
             indexed = {name: current.get(name) for name in indexed}
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:

@@ -87,7 +87,7 @@ class SavedExtension:
             while journal.version != version:  # another process may have forgotten the text, or saved it again
                 version = journal.version
                 if bool(journal.get([saved.id])) == indexed:
-                    continue
+                    break  # whoever forgets it or saves it again from here on looks at the index afterwards
                 if indexed:
                     self._host.remove_documents([saved.id], MEMORY)
                 else:

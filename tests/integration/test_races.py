@@ -10,6 +10,7 @@ from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
+from klaw_core.extensions.documents import DocumentsExtension
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.forgetting import _IndexedPaths
@@ -575,3 +576,23 @@ def test_a_crash_while_embedding_loses_at_most_one_call(home):
         home.recorder.take()
         memory.index(home.notes)
         assert len(home.recorder.take()) == 2
+
+
+def test_adding_documents_ends_while_another_process_adds_others_all_the_time(home, monkeypatch):
+    with home.open() as one, home.open() as two:
+        numbers = count()
+        original = DocumentsExtension.get
+        looks = []
+
+        def get(self, ids, collection="memory"):
+            if "mine" in ids:
+                looks.append(1)
+                assert len(looks) < 5
+                two.add([NewDocument(f"other-{next(numbers)}", "something else")])
+            return original(self, ids, collection)
+
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.add([NewDocument("other", "something else")]))
+        monkeypatch.setattr(DocumentsExtension, "get", get)
+        one.add([NewDocument("mine", "a lantern on the pier")])
+        assert looks
+        assert found(one, "lantern") == ["documents/mine"]

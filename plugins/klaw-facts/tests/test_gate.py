@@ -38,6 +38,8 @@ def test_code_with_a_question_needs_something():
         *("nothing works", "Same problem", "not that one", "ok now the second", "ok add it", "tomorrow", "in May"),
         *("не помогло", "ничего не работает", "ок, добавь", "ок, отправьте", "завтра", "то же самое"),
         *("解释一下", "天气", "明天", "没用", "还是不行"),
+        *("你去不去", "能不能去", "可不可以", "有没有", "我不想让你去"),
+"我也去", "我去过", "我不喜欢", "再给我", "还没来"),
     ],
 )
 def test_short_answers_orders_and_reports_of_failure_need_something(message):

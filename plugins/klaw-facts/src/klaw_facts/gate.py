@@ -49,7 +49,7 @@ _NEEDING = re.compile(
 _REPORTING = re.compile(
     r"\bnothing works?\b|\bsame (?:problem|error|issue|thing)\b|\b(?:not|wrong) (?:that|this|the \w+) one\b|\bnow the\b"
     r"|\bне (?:помог\w*|работа\w+|тот|та|то)\b|\bто же самое\b|\bтеперь \w+(?:ое|ая|ые|ый|ую)\b|\bбыл\w* прав\w*\b"
-    r"|还是不|没用|不管用|睡不着|解释|错误|天气|待办|同样|大的|(?:明天|中午|下周)(?![见聊说好])",
+    r"|(.)不\1|(?:会|能|要|可|想|该|得|敢|肯)不|有没有|不想|不喜欢|还没|再给|还是不|没用|不管用|睡不着|解释|错误|天气|待办|同样|大的|(?:明天|中午|下周)(?![见聊说好])",
     _FLAGS,
 )
 # An order ("добавь", "отправьте"): an unknown Russian word with this ending.

@@ -171,10 +171,7 @@ _CHINESE_PHRASES = """
 饿了 马上 高兴 高手 麻烦你了 麻烦您了
 """
 
-_CHINESE_PARTICLES = (
-    "啊呀哈嗯哦噢喔呢嘛吧啦了的哒滴嘞哟诶欸哎唉嘿额我你您也都就很太真好那"
-    "这是有还再先又多最挺蛮超对行会能可又更得着过在去来给让"
-)
+_CHINESE_PARTICLES = "啊呀哈嗯哦噢喔呢嘛吧啦了的哒滴嘞哟诶欸哎唉嘿额就很太真好那这先又多最挺蛮对行更得着在"
 
 _MARKERS = """
 thanks thank thx ty tysm cheers ok okay cool great nice perfect awesome lol haha wow yay sweet good sorry bye goodbye
