@@ -157,7 +157,7 @@ class Conversations:
             before = len(snapshot.messages.all(chat.name))
         self.row_sync.summaries.forget(chat, [line.message.id for line in said], ids)
         self.journal.remove(chat, frozenset(ids))
-        self.row_sync.mirror_again(chat)
+        self.row_sync.mirror_again(chat, frozenset(ids))
         self.on_removal()
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))

@@ -8,6 +8,7 @@ forget: their documents are forgotten before these rows are removed, whoever doe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date
 from itertools import groupby
 from typing import Any, Self, TypeAlias
@@ -68,6 +69,11 @@ class _ReadAhead:
     def ids(self) -> set[str]:
         """The ids of the messages."""
         return {message.id for messages, _, _ in self.batches for message in messages}
+
+    @property
+    def has_bad_lines(self) -> bool:
+        """Whether a line could not be read."""
+        return any(bad for _, _, bad in self.batches)
 
     def is_still_in(self, log: Log) -> bool:
         """Return whether the file still begins with these bytes."""
@@ -150,12 +156,13 @@ class RowSync:
             self.sync_summaries(chat)
         return report
 
-    def mirror_again(self, chat: Chat) -> SyncReport:
+    def mirror_again(self, chat: Chat, removed: AbstractSet[str] = frozenset()) -> SyncReport:
         """Make all rows of a chat again, in one transaction, so that readers always find its messages.
 
         Documents of messages and summaries that have left the files are forgotten first: no other process can do that
         when the rows are gone. The files are read before the transaction, so that other writers do not wait for that. A
-        file that has changed since, other than by appending, is read again inside. Raise StoreError.
+        file that has changed since, other than by appending, is read again inside. ``removed`` has the ids of messages
+        that were removed from the files. Raise StoreError.
         """
         read_ahead = self._read_ahead(chat)
         forgotten: set[_Part] = set()
@@ -164,7 +171,7 @@ class RowSync:
                 rows = transaction.messages  # before the files: a store with several writers locks the messages here
                 files = self.journal.files(chat).files
                 ahead = {file.day: self._still_ahead(file, read_ahead) for file in files}
-                gone = self._gone(chat, files, ahead, rows)
+                gone = self._gone(chat, files, ahead, rows, removed)
                 if gone <= forgotten:
                     return self._replace_rows(chat, files, ahead, rows)
             self.forget_documents(sorted({path for path, _ in gone}))
@@ -193,11 +200,17 @@ class RowSync:
         return report
 
     def _gone(
-        self, chat: Chat, files: Sequence[ChatFile], ahead: Mapping[date, _ReadAhead], rows: MessageReader
+        self,
+        chat: Chat,
+        files: Sequence[ChatFile],
+        ahead: Mapping[date, _ReadAhead],
+        rows: MessageReader,
+        removed: AbstractSet[str],
     ) -> set[_Part]:
         """Return the messages and summaries that have rows but are no longer in a file.
 
-        An index run forgets the documents of files that do not exist. Nothing is known about files that cannot be read.
+        An index run forgets the documents of files that do not exist. What stands in lines or files that cannot be read
+        is not gone, unless it was ``removed``.
         """
         held: dict[date, set[str]] = {}
         for row in rows.all(chat.name):
@@ -206,11 +219,13 @@ class RowSync:
         for file in files:
             known, ids = ahead[file.day], held.get(file.day, set())
             ids -= known.ids
+            if known.has_bad_lines:
+                ids &= removed
             for line in self.journal.read_file(file, known.size) if ids else ():
                 if isinstance(line, JournalEntry):
                     ids.discard(line.message.id)
-                elif line.ends_reading:
-                    ids.clear()
+                else:
+                    ids &= removed
             gone |= {(document_path(file), name) for name in ids}
         if gone:  # a message may also have been in the file of another day, of which it has no row
             states = rows.files(chat.name)
