@@ -344,6 +344,21 @@ def test_a_forgetting_that_was_overtaken_and_then_killed_leaves_no_bytes_after_t
     assert beside.doctor().findings == ()
 
 
+def test_a_message_is_forgotten_whole_beside_a_damaged_line_of_the_same_day(chatting):
+    memory, _beside, home, vectors = chatting
+    (file,) = (
+        path
+        for path in (home.root / "data").rglob("*.jsonl")
+        if WORD.encode() in path.read_bytes()[:2000] and "summar" not in path.name
+    )
+    file.write_bytes(file.read_bytes().replace(b'"three"', b'"thr\x01e"'))
+    memory.index()
+    assert vectors(WORD)
+    memory.conversations.forget(CHAT, "two")
+    assert vectors(WORD) == set()
+    assert left_behind(home) == []
+
+
 def test_a_message_that_leaves_the_file_while_another_is_forgotten_leaves_no_vector(monkeypatch, chatting, check):
     """The process that removed its line is killed; the other one makes the rows again, and forgets it too."""
     memory, beside, _home, vectors = chatting
