@@ -183,10 +183,11 @@ def open_regular(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         require_regular(descriptor)
-        return open(descriptor, "rb")  # noqa: PTH123  # a descriptor; the caller closes it
     except BaseException:
         os.close(descriptor)
         raise
+    # Outside of the `try`: from here on the file object closes the descriptor, also if Ctrl-C interrupts `open`.
+    return open(descriptor, "rb")  # noqa: PTH123  # a descriptor; the caller closes it
 
 
 def require_regular(descriptor: int) -> None:

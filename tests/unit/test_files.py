@@ -200,3 +200,17 @@ def test_where_there_are_no_locks_another_place_is_asked_for(tmp_path, monkeypat
     with pytest.raises(StoreReadOnlyError, match="cannot be locked") as caught, locked(tmp_path):
         pass
     assert "--data-dir" in caught.value.hint
+
+
+def test_an_interrupt_while_a_file_is_opened_is_not_lost_in_an_error_of_closing_it_twice(tmp_path, monkeypatch):
+    """Ctrl-C comes after the file object has taken the descriptor, and before its caller has the file object."""
+    path = tmp_path / "chat.jsonl"
+    path.write_bytes(b"{}\n")
+
+    def interrupted(descriptor, mode):
+        with open(descriptor, mode):  # noqa: PTH123  # a descriptor
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("klaw_core.files.atomic.open", interrupted, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        open_regular(path)
