@@ -46,6 +46,8 @@ class Suggester:
 
     ``has`` returns whether any chunk contains a term; the search has just looked up the words of the question, so the
     answers may be cached. ``rows`` is the number of chunks, or 0 if nothing is cached for the collection.
+
+    The search of another database overrides ``tokenize``, ``correct_word`` and ``terms_among``.
     """
 
     connection: apsw.Connection
@@ -66,7 +68,7 @@ class Suggester:
         pieces: list[str] = []
         done = 0
         for match in unknown:
-            meant = self._correction(fold(match[0]))
+            meant = self.correct_word(fold(match[0]))
             if meant is None:
                 return None
             pieces += [text[done : match.start()], meant]
@@ -74,7 +76,8 @@ class Suggester:
         return "".join([*pieces, text[done:]])
 
     @cached_property
-    def _tokenize(self) -> Tokenizer:
+    def tokenize(self) -> Tokenizer:
+        """The tokenizer of the index."""
         return Tokenizer(self.connection)
 
     def _is_unknown(self, word: str) -> bool:
@@ -83,19 +86,20 @@ class Suggester:
             return False
         return any(self._stems([word]))
 
-    def _correction(self, word: str) -> str | None:
-        """Return the word at edit distance one that is in most chunks, or None."""
+    def correct_word(self, word: str) -> str | None:
+        """Return the word at edit distance one that is in most chunks, or None; cached while the index is unchanged."""
         known = self.searcher.known
         meant = known.meant(word)
         if meant is None:
-            meant = self._nearest(word) or ""
+            meant = self.nearest_word(word) or ""
             known.keep_meant(word, meant)
         return meant or None
 
-    def _nearest(self, word: str) -> str | None:
+    def nearest_word(self, word: str) -> str | None:
+        """Return the word at edit distance one that is in most chunks, or None; without a cache."""
         slips = list(dict.fromkeys(_edits(word)))
         stems = self._stems(slips)
-        present = self._terms_among(set(stems))
+        present = self.terms_among(set(stems))
         by_stem: dict[str, list[str]] = {}
         for slip, stem in zip(slips, stems, strict=True):
             if stem in present:
@@ -114,7 +118,7 @@ class Suggester:
         others = {fold(word) for text in texts if not text.isascii() for word in _WORD.findall(text)}
         return next((slip for slip in slips if slip in others or any(_stands_in(slip, text) for text in plain)), None)
 
-    def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
+    def terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
         """Return the stems that are terms of the index.
 
         Each word is looked up until this has taken as long as reading all terms; then all terms are read once.
@@ -153,8 +157,8 @@ class Suggester:
         """Return the term of each word (letters only), or ``""`` if the tokenizer does not make one term of it."""
         joined = " ".join(words)
         if joined.isascii():  # needs no word treatment, and each word is one term
-            return self._tokenize.terms(joined.encode())
-        terms = self._tokenize.each([index_text(word).strip().encode() for word in words])
+            return self.tokenize.terms(joined.encode())
+        terms = self.tokenize.each([index_text(word).strip().encode() for word in words])
         return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
 
 

@@ -32,12 +32,15 @@ class PostgresSuggester(Suggester):
         return cls(None, searcher, read, searcher.has)
 
     @cached_property
-    def _tokenize(self) -> Tokenizer:
+    def tokenize(self) -> Tokenizer:
+        """The tokenizer of the index."""
         return tokenizer()
 
-    def _meant(self, word: str) -> str | None:
-        return self._nearest(word)
+    def correct_word(self, word: str) -> str | None:
+        """Return the word at edit distance one that is in most chunks, or None; nothing is cached."""
+        return self.nearest_word(word)
 
-    def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
+    def terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
+        """Return the stems that are terms of the index, with one statement."""
         terms = {stem.encode(): stem for stem in stems if stem}
         return {terms[term] for term in self.searcher.known_among(terms)}
