@@ -36,10 +36,11 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class CheckedLanguageModel(LanguageModel, Protocol):
-    """A language model that can be checked without a completion."""
+    """A language model that can be checked at no cost, or at that of the shortest completion."""
 
     def check(self) -> None:
-        """Check that completions are possible now. This must cost nothing and take a few seconds at most.
+        """Check that completions are possible now, within half a minute.
 
-        Raise LanguageModelError with the reason why they are not, e.g. that the server does not answer.
+        This must cost nothing, or one completion of a token if the server cannot be checked otherwise. Raise
+        LanguageModelError with the reason why they are not, e.g. that the server does not answer.
         """

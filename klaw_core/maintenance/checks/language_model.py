@@ -1,4 +1,4 @@
-"""The check of the language model, without a completion."""
+"""The check of the language model."""
 
 from collections.abc import Iterator
 

@@ -24,6 +24,10 @@ _START = re.compile(r"[{\[]")
 _THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
 
 
+class NoTextError(BodyError):
+    """The server has completed the prompt, but the answer has no text: a refusal, or an answer that was cut off."""
+
+
 @frozen
 class Answer:
     """One completion. Token counts are None if the server did not return them."""
@@ -35,7 +39,7 @@ class Answer:
 
 
 def read_answer(body: Mapping[str, Any], clean: Callable[[str], str]) -> Answer:
-    """Return a server's answer. Raise BodyError if it contains no completion.
+    """Return a server's answer. Raise BodyError if it contains no completion, NoTextError if that has no text.
 
     ``clean`` removes keys from the server's text before it is used in an error.
     """
@@ -46,13 +50,13 @@ def read_answer(body: Mapping[str, Any], clean: Callable[[str], str]) -> Answer:
         raise BodyError(f"the server answers no completion{because}")
     message, reason = member(choices[0], "message"), member(choices[0], "finish_reason")
     if isinstance(refusal := member(message, "refusal"), str) and refusal:
-        raise BodyError(f"the model refuses: {_printable(refusal, clean)}")
+        raise NoTextError(f"the model refuses: {_printable(refusal, clean)}")
     if reason == "content_filter":
-        raise BodyError("the answer was withheld by the server's content filter")
+        raise NoTextError("the answer was withheld by the server's content filter")
     text = _without_thoughts(_text(member(message, "content")))
     is_cut = reason == "length"
     if not text:
-        raise BodyError("the answer is empty" + (": it was cut off before it began" if is_cut else ""))
+        raise NoTextError("the answer is empty" + (": it was cut off before it began" if is_cut else ""))
     usage = body.get("usage")
     return Answer(text, is_cut, _count(member(usage, "prompt_tokens")), _count(member(usage, "completion_tokens")))
 

@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 from klaw_core import Completion, LanguageModelError, Prompt, PromptMessage, estimate_tokens
 from klaw_http import BodyError, HttpClient, HttpError, NoAnswerError, StatusError
 from klaw_http.deadline import Deadline
-from klaw_llm_openai.answers import Answer, find_value, is_strict, read_answer
+from klaw_llm_openai.answers import Answer, NoTextError, find_value, is_strict, read_answer
 from klaw_llm_openai.options import FORMS, OPENAI_URL, OpenAIModelOptions, environment_url
 from klaw_llm_openai.usage import Reservation, UsageLedger
 
@@ -26,8 +26,12 @@ _NOT_FOUND = 404
 _KEY_REFUSED = frozenset({401, 402, 403})
 _BODY_REFUSED = frozenset({400, 415, 422})
 _FAILED = frozenset({500, 501})
-_NO_LIST = frozenset({400, 404, 405, 429, 501})  # of a server that answers, but not with a list of models
+_BUSY = 429
+_ANSWERS = frozenset({400, _BUSY, 501})  # instead of a list of models, from a server that answers
+# Instead of a list of models, from a server that has none, or keeps it from this key. Only a completion tells more.
+_NO_LIST = frozenset({403, _NOT_FOUND, 405})
 _CHECK_SECONDS = 5.0
+_CHECK_COMPLETION_SECONDS = 20.0  # a server may load the model first
 _ABOUT_FORM = re.compile(r"response_format|schema|grammar|json|structured")
 _PLACE = "[memory.language_model]"
 
@@ -76,32 +80,54 @@ class OpenAIModel:
     def check(self) -> None:
         """Check that the server answers and takes the key. Raise LanguageModelError.
 
-        This asks for the list of models, which costs nothing, and ignores its content. A server without such a list
-        answers too: with 404.
+        This asks for the list of models, which costs nothing, and ignores its content. A server that answers 403, 404
+        or 405 to that may complete prompts nevertheless, so it is asked for a completion of one token, which counts for
+        the limits of the day.
         """
         self.ledger.today()
         client = evolve(self._client(), retries=0, deadline_seconds=_CHECK_SECONDS)
         try:
             client.fetch("/models", _MAX_BYTES)
         except HttpError as error:
-            if not (isinstance(error, StatusError | NoAnswerError) and error.status in _NO_LIST):
+            status = _status_of(error)
+            if status in _NO_LIST:
+                self._check_completion(client)
+            elif status not in _ANSWERS:
+                raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
+
+    def _check_completion(self, client: HttpClient) -> None:
+        """Check that the server completes a prompt, with or without text. Raise LanguageModelError."""
+        prompt = Prompt((PromptMessage("user", "Hi"),), max_tokens=1)
+        try:
+            self._adapted_completion(prompt, client, Deadline(_CHECK_COMPLETION_SECONDS))
+        except NoTextError:
+            return  # a reasoning model needs more than one token
+        except HttpError as error:
+            said = error.detail.lower() if isinstance(error, StatusError) else ""
+            status = _status_of(error)
+            is_too_short = status in _BODY_REFUSED and "token" in said  # a reasoning model may reject such a limit
+            if status != _BUSY and not is_too_short:
                 raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
 
     def complete(self, prompt: Prompt, /) -> Completion:
         """Return the completion of a prompt; with a schema, ``value`` satisfies it. Raise LanguageModelError."""
         deadline = Deadline(min(prompt.deadline_seconds, _LONGEST_SECONDS))
         try:
-            client, form = self._client(), self._form
-            while True:
-                try:
-                    completion = self._completion(prompt, form, client, deadline)
-                except StatusError as error:
-                    form = self._adapted(error, prompt, form)
-                else:
-                    self._form = form if prompt.schema else self._form
-                    return completion
+            return self._adapted_completion(prompt, self._client(), deadline)
         except HttpError as error:
             raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
+
+    def _adapted_completion(self, prompt: Prompt, client: HttpClient, deadline: Deadline) -> Completion:
+        """Send a request until no parameter of it is rejected. Raise HttpError, LanguageModelError."""
+        form = self._form
+        while True:
+            try:
+                completion = self._completion(prompt, form, client, deadline)
+            except StatusError as error:
+                form = self._adapted(error, prompt, form)
+            else:
+                self._form = form if prompt.schema else self._form
+                return completion
 
     def _completion(self, prompt: Prompt, form: str, client: HttpClient, deadline: Deadline) -> Completion:
         """Send a request with one response format. Raise HttpError, LanguageModelError."""
@@ -241,6 +267,11 @@ class OpenAIModel:
 
     def __str__(self) -> str:
         return f"{self.options.model} at {self.options.url}"
+
+
+def _status_of(error: HttpError) -> int | None:
+    """Return the status that the server has answered, if it has."""
+    return error.status if isinstance(error, StatusError | NoAnswerError) else None
 
 
 _KEY = f"export OPENAI_API_KEY=… for OpenAI, or set api_key in {_PLACE}"
