@@ -79,7 +79,8 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     type that no installed plugin provides is written with a notice, because its plugin may be installed later.
     """
     from klaw_core.cli.effective import masked
-    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import data, print_json
     from klaw_core.config.edit import parse_value, read_source, with_value, write_source
     from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
@@ -110,7 +111,8 @@ def unset_command(settings: Settings, *, key: str) -> None:
 
     Nothing is written if the result would be invalid.
     """
-    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import data, print_json
     from klaw_core.config.edit import read_source, without_value, write_source
     from klaw_core.errors import ConfigError
 

@@ -33,7 +33,8 @@ def command() -> None:
 @pass_settings
 def get_command(settings: Settings, *, section: str | None, key: str | None) -> None:
     """Print all of core memory, one SECTION of it, or the value of one KEY."""
-    from klaw_core.cli.output import StyledText, data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import StyledText, data, print_json
     from klaw_core.errors import NotFoundError
     from klaw_core.extensions.json_forms import to_json
 

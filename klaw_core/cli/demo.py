@@ -53,7 +53,8 @@ def command(settings: Settings, *, keep: Path | None) -> None:
 
     Your own index is not changed.
     """
-    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import print_json
     from klaw_core.extensions.json_forms import result_to_json
     from klaw_core.memory import Memory
 

@@ -18,7 +18,8 @@ def command(settings: Settings, *, batch_size: int | None, limit: int | None) ->
     You can stop it at any time and run it again: finished vectors are kept. The exit status is 1 if the embedder fails.
     A text that the embedder rejects is skipped, and found by words alone.
     """
-    from klaw_core.cli.output import data, notify
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import data
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
 

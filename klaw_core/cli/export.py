@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
     """Write workspaces, core memory, saved memories, conversations and summaries to FILE as JSON Lines; - is stdout."""
-    from klaw_core.cli.output import notify
+    from klaw_core.cli.notices import notify
     from klaw_core.extensions.host import build_extensions
     from klaw_core.maintenance.export import export
     from klaw_core.plugins.discover import discover
@@ -44,7 +44,8 @@ def command(settings: Settings, *, file: str) -> None:
 
 
 def _report(settings: Settings, file: str, report: ExportReport) -> None:
-    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import print_json
     from klaw_core.cli.reports import records
     from klaw_core.extensions.json_forms import to_json
 

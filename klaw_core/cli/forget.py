@@ -35,7 +35,7 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
         later = memory.erases_later
     report_forgotten(settings, gone, later)
     if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
-        from klaw_core.cli.output import notify
+        from klaw_core.cli.notices import notify
 
         notify(settings, f"`klaw restore {gone.paths[0]}` undoes this")
 
@@ -47,7 +47,8 @@ def ask_to_forget(memory: Memory, target: str) -> None:
 
 def report_forgotten(settings: Settings, gone: ForgetReport, later: str) -> None:
     """Print what was forgotten; ``later`` says when its bytes are deleted, if not at once."""
-    from klaw_core.cli.output import counted, data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import counted, data, print_json
     from klaw_core.extensions.json_forms import to_json
 
     if settings.json:

@@ -26,7 +26,8 @@ def command(settings: Settings, *, file: str, importer: str | None, dry_run: boo
 
     With --from, FILE is what another program exported, a file or a directory. `klaw plugins` lists the programs.
     """
-    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import data, print_json
     from klaw_core.cli.reports import records
     from klaw_core.extensions.json_forms import to_json
 

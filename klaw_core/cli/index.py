@@ -69,7 +69,8 @@ def command(
     if not places and (version is not None or collection != "memory" or include or exclude):
         what = "--collection, --version, --include and --exclude"
         raise click.UsageError(f"{what} apply to directories; give at least one")
-    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import print_json
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
     from klaw_core.cli.roots import workspace_of

@@ -20,6 +20,7 @@ The distribution registers the command as an entry point: ``[project.entry-point
 from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
 from klaw_core.cli.dates import since, until
 from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+from klaw_core.cli.notices import notify
 from klaw_core.cli.output import (
     Output,
     StyledText,
@@ -27,7 +28,6 @@ from klaw_core.cli.output import (
     data,
     duration,
     notices,
-    notify,
     print_json,
     size,
     tilde,

@@ -51,7 +51,8 @@ def chosen_format(settings: Settings, form: str | None) -> str:
 
 def show(settings: Settings, listing: Listing, form: str) -> None:
     """Print a list on stdout; an empty list is a notice on stderr, except in JSON."""
-    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
 
     if form == "json":

@@ -107,7 +107,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
     A torn (incomplete) line may be one that is being written; it is printed only with ``torn``.
     """
-    from klaw_core.cli.output import notify
+    from klaw_core.cli.notices import notify
     from klaw_core.cli.streams import echo
     from klaw_core.values.journals import BadLine
 

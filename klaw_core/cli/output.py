@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any
 from attrs import frozen
 
 from klaw_core.cli.neutral import escaped_json, neutral
-from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import echo, trusted
 
 if TYPE_CHECKING:
@@ -102,10 +101,8 @@ def notices() -> Output:
     return Output(sys.stderr)
 
 
-def notify(settings: Settings, *messages: str) -> None:
-    """Print notices on stderr, one per line, unless ``--quiet`` is set."""
-    if settings.quiet:
-        return
+def print_notices(*messages: str) -> None:
+    """Print notices on stderr, one per line."""
     for message in messages:
         notices().line(StyledText("klaw: ", "yellow"), message)
 

@@ -23,7 +23,8 @@ def command(settings: Settings) -> None:
     Commands that packages add to `klaw`, and the programs whose exports it can import, come last.
     """
     from klaw_core.cli.extensions import installed
-    from klaw_core.cli.output import StyledText, data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import StyledText, data, print_json
     from klaw_core.maintenance.importers import importers
     from klaw_core.plugins.discover import discover
 

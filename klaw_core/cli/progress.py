@@ -10,7 +10,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from klaw_core.cli.output import counted, notify, size
+from klaw_core.cli.notices import notify
+from klaw_core.cli.output import counted, size
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import trusted
 from klaw_core.values.runs import Progress

@@ -27,7 +27,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     Until then, searches use the old index. An interrupted run changes nothing, and the next run embeds nothing twice.
     With --embedding, the new embedder is written to the configuration at the end.
     """
-    from klaw_core.cli.output import notify
+    from klaw_core.cli.notices import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
     from klaw_core.config.edit import read_source, write_source

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from klaw_core.cli.output import StyledText, counted, data, duration, notices, notify, print_json
+from klaw_core.cli.notices import notify
+from klaw_core.cli.output import StyledText, counted, data, duration, notices, print_json
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import ReaderGoneError
 from klaw_core.embedding.run import ALL_ANEW

@@ -25,7 +25,8 @@ def command(
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
         saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)
-    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
     from klaw_core.extensions.json_forms import to_json
 

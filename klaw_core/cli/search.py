@@ -150,7 +150,8 @@ def _chooser(memory: Memory | ServedMemory, text: str, found: SearchResults) -> 
 
 
 def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: str) -> None:
-    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import data, print_json
     from klaw_core.cli.results import FORMATS, show
     from klaw_core.cli.streams import echo
 

@@ -41,10 +41,10 @@ class Settings:
         config = load_config(
             config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=_option_problems
         )
-        if config.notices and not self._notified:
-            from klaw_core.cli.output import notify
+        if config.notices and not self.quiet and not self._notified:
+            from klaw_core.cli.output import print_notices
 
-            notify(self, *config.notices)
+            print_notices(*config.notices)
             self._notified = True
         return config
 

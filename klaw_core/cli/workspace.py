@@ -74,7 +74,7 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
     * also matches /. A PATTERN that matches a directory excludes everything in it. Without a PATTERN, print the current
     patterns.
     """
-    from klaw_core.cli.output import notify
+    from klaw_core.cli.notices import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import report_run
 
@@ -92,7 +92,8 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
 
 
 def _show_patterns(settings: Settings, name: str) -> None:
-    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import data, print_json
     from klaw_core.extensions.workspaces import workspaces_in
 
     patterns = workspaces_in(settings.load_config().data_dir).named(name).exclude

@@ -136,7 +136,7 @@ def test_it_says_that_bytes_are_erased_later(machine, monkeypatch):
     memory = machine("one")
     saved = memory.save("the lantern hangs at the pier")
     said = []
-    monkeypatch.setattr("klaw_core.cli.output.notify", lambda _settings, text: said.append(text))
+    monkeypatch.setattr("klaw_core.cli.notices.notify", lambda _settings, text: said.append(text))
     report_forgotten(Settings(), memory.forget(saved.path), memory.erases_later)
     assert "when PostgreSQL vacuums its tables" in said[0]
 

@@ -310,7 +310,7 @@ class Facts:
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools of models."""
-        return make_tools(self)
+        return make_tools(self.keeper, self.search)
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
         """Offer facts, digests and the profile."""

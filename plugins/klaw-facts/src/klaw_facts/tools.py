@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from klaw_core import QueryError, Tool
+from klaw_facts.keeper import FactKeeper
 from klaw_facts.recall import line_of
+from klaw_facts.values import Fact
 
-if TYPE_CHECKING:
-    from klaw_facts.facts import Facts
+
+class FactSearch(Protocol):
+    """The search over facts, as :meth:`klaw_facts.facts.Facts.search`."""
+
+    def __call__(self, query: str, limit: int, /, *, as_of: datetime | None) -> Sequence[Fact]:
+        """Return the facts that fit a question and are true at a moment, best first. Raise QueryError."""
+        ...
 
 
 def moment(text: str | None) -> datetime | None:
@@ -23,7 +31,7 @@ def moment(text: str | None) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def make_tools(facts: Facts) -> tuple[Tool, ...]:
+def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
     """Return the tools. None of them deletes anything."""
 
     def text(description: str, most: int) -> dict[str, Any]:
@@ -31,21 +39,21 @@ def make_tools(facts: Facts) -> tuple[Tool, ...]:
 
     def remember(arguments: dict[str, Any]) -> dict[str, Any]:
         slot, _, value = arguments.get("slot", "").partition("=")
-        fact = facts.remember(
+        fact = keeper.remember(
             arguments["fact"],
             slot=slot or None,
             value=value or None,
             valid_from=moment(arguments.get("valid_from")),
             by="agent",
         )
-        ended = [item.id for item in facts.state().facts.values() if item.ended_by == fact.id]
-        review = [item.fact for item in facts.keeper.review() if item.by_fact == fact.id]
+        ended = [item.id for item in keeper.journal.state().facts.values() if item.ended_by == fact.id]
+        review = [item.fact for item in keeper.review() if item.by_fact == fact.id]
         return {"remembered": fact.id, "ended": ended, "for_review": review}
 
     def look_up(arguments: dict[str, Any]) -> dict[str, Any]:
         as_of = moment(arguments.get("as_of"))
-        state = facts.state()
-        found = facts.search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
+        state = keeper.journal.state()
+        found = search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
         return {"facts": [line_of(fact, state, as_of or datetime.now(UTC)) for fact in found]}
 
     day = text("A day, such as 2026-02-24.", 40)

@@ -1,4 +1,4 @@
-"""The tables that the store owns, the steps that make them, and the row-level security of every table."""
+"""The tables that the store owns, and the migrations that create them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from klaw_core import Migration, StoreError, update_command
+from klaw_store_postgres.isolation import AGENT_SETTING, isolate
+from klaw_store_postgres.words.tables import create_tables, replace_postings
 
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
 OWNER = "postgres"
-
-#: The setting that a session must set before it sees any row of an agent.
-TENANT_SETTING = "klaw.tenant"
-AGENT_SETTING = "klaw.agent"
 
 BOOTSTRAP = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -211,26 +209,9 @@ _STORE_TABLES = (
 )
 
 
-def isolate(session: Session, *tables: str) -> None:
-    """Restrict these tables, by row-level security, to the rows of the tenant that the session has set."""
-    for table in tables:
-        session.run(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-        session.run(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
-        session.run(
-            f"CREATE POLICY own ON {table} "
-            f"USING (tenant = NULLIF(current_setting('{TENANT_SETTING}', true), '')::integer)"
-        )
-
-
 def _create(session: Session) -> None:
     session.run(_TENANTS + _ROWS + _CACHE + _CONVERSATIONS + _EXTENSIONS + _JOURNALS)
     isolate(session, *_STORE_TABLES)
-
-
-def _create_words(session: Session) -> None:
-    from klaw_store_postgres.words.tables import create_tables
-
-    create_tables(session)
 
 
 # Two writers cannot create the same document: the second one waits, and gets an error.
@@ -250,19 +231,13 @@ def _add_seen(session: Session) -> None:
     session.run("ALTER TABLE documents ADD COLUMN seen text NOT NULL DEFAULT ''")
 
 
-def _make_word_blocks(session: Session) -> None:
-    from klaw_store_postgres.words.tables import replace_postings
-
-    replace_postings(session)
-
-
 #: Append-only: a released migration is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
-    Migration("0002-words", _create_words),
+    Migration("0002-words", create_tables),
     Migration("0003-one-document-a-path", _make_paths_unique),
     Migration("0004-seen", _add_seen),
-    Migration("0005-word-blocks", _make_word_blocks),
+    Migration("0005-word-blocks", replace_postings),
 )
 
 

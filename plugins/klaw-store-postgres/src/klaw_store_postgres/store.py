@@ -14,9 +14,10 @@ from klaw_core import Finding, Index, Migration, Store, StoreError, StoreLockedE
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
 from klaw_store_postgres.errors import store_errors
+from klaw_store_postgres.isolation import AGENT_SETTING, TENANT_SETTING
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
-from klaw_store_postgres.schema import AGENT_SETTING, BOOTSTRAP, MIGRATIONS, OWNER, TENANT_SETTING, pending
+from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, pending
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.snapshot import PostgresSnapshot
 from klaw_store_postgres.texts import digest

@@ -15,8 +15,8 @@ from attrs import field, frozen
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, Vector, VectorSpace
 from klaw_store_postgres.filtering import SqlSelection, as_keys
+from klaw_store_postgres.isolation import isolate
 from klaw_store_postgres.options import PgVectorOptions
-from klaw_store_postgres.schema import isolate
 from klaw_store_postgres.session import Session
 
 _IN = "tenant = %s AND generation = %s AND collection = %s"

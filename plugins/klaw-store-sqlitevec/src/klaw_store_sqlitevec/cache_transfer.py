@@ -1,9 +1,8 @@
-"""Copy the embedding cache into a rebuilt database, and remove vectors that are no longer needed."""
+"""Copy the embedding cache into a rebuilt database, and compare the vectors of an old and a new model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from klaw_store_sqlitevec.snapshot import SqliteSnapshot
     from klaw_store_sqlitevec.transaction import SqliteTransaction
 
-# Chunks per read: a few megabytes of text.
-_CHUNKS = 1024
 # The lowest cosine of two vectors of one text from the same weights. Between int8 and float32 the probe agrees to
 # .997, but a short text may agree only to .98.
 _SAME_MODEL = 0.98
@@ -84,37 +81,3 @@ def has_other_weights(snapshot: SqliteSnapshot, sample: Mapping[VectorSpace, Map
         if any(float(vector @ new[digest]) < _SAME_MODEL for digest, vector in old.items()):
             return True
     return False
-
-
-def prune_cache(transaction: SqliteTransaction, left: AbstractSet[VectorSpace]) -> None:
-    """Remove cached vectors of spaces that a rebuild has left, and, in the spaces in use, of texts without a chunk.
-
-    Other spaces belong to interrupted reindexes. They are kept, because their vectors may have been paid for.
-    """
-    connection = transaction.resource
-    for space in left - used_spaces(transaction):
-        connection.execute("DELETE FROM vector_spaces WHERE id = ?", (transaction.space_id(space),))  # cascades
-    in_use = "(SELECT id FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces))"
-    connection.execute(f"DELETE FROM cache_documents WHERE id IN {in_use}")  # their documents are known from the chunks
-    held = _chunk_hashes(transaction)
-    rows: list[Any] = connection.execute(
-        "SELECT id, hash FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces)"
-    ).fetchall()
-    unused = ((key,) for key, digest in rows if digest not in held)
-    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", unused)
-
-
-def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
-    """Return the spaces of all collections."""
-    return {record.space for record in map(snapshot.space, snapshot.collections()) if record is not None}
-
-
-def _chunk_hashes(transaction: SqliteTransaction) -> set[bytes]:
-    """Return the embedding hash of every chunk of all collections."""
-    hashes: set[bytes] = set()
-    for collection in transaction.collections():
-        keys = transaction.keys(collection).tolist()
-        for first in range(0, len(keys), _CHUNKS):
-            stored = transaction.chunks(collection, keys[first : first + _CHUNKS])
-            hashes.update(bytes.fromhex(item.chunk.embedding_hash) for item in stored)
-    return hashes

@@ -135,7 +135,8 @@ class SqliteStore:
         unchanged, and the next attempt continues the rebuild, unless a model has changed under its name since, or the
         file of the rebuild cannot be read.
         """
-        from klaw_store_sqlitevec.cache_transfer import copy_cache, prune_cache, used_spaces
+        from klaw_store_sqlitevec.cache_pruning import prune_cache, used_spaces
+        from klaw_store_sqlitevec.cache_transfer import copy_cache
         from klaw_store_sqlitevec.extensions import take_extensions
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 

@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, DocumentRecord, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.cache import count_lookups, evict, note_use
+from klaw_store_sqlitevec.cache_pruning import prune_cache
 from klaw_store_sqlitevec.checksums import COLUMNS, checksum
 from klaw_store_sqlitevec.metadata import add_entries, remove_entries, to_json
 from klaw_store_sqlitevec.schema import chunk_table, create_chunks
@@ -175,8 +176,6 @@ class SqliteTransaction(SqliteSnapshot):
 
     def forget_unused(self) -> None:
         """Remove the cached vectors of the collections' spaces that no chunk needs."""
-        from klaw_store_sqlitevec.cache_transfer import prune_cache
-
         self.erasing.add("vectors")
         prune_cache(self, set())
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from klaw_store_postgres.isolation import isolate
+
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
@@ -63,15 +65,12 @@ ALTER TABLE word_segments ALTER COLUMN lengths SET STORAGE EXTERNAL;
 
 def create_tables(session: Session) -> None:
     """Create the tables."""
-    from klaw_store_postgres.schema import isolate
-
     session.run(_TABLES)
     isolate(session, "word_segments", "word_rows", "word_postings")
 
 
 def replace_postings(session: Session) -> None:
     """Convert the postings of earlier versions, which had a row for each term of a segment, to blocks."""
-    from klaw_store_postgres.schema import isolate
     from klaw_store_postgres.words.converting import convert
 
     session.run(_BLOCKS)
