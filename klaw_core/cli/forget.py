@@ -75,6 +75,8 @@ def _question(memory: Memory, target: str) -> str:
     if target.endswith("/"):
         name, status = target.rstrip("/"), memory.status()
         documents, _ = status.origins.get(name, (0, 0))
+        if name in status.workspaces and name in status.elsewhere:
+            return f"Forget the workspace {name} (the notes that {status.elsewhere[name]} has indexed as {name} stay)?"
         if name in status.workspaces:
             notes, root = counted(documents, "note"), status.workspaces[name]
             return f"Forget the workspace {name} with {notes} (the files in {root} stay)?"

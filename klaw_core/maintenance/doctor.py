@@ -23,6 +23,7 @@ from klaw_core.interfaces.index import Index
 from klaw_core.maintenance.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
 from klaw_core.maintenance.checks.language_model import check_language_model
 from klaw_core.maintenance.checks.sources import check_origins, check_source, remove_unknown_origins
+from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
 from klaw_core.values.config import Config
@@ -101,12 +102,16 @@ class Doctor:
         try:
             sources = self.sources.of(name)
             known, reserved = self.sources.origins(name), self.sources.reserved()
-            yield from check_origins(self.assembly.collection(name), known, reserved, self.sources.broken())
+            kept = self.sources.unrecorded(name)
+            yield from check_origins(self.assembly.collection(name), known, reserved, self.sources.broken(), kept)
             indexer = self.assembly.indexer(name)
         except KlawError as error:
             yield Finding("sources", "error", error.message, name, error.hint)
             return
         for source in sources:
+            if (problem := self.sources.problem(source)) is not None:
+                yield Finding("name-taken", "warning", problem.message, source.origin, problem.hint)
+                continue
             yield from guarded("source", source.origin, check_source, source, indexer)
 
     def _fix(self, found: Sequence[Finding]) -> None:
@@ -136,13 +141,16 @@ class Doctor:
         """Index the sources for which the checks found differences."""
         sources, collection = self.sources.of(name), self.assembly.collection(name)
         if not self.sources.broken():
-            remove_unknown_origins(collection, self.sources.origins(name) | self.sources.reserved())
+            kept = self.sources.reserved() | self.sources.unrecorded(name)
+            remove_unknown_origins(collection, self.sources.origins(name) | kept)
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         damaged = any(finding.check == _DAMAGED for finding in found)
-        indexer = self.assembly.indexer(name)
         for source in sources:
             if damaged or source.origin in outdated:
-                _attempt(indexer.sync, source)
+                _attempt(self._sync, source)
+
+    def _sync(self, source: IsolatedSource) -> None:
+        self.sources.indexer(source).sync(source)
 
 
 def check_extensions(extensions: Mapping[str, Extension]) -> Iterator[Finding]:

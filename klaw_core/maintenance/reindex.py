@@ -73,17 +73,16 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
         record = make_space_record(embedder)
         alone = partial(assembly.store.lock, _lock(assembly.store, record))
         _keep_probe(assembly.store, record)
-        for source in sources.complete():
-            indexer = assembly.indexer(source.collection, embedder=embedder)
+        for source in sources.own(sources.complete()):
+            indexer = sources.indexer(source, embedder=embedder)
             indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
     report = IndexReport()
     # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
     with alone(), assembly.store.rebuild() as fresh:
-        own = sources.complete()  # again, because sources may have been added or forgotten during step 1
-        elsewhere = [shared for each in sources.elsewhere().values() for shared in each]
-        origins = {(each.origin, each.collection) for each in own}
-        origins |= {(each.origin, each.collection) for each in elsewhere}
+        own = sources.own(sources.complete())  # again: sources may have been added or forgotten during step 1
+        elsewhere = sources.not_here()
+        origins = {(each.origin, each.collection) for each in own} | set(elsewhere)
         collections = tuple(dict.fromkeys((MEMORY, *sorted(collection for _, collection in origins))))
         for name in collections:
             collection = assembly.collection(name, store=fresh, embedder=embedder)
@@ -92,15 +91,15 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
             collection.keep_origins({origin for origin, held_in in origins if held_in == name})
         for source in own:
             prepared = source.prepare(fresh)
-            indexer = assembly.indexer(source.collection, store=fresh, embedder=embedder)
+            indexer = sources.indexer(source, store=fresh, embedder=embedder)
             written = indexer.write(source, run, on_progress=on_progress)
             keeps = partial(stays, skipped=written.skipped)
             _copy_unreadable(assembly.store, indexer.collection, source.origin, source.version, keeps)
             source.carry_over(assembly.store, fresh, written.skipped)
             report += written + IndexReport(skipped=tuple(prepared))
-        for shared in elsewhere:  # their files are on other machines
-            fresh_collection = assembly.collection(shared.collection, store=fresh, embedder=embedder)
-            _copy_unreadable(assembly.store, fresh_collection, shared.origin, "", lambda _: True)
+        for origin, name in elsewhere:  # their files are on other machines
+            fresh_collection = assembly.collection(name, store=fresh, embedder=embedder)
+            _copy_unreadable(assembly.store, fresh_collection, origin, "", lambda _: True)
         for name in collections:  # embed the documents that were added after step 1
             report += assembly.indexer(name, store=fresh, embedder=embedder).embed(run)
         embedded = ahead.embedded + run.embedded

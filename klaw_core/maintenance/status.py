@@ -54,6 +54,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
             *_orphaned_origins(sources),
+            *(str(problem) for source in known if (problem := sources.problem(source)) is not None),
             *indexes,
         ),
         skipped={

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from klaw_core.errors import KlawError, NotFoundError, PluginError, WorkspaceError
 from klaw_core.plugins.isolation import IsolatedSource
-from klaw_core.sources.shared import SharedSource, SharedSources
+from klaw_core.sources.shared import SharedSource, SharedSources, taken
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 
 if TYPE_CHECKING:
     from klaw_core.assembly import Assembly
+    from klaw_core.indexing.flow import Indexer
+    from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.source import Source
+    from klaw_core.interfaces.store import Store
 
 
 @frozen(eq=False)
@@ -146,32 +149,74 @@ class Sources:
         return SharedSources.of(self.assembly.store, self.assembly.config.data_dir)
 
     def elsewhere(self) -> Mapping[str, Sequence[SharedSource]]:
-        """Return the sources that other machines index in the same store, and this one does not know, by origin."""
+        """Return the sources that other machines index in the same store, and this one does not, by origin.
+
+        A source of this machine whose name another machine uses for another directory is one of them.
+        """
         found: dict[str, list[SharedSource]] = {}
         others = self.shared.elsewhere()
-        here = {(source.origin, source.collection) for source in self.all()} if others else set()
+        here = {(source.origin, source.collection) for source in self.own(self.all())} if others else set()
         for shared in others:
             if (shared.origin, shared.collection) not in here:
                 found.setdefault(shared.origin, []).append(shared)
         return found
+
+    def own(self, sources: Sequence[IsolatedSource]) -> Sequence[IsolatedSource]:
+        """Return those of some sources that this machine may index. Raise StoreError."""
+        return [source for source in sources if self.holder(source) is None]
 
     def origins(self, collection: str) -> set[str]:
         """Return the origins whose documents a collection may hold: those of its sources, here or elsewhere."""
         shared = (one.origin for each in self.elsewhere().values() for one in each if one.collection == collection)
         return {*(source.origin for source in self.of(collection)), *shared}
 
-    def forget_records(self, origin: str) -> None:
-        """Remove the records of which machines index the sources of an origin, so that its name is free."""
-        self.shared.remove(one for one in self.shared.all().values() if one.origin == origin)
+    def not_here(self) -> Sequence[tuple[str, str]]:
+        """Return the (origin, collection) of documents that belong, or may belong, to other machines."""
+        recorded = {(one.origin, one.collection) for each in self.elsewhere().values() for one in each}
+        found = {(origin, name) for name in self.collections() for origin in self.unrecorded(name)}
+        return sorted(recorded | found)
 
-    def record(self, source: IsolatedSource) -> None:
-        """Record that this machine indexes a source, unless an extension gives it to all machines.
+    def unrecorded(self, collection: str) -> set[str]:
+        """Return the indexed origins without a source that no machine has recorded; none in a store of one machine.
 
-        Raise WorkspaceError if another machine indexes another directory under its name.
+        They may belong to a machine whose version of Klaw records nothing yet, or to an extension that only other
+        machines have, so only `klaw forget` removes their documents.
+        """
+        if self.shared.journal is None:
+            return set()
+        recorded = {one.origin for one in self.shared.all().values() if one.collection == collection}
+        with self.assembly.store.read() as snapshot:
+            indexed = set(snapshot.counts(collection))
+        return indexed - recorded - self.origins(collection) - self.reserved()
+
+    def forget_records(self, origin: str, collections: Sequence[str]) -> None:
+        """Remove the records of which machines index an origin in these collections, so that its name is free."""
+        found = self.shared.all().values()
+        self.shared.remove(one for one in found if one.origin == origin and one.collection in collections)
+
+    def indexer(
+        self, source: IsolatedSource, *, store: Store[Any] | None = None, embedder: Embedder | None = None
+    ) -> Indexer:
+        """Return the indexer of a source, after recording that this machine indexes it.
+
+        Everything that writes or removes documents of a source gets its indexer here, so that no way leads around the
+        records. The sources of an extension with a reserved origin are those of all machines. Other parameters as for
+        ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for another directory, StoreError.
         """
         shared = self.shared
         if shared.journal is not None and source.origin not in self.reserved():
-            shared.record(source)
+            shared.claim(source)
+        return self.assembly.indexer(source.collection, store=store, embedder=embedder)
+
+    def holder(self, source: IsolatedSource) -> SharedSource | None:
+        """Return the record of another machine that uses a source's name for another directory, or None."""
+        shared = self.shared
+        return None if shared.journal is None or source.origin in self.reserved() else shared.holder(source)
+
+    def problem(self, source: IsolatedSource) -> KlawError | None:
+        """Return why this machine may not index a source, None if it may. Raise StoreError."""
+        held = self.holder(source)
+        return None if held is None else taken(source, held)
 
     def counts(self) -> Mapping[str, Mapping[str, tuple[int, int]]]:
         """Return (documents, chunks) by collection and origin."""

@@ -32,6 +32,7 @@ class Forgetter:
     def forget(self, target: str) -> ForgetReport:
         """Forget a document (by path or chunk id), a part of a document (a message), or a whole source (``notes/``).
 
+        If another machine uses the name of a source for other notes, only the source is removed, and those notes stay.
         Raise NotFoundError, QueryError.
         """
         sources = self.sources.all()
@@ -77,14 +78,16 @@ class Forgetter:
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
         removed, gone = 0, []
-        collections = self.sources.collections()
+        taken = {source.collection for source in own if self.sources.holder(source) is not None}
+        # If other machines use the name of a source, only the collections of its other sources have own documents.
+        collections = sorted({source.collection for source in own} - taken) if taken else self.sources.collections()
         for name in collections:
             paths = self.sources.paths(origin, name)
             removed += self.get_collection(name).remove(paths, forget=True)
             gone += paths
         for source in own:
             source.remove()
-        self.sources.forget_records(origin)
+        self.sources.forget_records(origin, collections)
         self.sources.assembly.converters.keep_only(origin, tuple)
         still_forgotten = {source.collection: source.still_forgotten for source in own}
         for name in collections:

@@ -13,7 +13,6 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, NotFoundError, PluginContractError, WorkspaceError
 from klaw_core.files.layout import DataDirectory
-from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import turn_to_embed
 from klaw_core.plugins.isolation import IsolatedSource
@@ -60,7 +59,6 @@ class IndexRuns:
         report = IndexReport()
         for source in sources:
             try:
-                self.sources.record(source)
                 written = self._write(source, run, force=force, verify=verify, on_progress=on_progress)
                 if source.root is not None:
                     self.skipped.replace(source.origin, written.skipped)
@@ -119,17 +117,20 @@ class IndexRuns:
         """Bring the index up to date with single files of known sources.
 
         A file that was deleted or is excluded is removed from the index; if it still exists, the report says why. A
-        source that cannot map files to documents is indexed as a whole. Raise NotFoundError if a path is not in the
-        directory of a source, StoreError.
+        source that cannot map files to documents is indexed as a whole. A source whose name another machine uses is
+        reported as skipped. Raise NotFoundError if a path is not in the directory of a source, StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
         by_source = self._files_by_source(paths)
         for source, named in by_source.items():
+            if (problem := self.sources.problem(source)) is not None:
+                report += IndexReport(skipped=(SkippedEntry(source.origin, str(problem), keep=True),))
+                continue
             if not source.can_locate:  # the source cannot map files to documents
                 report += self._write(source, run, on_progress=on_progress)
                 continue
-            indexer = self._indexer(source)
+            indexer = self.sources.indexer(source)
             written = indexer.write_entries(source, named.found, named.missing, run, on_progress=on_progress)
             written += IndexReport(skipped=tuple(named.left_out))
             if source.root is not None:
@@ -210,8 +211,8 @@ class IndexRuns:
         on_progress: ProgressCallback,
     ) -> IndexReport:
         """Write the changed documents of one source, without embedding them."""
+        indexer = self.sources.indexer(source)
         skipped = source.prepare(self.assembly.store)
-        indexer = self._indexer(source)
         report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
         report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
         self.assembly.converters.keep_only(source.origin, partial(self._documents_of, source.origin, report))
@@ -227,9 +228,6 @@ class IndexRuns:
     def skipped(self) -> SkippedFiles:
         """The files that index runs have skipped."""
         return SkippedFiles(DataDirectory(self.assembly.config.data_dir).skipped)
-
-    def _indexer(self, source: IsolatedSource) -> Indexer:
-        return self.assembly.indexer(source.collection)
 
     def _files_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, _NamedFiles]:
         sources = self.sources.all()

@@ -59,6 +59,7 @@ class WorkspaceManager:
         """Rename a workspace: the paths of its notes start with the new name, and their vectors are reused.
 
         If this is interrupted, search still finds the notes under the old name; ``klaw doctor --fix`` removes those.
+        Notes that another machine has indexed under the old name stay.
         Raise NotFoundError, WorkspaceError if the name is taken or the directory does not exist, StoreError.
         """
         registry = self.get_registry()
@@ -66,13 +67,17 @@ class WorkspaceManager:
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {name} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
-        taken = [*(source.origin for source in self.runs.sources.all()), *self.runs.sources.elsewhere()]
+        sources = self.runs.sources
+        taken = [*(source.origin for source in sources.all()), *sources.elsewhere()]
         registry.rename(name, new, taken=taken)
-        report = self.runs.over(self.runs.sources.with_origin(new), on_progress=on_progress, alone=True)
-        collection = self.get_collection(workspace.collection)
-        collection.remove(self.runs.sources.paths(name, workspace.collection))
+        report = self.runs.over(sources.with_origin(new), on_progress=on_progress, alone=True)
         self.runs.skipped.replace(name, ())
-        self.runs.sources.shared.remove_own(name)
+        others = [one for one in sources.shared.elsewhere() if one.id == f"{workspace.collection}/{name}"]
+        if others:
+            what = f"{name}/ stays indexed, because {others[0].location} is indexed under this name"
+            return report + IndexReport(notices=(what,))
+        self.get_collection(workspace.collection).remove(sources.paths(name, workspace.collection))
+        sources.shared.remove_own(name)
         return report
 
     def remove(self, name: str) -> ForgetReport:

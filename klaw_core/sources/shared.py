@@ -43,11 +43,6 @@ class SharedSource:
         """The machine and the directory, for people."""
         return f"{self.host}:{self.directory or self.data_dir}"
 
-    def is_taken_by(self, other: SharedSource) -> bool:
-        """Return whether another machine indexes another directory under this name."""
-        same_machine = (self.host, self.data_dir) == (other.host, other.data_dir)
-        return not same_machine and self.directory != other.directory
-
 
 @frozen(eq=False)
 class SharedSources:
@@ -72,39 +67,68 @@ class SharedSources:
             return {}
         return {name: _parse(name, record) for name, record in self.journal.replay().records.items()}
 
+    def find(self, source: IsolatedSource) -> SharedSource | None:
+        """Return the record of a source's name, None if there is none. Raise StoreError."""
+        name = self._own(source).id
+        found = {} if self.journal is None else self.journal.get([name])
+        return _parse(name, found[name]) if name in found else None
+
+    def is_own(self, source: SharedSource) -> bool:
+        """Return whether this machine has made a record, or nobody is known to have made it."""
+        return not source.host or (source.host, source.data_dir) == (self.host, self.data_dir)
+
     def elsewhere(self) -> list[SharedSource]:
         """Return the sources that other machines have recorded. Raise StoreError."""
-        here = (self.host, self.data_dir)
-        return [source for source in self.all().values() if (source.host, source.data_dir) != here]
+        return [source for source in self.all().values() if not self.is_own(source)]
 
-    def record(self, source: IsolatedSource) -> None:
+    def holder(self, source: IsolatedSource) -> SharedSource | None:
+        """Return the record of another machine that uses this source's name for another directory, or None."""
+        held = self.find(source)
+        return None if held is None or self._may_replace(source, held) else held
+
+    def claim(self, source: IsolatedSource) -> None:
         """Record that this machine indexes a source.
 
-        Raise WorkspaceError if another machine indexes another directory under this name, StoreError.
+        Raise WorkspaceError if another machine uses its name for another directory, StoreError.
         """
         if self.journal is None:
             return
-        own = SharedSource(source.origin, source.collection, self.host, self.data_dir, str(source.root or ""))
-        found = self.journal.get([own.id]).get(own.id)
-        held = None if found is None else _parse(own.id, found)
-        if held == own:
+        own = self._own(source)
+        if self.find(source) == own:
             return
-        if held is not None and own.is_taken_by(held):
-            raise WorkspaceError(
-                f"{own.directory} needs another name: in this memory {own.origin!r} is {held.location}",
-                hint=f"`klaw workspace rename {own.origin} NEW`, or `klaw forget {own.origin}/` if that one is gone",
-            )
-        self.journal.append([{"id": own.id, "host": own.host, "data_dir": own.data_dir, "directory": own.directory}])
+        if (held := self.holder(source)) is not None:
+            raise taken(source, held)
+        record = {"id": own.id, "host": own.host, "data_dir": own.data_dir, "directory": own.directory}
+        # Two machines may see at the same moment that nobody uses the name: the first of them gets it.
+        if self.journal.add([record], lambda before, _: self._may_replace(source, _parse(own.id, before))):
+            held = self.find(source)
+            if held is not None:
+                raise taken(source, held)
+
+    def _may_replace(self, source: IsolatedSource, held: SharedSource) -> bool:
+        return self.is_own(held) or held.directory == self._own(source).directory
 
     def remove_own(self, origin: str) -> None:
         """Remove the records that this machine indexes sources of an origin. Raise StoreError."""
-        others = {source.id for source in self.elsewhere()}
-        self.remove(one for one in self.all().values() if one.origin == origin and one.id not in others)
+        self.remove(one for one in self.all().values() if one.origin == origin and self.is_own(one))
 
     def remove(self, sources: Iterable[SharedSource]) -> None:
         """Remove the records of sources. Raise StoreError."""
         if self.journal is not None and (ids := [source.id for source in sources]):
             self.journal.forget(ids)
+
+    def _own(self, source: IsolatedSource) -> SharedSource:
+        """Return the record of a source as this machine writes it."""
+        return SharedSource(source.origin, source.collection, self.host, self.data_dir, str(source.root or ""))
+
+
+def taken(source: IsolatedSource, held: SharedSource) -> WorkspaceError:
+    """Return the error for a source whose name another machine uses."""
+    name = source.origin
+    return WorkspaceError(
+        f"{source.root or name} needs another name: in this memory {name!r} is {held.location}",
+        hint=f"`klaw workspace rename {name} NEW`; then, if {held.host} no longer exists, `klaw forget {name}/`",
+    )
 
 
 def _parse(name: str, record: Any) -> SharedSource:

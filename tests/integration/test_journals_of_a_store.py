@@ -1,8 +1,10 @@
 """A store that keeps the journals: two machines that share it share one memory, and nothing a person owns is a file."""
 
 import json
+import os
 from contextlib import contextmanager
 from threading import RLock
+from unittest.mock import patch
 from zlib import crc32
 
 import pytest
@@ -342,7 +344,7 @@ class TestNotesOfTwoMachines:
 
     @pytest.fixture
     def machine(self, tmp_path, make_home):
-        home = make_home("memory")
+        home = make_home("postgres" if os.environ.get("KLAW_TEST_STORE") == "postgres" else "memory")
         home.store = ServerStore()
         opened = []
 
@@ -427,3 +429,80 @@ class TestNotesOfTwoMachines:
         assert two.status().elsewhere == {}
         two.index(mill)
         assert list(two.status().origins) == ["notes"]
+
+    @pytest.fixture
+    def one_name(self, machine):
+        """Two machines whose lists of workspaces have one name, which an earlier version allowed; one has indexed."""
+        (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
+        two._part("workspaces").registry.remember(mill)
+        one.index(harbour)
+        return one, two, mill
+
+    def test_a_run_over_files_of_one_name_changes_nothing_of_the_other(self, one_name):
+        one, two, mill = one_name
+        (mill / "boat.md").write_text("# Another boat")
+        report = two.index(paths=[mill / "boat.md", mill / "gone.md"])
+        assert [(item.path, item.keep) for item in report.skipped] == [("notes", True)]
+        (mill / "boat.md").unlink()
+        assert two.index(paths=[mill / "boat.md"]).removed == 0
+        assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
+
+    def test_a_search_that_indexes_changes_nothing_of_the_other(self, one_name):
+        one, two, _ = one_name
+        assert ["needs another name" in problem for problem in two._runs.refresh(["memory"])] == [True]
+        assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
+
+    def test_a_rebuild_with_one_name_keeps_the_notes_of_the_other(self, one_name, check):
+        one, two, _ = one_name
+        two.save("the mill")
+        two.reindex()
+        assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
+        check(one)
+
+    def test_the_doctor_fixes_nothing_of_the_other(self, one_name):
+        one, two, _ = one_name
+        findings = two.doctor(fix=True).findings
+        assert [(item.check, item.where, item.fixed) for item in findings] == [("name-taken", "notes", False)]
+        assert "klaw workspace rename notes NEW" in findings[0].hint
+        assert [problem for problem in two.status().problems if "needs another name" in problem]
+        assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
+
+    def test_a_rename_keeps_the_notes_of_the_other(self, one_name):
+        one, two, _ = one_name
+        report = two.workspaces.rename("notes", "mill")
+        assert ["notes/ stays indexed" in notice for notice in report.notices] == [True]
+        for memory in (one, two):
+            assert memory.index().removed == 0
+            paths = {found.path for found in memory.search("pier wheel", mode="fts")}
+            assert paths == {"notes/boat.md", "mill/wheel.md"}
+
+    def test_to_forget_a_workspace_of_one_name_keeps_the_notes_of_the_other(self, one_name):
+        one, two, mill = one_name
+        assert two.forget("notes/").paths == ()
+        assert list(two.status().workspaces) == []
+        two.index(mill)
+        paths = {found.path for found in one.search("pier wheel", mode="fts")}
+        assert paths == {"notes/boat.md", "notes-2/wheel.md"}
+
+    def test_of_two_that_index_one_name_at_once_the_first_gets_it(self, one_name):
+        one, two, _ = one_name
+        (source,) = two._sources.with_origin("notes")
+        shared = two._sources.shared
+        with patch.object(type(shared), "holder", return_value=None), pytest.raises(WorkspaceError, match="another na"):
+            shared.claim(source)  # it has looked before the other has recorded its own
+        assert one.status().elsewhere == {}
+
+    def test_notes_that_no_machine_has_recorded_are_kept(self, one_name):
+        one, two, _ = one_name
+        two._sources.shared.journal.forget(["memory/notes"])  # an earlier version has recorded nothing
+        two.forget("notes/")  # its own list
+        two._sources.shared.journal.forget(["memory/notes"])
+        one.index(force=True)
+        two._sources.shared.journal.forget(["memory/notes"])
+        (finding,) = two.doctor(fix=True).findings
+        assert (finding.check, finding.hint, finding.fixed) == ("ghost-source", "klaw forget notes/", False)
+        two.save("the mill")
+        two.reindex()
+        assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
+        two.forget("notes/")
+        assert two.doctor() == Diagnosis()

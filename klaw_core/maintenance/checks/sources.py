@@ -52,13 +52,17 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
 
 
 def check_origins(
-    collection: Collection, known: AbstractSet[str], reserved: frozenset[str], broken: Sequence[str]
+    collection: Collection,
+    known: AbstractSet[str],
+    reserved: frozenset[str],
+    broken: Sequence[str],
+    unrecorded: AbstractSet[str],
 ) -> Iterator[Finding]:
     """Find indexed documents whose source no longer exists: their origin is not ``known``.
 
     Documents of a ``reserved`` origin belong to an extension whose journal is missing. The index may hold the only
     copy, so they are never removed. Other documents are kept while a plugin or an extension is ``broken``, because
-    they may belong to it.
+    they may belong to it, and those of an ``unrecorded`` origin, because they may belong to another machine.
     """
     for origin, paths in _unknown(collection, known).items():
         what = f"{len(paths):,} documents are indexed from a source that no longer exists"
@@ -68,6 +72,9 @@ def check_origins(
         elif broken:
             what += f", or may belong to a plugin or extension that does not work: {'; '.join(broken)}"
             yield Finding("ghost-source", "warning", what, origin, f"klaw plugins; or `klaw forget {origin}/`", paths)
+        elif origin in unrecorded:
+            what += ", or belong to a machine that has not indexed since it was updated"
+            yield Finding("ghost-source", "warning", what, origin, f"klaw forget {origin}/", paths)
         else:
             yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 
