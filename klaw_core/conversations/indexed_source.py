@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field
 
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
@@ -16,17 +17,20 @@ from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.conversations.summary_source import SummarySource
 from klaw_core.errors import RecordError
 from klaw_core.files.journals import FileLogs
+from klaw_core.interfaces.journal import Log
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 
-@frozen(eq=False)
+@define(eq=False)
 class IndexedConversations:
     """A source that reads the journal and also updates the rows of messages."""
 
     archive: Conversations
     roles: tuple[str, ...]
+    # The size and the checksum of each log when it was read last, by the path of its document.
+    _read: dict[str, tuple[int, int]] = field(factory=dict, init=False, repr=False)
 
     origin = CONVERSATIONS
     forgets_missing = True
@@ -52,7 +56,28 @@ class IndexedConversations:
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Render one file as a transcript, or a chat's summaries."""
         summaries = self._summaries
+        log = self._log(entry.path)
+        size = None if log is None else log.size
+        checksum = None if log is None or size is None else log.checksum(0, size)
+        if size is not None and checksum is not None:
+            self._read[entry.path] = (size, checksum)
         return summaries.read(entry) if summaries.holds(entry.path) else self._documents.read(entry)
+
+    def changed(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return the documents whose logs no longer begin with what was read last."""
+        return [path for path in paths if path in self._read and not self._is_still_in(path, *self._read[path])]
+
+    def _is_still_in(self, path: str, size: int, checksum: int) -> bool:
+        log = self._log(path)
+        return log is not None and (log.size or 0) >= size and log.checksum(0, size) == checksum
+
+    def _log(self, path: str) -> Log | None:
+        """Return the log of a document; None if the path is not that of one."""
+        if not self._summaries.holds(path):
+            return self._documents.log(path)
+        with suppress(IndexError, RecordError):
+            return self.row_sync.summaries.log(Chat.parse(path.split("/")[1]))
+        return None
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
         """Bring the rows of messages in a store up to date. Raise StoreError."""

@@ -2,12 +2,13 @@
 
 All rows of a chat are made again if a mirrored part of its files has changed (cut, replaced or deleted by hand), or if
 the redaction patterns have changed. Rows of messages that are no longer in the files are the record of what is left to
-forget: their documents are forgotten before these rows are removed, whoever does that.
+forget: their text leaves the index before these rows are removed, whoever does that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date
 from itertools import groupby
@@ -89,8 +90,8 @@ class RowSync:
     journal: Journal
     summaries: SummaryFiles
     redactor: Redactor
-    # Called with the documents of which messages or summaries were forgotten, before their rows are made again.
-    forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
+    # Called with the documents that have lost messages or summaries, before their rows are made again.
+    forget_removed_text: Callable[[Sequence[str]], object] = lambda _paths: None
 
     @classmethod
     def over(
@@ -99,10 +100,10 @@ class RowSync:
         journal: Journal,
         summaries: SummaryFiles,
         settings: ConversationSettings,
-        forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None,
+        forget_removed_text: Callable[[Sequence[str]], object] = lambda _paths: None,
     ) -> Self:
         """Return the sync of these files with a store."""
-        return cls(store, journal, summaries, redactor_of(settings), forget_documents)
+        return cls(store, journal, summaries, redactor_of(settings), forget_removed_text)
 
     def sync(self) -> SyncReport:
         """Bring the rows of every chat up to date. Invalid content is reported, not raised. Raise StoreError."""
@@ -159,7 +160,7 @@ class RowSync:
     def mirror_again(self, chat: Chat, removed: AbstractSet[str] = frozenset()) -> SyncReport:
         """Make all rows of a chat again, in one transaction, so that readers always find its messages.
 
-        Documents of messages and summaries that have left the files are forgotten first: no other process can do that
+        The text of messages and summaries that have left the files leaves the index first: no other process can do that
         when the rows are gone. The files are read before the transaction, so that other writers do not wait for that. A
         file that has changed since, other than by appending, is read again inside. ``removed`` has the ids of messages
         that were removed from the files. Raise StoreError.
@@ -174,7 +175,7 @@ class RowSync:
                 gone = self._gone(chat, files, ahead, rows, removed)
                 if gone <= forgotten:
                     return self._replace_rows(chat, files, ahead, rows)
-            self.forget_documents(sorted({path for path, _ in gone}))
+            self.forget_removed_text(sorted({path for path, _ in gone}))
             forgotten |= gone
 
     def _replace_rows(
@@ -234,9 +235,9 @@ class RowSync:
         return gone | self._gone_summaries(chat, rows)
 
     def _gone_summaries(self, chat: Chat, rows: MessageReader) -> set[_Part]:
-        """Return the summaries that have rows but are not in the file."""
-        held, written = map(_keys, (rows.summaries(chat.name), self.written_summaries(chat)))
-        return {(summaries_path(chat), key) for key in held - written}
+        """Return the summaries that have rows but are not in the file, or not as often."""
+        gone = Counter(rows.summaries(chat.name)) - Counter(self.written_summaries(chat))
+        return {(summaries_path(chat), summary) for summary in gone.items()}
 
     def _read_ahead(self, chat: Chat) -> Mapping[date, _ReadAhead]:
         """Read the files of a chat, up to a limit; leave out those without a checksum, or that change meanwhile."""
@@ -355,10 +356,6 @@ class RowSync:
     def _recorded(self, chat: Chat) -> Mapping[date, JournalFileState]:
         with self.store.read() as snapshot:
             return snapshot.messages.files(chat.name)
-
-
-def _keys(summaries: Iterable[Summary]) -> set[object]:
-    return {(item.created_at, item.from_message_id, item.to_message_id) for item in summaries}
 
 
 def _named(file: ChatFile, bad: Sequence[BadLine]) -> tuple[SkippedEntry, ...]:

@@ -90,6 +90,11 @@ class ConversationSource:
             times=tuple((number, moment) for number, (_, moment) in enumerate(rendered, start=1) if moment),
         )
 
+    def log(self, path: str) -> Log | None:
+        """Return the log of a document; None if the path is not that of a day."""
+        file = self._file(path)
+        return None if file is None else file.log
+
     def _file(self, path: str) -> ChatFile | None:
         try:
             origin, name, day = path.split("/")

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,8 @@ class ConversationsExtension:
     def archive(self) -> Conversations:
         """The object behind ``Memory.conversations``; available once the extension is attached."""
         host = self._attached
-        row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings, host.forget)
+        forget = partial(host.forget_removed_text, CONVERSATIONS)
+        row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings, forget)
         return Conversations(row_sync, host.forget, self._emit, self._index)
 
     @property

@@ -125,6 +125,10 @@ class MemoryHost:
         """Forget documents in all collections."""
         return self.get_runs().remove(paths)
 
+    def forget_removed_text(self, origin: str, paths: Sequence[str], /) -> None:
+        """Forget the text that documents of an origin no longer have."""
+        self.get_runs().forget_removed_text(origin, paths)
+
     def search(
         self,
         query: str,

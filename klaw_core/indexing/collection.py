@@ -148,20 +148,27 @@ class Collection:
         documents: Sequence[tuple[Document, Sequence[Chunk]]],
         manifest: Manifest | None = None,
         seen: Mapping[str, str] = MappingProxyType({}),
+        *,
+        changed: Callable[[Sequence[str]], Sequence[str]] = lambda _paths: (),
+        forget: bool = False,
     ) -> WriteResult:
         """Replace the chunks of these documents, in one transaction.
 
         Afterwards they are found by words. A chunk whose vector is not cached gets it from
         :class:`~klaw_core.indexing.backfill.Backfill`. ``manifest`` is the manifest before the caller read the
         documents: a document that another run has written since then is refused, because its text may be newer.
-        ``seen`` maps paths to the fingerprints to remember.
+        ``seen`` maps paths to the fingerprints to remember. ``changed`` returns which of the paths are refused because
+        their text is no longer current; it is called in the transaction. ``forget`` removes the vectors of replaced
+        chunks from the embedding cache as well, and their words from the pages of the indexes.
         """
         removed: list[int] = []
         added: list[StoredChunk] = []
         kept: list[int] = []
-        refused: set[str] = set()
         new = 0
-        with self.write() as transaction:
+        paths = [document.path for document, _ in documents]
+        with self.write() as transaction, _forgetting(transaction, self.name, paths if forget else ()):
+            refused = set(changed(paths))
+            documents = [each for each in documents if each[0].path not in refused]
             record = transaction.space(self.name) if self.uses_vectors else None
             for (document, _), change in zip(
                 documents, _replaced(transaction, self.name, documents, manifest), strict=True
@@ -179,6 +186,8 @@ class Collection:
             for _, index in self.indexes:  # one call for all documents, because each call has a fixed cost
                 if removed:
                     index.remove(transaction.resource, self.name, removed)
+                if forget and isinstance(index, ErasingIndex):
+                    index.erase(transaction.resource, self.name)
                 self._add(transaction, index, added, vectors)
         lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
         return WriteResult(lacking, len(vectors), frozenset(refused), new, tuple(kept))
@@ -310,6 +319,24 @@ def _replaced(
     if isinstance(transaction, BatchTransaction):
         return transaction.replace_all(collection, documents, expected=expected)
     return [transaction.replace(collection, *each, expected=expected) for each in documents]
+
+
+@contextmanager
+def _forgetting(transaction: Transaction[Any], collection: str, paths: Sequence[str]) -> Iterator[None]:
+    """Remove the cached vectors of the chunks that these documents have before the block, but not after it."""
+    if paths:  # first, for the same reason as in ``Collection.remove``
+        transaction.forget_documents(collection, paths)
+    before = _hashes(transaction, collection, paths)
+    damaged = any(transaction.damaged(collection, path) for path in paths)
+    yield
+    if paths:
+        transaction.forget_vectors(sorted(before - _hashes(transaction, collection, paths)))
+    if damaged:  # for the same reason as in ``Collection.remove``
+        transaction.forget_unused()
+
+
+def _hashes(transaction: Transaction[Any], collection: str, paths: Sequence[str]) -> set[str]:
+    return {stored.chunk.embedding_hash for path in paths for stored in transaction.outline(collection, path)}
 
 
 def _remember(transaction: Transaction[Any], collection: str, records: Sequence[DocumentRecord]) -> None:

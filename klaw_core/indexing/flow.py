@@ -6,6 +6,7 @@ remove documents that the scan did not find → embed the chunks that lack a vec
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +15,7 @@ from functools import partial
 from attrs import evolve, frozen
 
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import EmbeddingError, PluginError
+from klaw_core.errors import EmbeddingError, KlawError, PluginError
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
@@ -22,11 +23,12 @@ from klaw_core.indexing.cutting import Cutter, with_fingerprint
 from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.indexing.run_counts import ChunkedDocument, ProgressCallback, RunCounts
 from klaw_core.indexing.unchanged import UnchangedDocuments
-from klaw_core.interfaces.source import ForgetfulSource, Source
+from klaw_core.interfaces.source import ForgetfulSource, ShrinkingSource, Source
 from klaw_core.values.documents import Document, Entry, RecordedDocuments
 from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
 from klaw_core.values.vectors import SpaceRecord
 
+_LOG = logging.getLogger("klaw")
 # Attempts to read a document that another run keeps writing. The next run does the rest.
 _MAX_READINGS = 5
 
@@ -68,7 +70,7 @@ class Indexer:
         cached = run.cached
         for _ in range(_MAX_READINGS):
             for batch in _batches(self._changed(source, entries, manifest, counts, force=force, verify=verify)):
-                self._write(batch, manifest, counts, run)
+                self._write(source, batch, manifest, counts, run)
             entries, counts.overtaken = counts.overtaken, []
             if not entries:
                 break
@@ -181,7 +183,7 @@ class Indexer:
         manifest = self._records(source, [*(entry.path for entry in entries), *gone])
         counts = RunCounts(on_progress, 0, [])
         for batch in _batches(self._changed(source, entries, manifest, counts, force=False)):
-            self._write(batch, manifest, counts, run)
+            self._write(source, batch, manifest, counts, run)
         # A file that vanishes while it is read is a deleted file.
         vanished = [item.path for item in counts.skipped if item.reason == VANISHED]
         missing = [path for path in (*gone, *vanished) if path in manifest]
@@ -196,6 +198,40 @@ class Indexer:
             chunks=counts.chunks,
             seconds=time.monotonic() - started,
         )
+
+    def forget_removed_text(self, source: Source, paths: Sequence[str]) -> None:
+        """Write indexed documents as they are now, and forget the text that they no longer have.
+
+        Their other chunks can be found at every moment; the next run embeds those without a vector. What is not
+        indexed, or cannot be read, is removed with its cached vectors. Raise StoreError.
+        """
+        left = list(paths)
+        for _ in range(_MAX_READINGS):
+            records = self._records(source, left)
+            cuts = self._cut_now(source, [path for path in left if path in records])
+            if gone := [path for path in left if path not in cuts]:
+                self.collection.remove(gone, forget=True)
+            left = []
+            for batch in _batches(iter(cuts.values())):
+                documents = [(cut.document, cut.chunks) for cut in batch]
+                written = self.collection.replace(documents, records, changed=partial(_changed, source), forget=True)
+                left += sorted(written.refused)
+            if not left:
+                return
+        self.collection.remove(left, forget=True)
+
+    def _cut_now(self, source: Source, paths: Sequence[str]) -> Mapping[str, ChunkedDocument]:
+        """Return those of the documents that can be read and split now."""
+        cuts: dict[str, ChunkedDocument] = {}
+        try:
+            cutter = self.cutter()
+            for path in paths:
+                document = source.read(Entry(path))
+                if isinstance(document, Document):
+                    cuts[path] = ChunkedDocument(*cutter.cut(document), Entry(path))
+        except KlawError:  # what is to be forgotten must leave the index nevertheless
+            _LOG.debug("documents to shorten cannot be read or split", exc_info=True)
+        return cuts
 
     def _records(self, source: Source, paths: Sequence[str]) -> Manifest:
         """Return the manifest of some documents only."""
@@ -276,11 +312,21 @@ class Indexer:
         counts.report()
 
     def _write(
-        self, batch: Sequence[ChunkedDocument], manifest: Manifest, counts: RunCounts, run: EmbeddingRun
+        self,
+        source: Source,
+        batch: Sequence[ChunkedDocument],
+        manifest: Manifest,
+        counts: RunCounts,
+        run: EmbeddingRun,
     ) -> None:
-        """Replace a batch of documents in one transaction, except those that another run has written since."""
+        """Replace a batch of documents in one transaction, except those that another run has written since.
+
+        A document that has lost a part since it was read is not written, either: its source was changed before the
+        index, so nobody would remove that part again.
+        """
         seen = {cut.document.path: cut.seen for cut in batch if cut.seen}
-        written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest, seen)
+        documents = [(cut.document, cut.chunks) for cut in batch]
+        written = self.collection.replace(documents, manifest, seen, changed=partial(_changed, source))
         run.cached += written.cached
         run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
         counts.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
@@ -303,6 +349,10 @@ class Indexer:
                     snapshot.record(self.collection.name, record.origin, path) is None
                     for path, record in missing.items()
                 )
+
+
+def _changed(source: Source, paths: Sequence[str]) -> Sequence[str]:
+    return source.changed(paths) if isinstance(source, ShrinkingSource) else ()
 
 
 def _seen(manifest: Manifest, path: str) -> str:

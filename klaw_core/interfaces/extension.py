@@ -106,6 +106,12 @@ class Host(Protocol):
     def forget(self, paths: Sequence[str], /) -> ForgetReport:
         """Remove documents from every collection, index and cache. The extension keeps its own journal in step."""
 
+    def forget_removed_text(self, origin: str, paths: Sequence[str], /) -> None:
+        """Forget the text that documents of the extension's sources of this origin no longer have.
+
+        The rest of each document stays indexed. A document that cannot be read now is removed. Raise StoreError.
+        """
+
     def search(
         self,
         query: str,

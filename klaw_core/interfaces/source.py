@@ -72,6 +72,18 @@ class ForgetfulSource(Protocol):
 
 
 @runtime_checkable
+class ShrinkingSource(Protocol):
+    """A source whose documents can lose a part, such as a message, while an index run reads them."""
+
+    def changed(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return which of these documents no longer have the text that this object has read last.
+
+        An addition to the end is no change. An index run asks in the transaction that writes the documents, so this
+        must be quick. It reads these documents again. Raise nothing; a document that is unknown has not changed.
+        """
+
+
+@runtime_checkable
 class RetainingSource(Protocol):
     """A source that decides what happens to documents that a scan no longer finds."""
 

@@ -25,6 +25,7 @@ from klaw_core.interfaces.source import (
     RemovableSource,
     RetainingSource,
     RowSource,
+    ShrinkingSource,
     Source,
     WatchableSource,
 )
@@ -157,6 +158,13 @@ class IsolatedSource:
             return ()
         with self._as_workspace_errors():
             return list(self.source.forgotten(paths))
+
+    def changed(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return which of these documents have lost text since this source has read them. Raise WorkspaceError."""
+        if not isinstance(self.source, ShrinkingSource):
+            return ()
+        with self._as_workspace_errors():
+            return list(self.source.changed(paths))
 
     def still_forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these documents, which this source has forgotten, nobody has added again; all if unknown."""

@@ -168,6 +168,16 @@ class IndexRuns:
         self.emit(ForgetEvent(tuple(gone)))
         return ForgetReport(tuple(gone), removed)
 
+    def forget_removed_text(self, origin: str, paths: Sequence[str]) -> None:
+        """Forget the text that documents of an origin no longer have; the rest stays indexed. Raise StoreError."""
+        own = {source.collection: source for source in self.sources.all() if source.origin == origin}
+        for name in self.sources.collections():
+            if name in own:
+                self.assembly.indexer(name).forget_removed_text(own[name], paths)
+            else:
+                self.assembly.collection(name).remove(paths, forget=True)
+        self.emit(ForgetEvent(tuple(paths)))
+
     def finish(
         self,
         report: IndexReport,
