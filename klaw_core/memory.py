@@ -109,7 +109,6 @@ class Memory(OpenMemory):
         if directory is not None:
             check_collection_name(collection)
             configured = [source for source in self._assembly.sources if source.root is not None]
-            elsewhere = self._sources.elsewhere()
             workspaces: WorkspacesExtension = self._part("workspaces")
             workspace = workspaces.registry.remember(
                 directory,
@@ -119,7 +118,7 @@ class Memory(OpenMemory):
                 include=include,
                 exclude=exclude,
                 configured={source.origin: source.root for source in configured if source.root is not None},
-                elsewhere={name: [one.directory for one in each] for name, each in elsewhere.items()},
+                elsewhere=self._sources.free_elsewhere(),
             )
             origin = workspace.origin
         if origin is not None:

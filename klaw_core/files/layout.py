@@ -35,6 +35,11 @@ class DataDirectory:
         return self.root / "server.json"
 
     @property
+    def machine_id(self) -> Path:
+        """The random id of this data directory, in a store of several machines."""
+        return self.root / "machine-id"
+
+    @property
     def agents(self) -> Path:
         """The directory with the data directory of each agent."""
         return self.root / "agents"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
+
+# Files that are compared to decide whether two directories have the same notes.
+_MOST_COMPARED = 1000
 
 
 @frozen(eq=False)
@@ -146,12 +150,29 @@ class Sources:
     @property
     def shared(self) -> SharedSources:
         """The records of which machine indexes which source."""
-        return SharedSources.of(self.assembly.store, self.assembly.config.data_dir)
+        return SharedSources.of(self.assembly.store, self.assembly.config.data_dir, self._has_notes)
+
+    def _has_notes(self, held: SharedSource, root: Path) -> bool:
+        """Return whether a directory has at least half of the files that are indexed under a record's name.
+
+        Two machines often have different notes in directories with the same path, such as /root/notes.
+        """
+        paths = self.paths(held.origin, held.collection)
+        compared = paths[:: len(paths) // _MOST_COMPARED + 1]
+        own = (os.path.join(root, path.removeprefix(f"{held.origin}/")) for path in compared)  # noqa: PTH118  # fast
+        return 2 * sum(map(os.path.exists, own)) >= len(compared)
+
+    def free_elsewhere(self) -> Mapping[str, Collection[str]]:
+        """Return the names that other machines use, with the directories of this machine that have the same notes."""
+        return {
+            name: [one.directory for one in each if one.directory and self._has_notes(one, Path(one.directory))]
+            for name, each in self.elsewhere().items()
+        }
 
     def elsewhere(self) -> Mapping[str, Sequence[SharedSource]]:
         """Return the sources that other machines index in the same store, and this one does not, by origin.
 
-        A source of this machine whose name another machine uses for another directory is one of them.
+        A source of this machine whose name another machine uses for other notes is one of them.
         """
         found: dict[str, list[SharedSource]] = {}
         others = self.shared.elsewhere()
@@ -201,7 +222,7 @@ class Sources:
 
         Everything that writes or removes documents of a source gets its indexer here, so that no way leads around the
         records. The sources of an extension with a reserved origin are those of all machines. Other parameters as for
-        ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for another directory, StoreError.
+        ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for other notes, StoreError.
         """
         shared = self.shared
         if shared.journal is not None and source.origin not in self.reserved():
@@ -209,7 +230,7 @@ class Sources:
         return self.assembly.indexer(source.collection, store=store, embedder=embedder)
 
     def holder(self, source: IsolatedSource) -> SharedSource | None:
-        """Return the record of another machine that uses a source's name for another directory, or None."""
+        """Return the record of another machine that uses a source's name for other notes, or None."""
         shared = self.shared
         return None if shared.journal is None or source.origin in self.reserved() else shared.holder(source)
 

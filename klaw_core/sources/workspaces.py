@@ -179,7 +179,7 @@ class Workspaces:
         ``include`` replaces its file name patterns, ``version`` its version; ``exclude`` adds patterns of relative
         paths. A directory inside a known workspace belongs to that workspace. If ``name`` is a workspace whose
         directory no longer exists, that workspace moves to this directory and keeps its exclude patterns. ``elsewhere``
-        are the directories that other machines index, by name: such a name is free only for the same directory.
+        are the names that other machines use, each with the directories for which it is free.
 
         Raise WorkspaceError if the directory does not exist, contains a known workspace, overlaps a ``configured``
         one, or is known under another name or in another collection, or if the name is taken.

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import RLock
 from unittest.mock import patch
@@ -26,6 +28,7 @@ from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import decode, encode
 from klaw_core.files.layout import DataDirectory
+from klaw_core.files.machine_id import make_machine_id
 from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_core.testing.values import MOMENT
 
@@ -77,7 +80,7 @@ class TableRecords:
         with self.tables.lock:
             refused = set()
             for record in records:
-                if is_same(self._rows.get(record["id"], record), record):
+                if record["id"] not in self._rows or is_same(self._rows[record["id"]], record):
                     self.append([record])
                 else:
                     refused.add(record["id"])
@@ -349,6 +352,7 @@ class TestNotesOfTwoMachines:
         opened = []
 
         def open_on(name, **notes):
+            """Open the memory of a machine with these notes; open it again with the notes that it has."""
             config = evolve(home.config(), data_dir=tmp_path / name)
             opened.append(Memory.open(config, registry=home.registry()))
             directory = tmp_path / name / "disk" / "notes"
@@ -488,8 +492,9 @@ class TestNotesOfTwoMachines:
         one, two, _ = one_name
         (source,) = two._sources.with_origin("notes")
         shared = two._sources.shared
-        with patch.object(type(shared), "holder", return_value=None), pytest.raises(WorkspaceError, match="another na"):
-            shared.claim(source)  # it has looked before the other has recorded its own
+        seen = [None, shared.find(source)]  # it has looked before the other has recorded its own
+        with patch.object(type(shared), "find", side_effect=seen), pytest.raises(WorkspaceError, match="another name"):
+            shared.claim(source)
         assert one.status().elsewhere == {}
 
     def test_notes_that_no_machine_has_recorded_are_kept(self, one_name):
@@ -506,3 +511,73 @@ class TestNotesOfTwoMachines:
         assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
         two.forget("notes/")
         assert two.doctor() == Diagnosis()
+
+    def test_a_new_container_with_the_host_name_and_path_of_another_is_another_machine(self, machine, tmp_path):
+        one, notes = machine("box", boat="# Boat at the pier")
+        one.index(notes)
+        shutil.rmtree(tmp_path / "box")
+        new, notes = machine("box", wheel="# Wheel")
+        new.index(notes)
+        assert new.index().removed == 0
+        paths = {found.path for found in new.search("pier wheel", mode="fts")}
+        assert paths == {"notes/boat.md", "notes-2/wheel.md"}
+
+    def test_a_container_that_keeps_only_its_notes_continues(self, machine, tmp_path):
+        one, notes = machine("box", boat="# Boat at the pier", wheel="# Wheel", mill="# Mill")
+        one.index(notes)
+        for file in (tmp_path / "box").iterdir():
+            if file.is_file():
+                file.unlink()
+        (notes / "mill.md").unlink()  # a change while no machine was running
+        new, _ = machine("box", lamp="# Lamp")
+        report = new.index(notes)
+        assert (report.unchanged, report.added, report.removed) == (2, 1, 1)
+        assert list(new.status().origins) == ["notes"]
+
+    def test_a_copied_data_directory_is_another_machine_by_its_host_name(self, machine, tmp_path):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
+        one.index(harbour)
+        shutil.copy(tmp_path / "one" / "machine-id", tmp_path / "two" / "machine-id")
+        two._part("workspaces").registry.remember(mill)  # the image contains the list too
+        with patch("socket.gethostname", return_value="clone"):
+            assert [item.path for item in two.index().skipped] == ["notes"]
+            assert one.search("pier", mode="fts")
+
+    def test_a_machine_that_gets_another_host_name_continues_in_another_directory(self, machine, tmp_path):
+        one, notes = machine("one", boat="# Boat at the pier")
+        one.index(notes)
+        moved = notes.rename(tmp_path / "one" / "moved")
+        with patch("socket.gethostname", return_value="new-name"):
+            assert one.index(moved, name="notes").unchanged == 1
+        assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
+
+    def test_the_id_of_a_machine_is_private_and_stays(self, machine, tmp_path):
+        file = tmp_path / "one" / "machine-id"
+        one, notes = machine("one", boat="# Boat at the pier")
+        one.status()
+        assert not file.exists()  # a command that only reads makes no file
+        one.index(notes)
+        made = file.read_text()
+        assert (len(made.strip()), file.stat().st_mode & 0o777) == (32, 0o600)
+        one.index(force=True)
+        assert file.read_text() == made
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(make_machine_id, [tmp_path / "new" / "machine-id"] * 8))) == 1
+
+    @pytest.mark.parametrize("damage", ["", "\xff", "x" * 65])
+    def test_an_id_that_cannot_be_read_is_none(self, machine, tmp_path, damage):
+        one, notes = machine("one", boat="# Boat at the pier")
+        (tmp_path / "one" / "machine-id").write_text(damage, "latin-1")
+        one.index(notes)
+        assert one.index().unchanged == 1
+        assert one.status().elsewhere == {}
+
+    def test_a_record_of_an_earlier_version_gets_the_id(self, machine):
+        one, notes = machine("one", boat="# Boat at the pier")
+        one.index(notes)
+        journal = one._sources.shared.journal
+        (record,) = journal.replay().records.values()
+        journal.append([{key: value for key, value in record.items() if key != "machine"}])
+        assert one.status().elsewhere == {}
+        assert one.index().unchanged == 1
+        assert list(journal.replay().records.values()) == [record]
