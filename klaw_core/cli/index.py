@@ -73,7 +73,7 @@ def command(
     from klaw_core.cli.output import print_json
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
-    from klaw_core.cli.roots import workspace_of
+    from klaw_core.cli.roots import naming_notices, roots, workspace_of
 
     def run(memory: Memory, place: str | None, on_progress: ProgressCallback) -> tuple[str, IndexReport]:
         if place is not None and _is_file(place):
@@ -98,12 +98,16 @@ def command(
         interruptible(settings, "finished work is kept; `klaw index` continues from there"),
     ):
         for place in places or (None,):
+            before = {} if place is None else roots(memory)
             with progress_bar(settings) as on_progress:
                 title, report = run(memory, place, on_progress)
             reports.append(as_dict(title, report))
             if not settings.json:
                 report_run(settings, title, report)
-            if place is not None and not _is_file(place) and (settings.verbose or not report.unchanged):
+            if place is None or _is_file(place):
+                continue
+            notify(settings, *naming_notices(title, place, before, roots(memory), chosen=name is not None))
+            if settings.verbose or not report.unchanged:
                 notify(settings, *_converted(memory, title), *_unsupported_files(memory, title))
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])

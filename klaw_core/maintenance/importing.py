@@ -17,7 +17,7 @@ from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
-from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_header, is_frame, parse_line
+from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_version, header, is_frame, is_header, parse_line
 from klaw_core.plugins.installing import update_command
 from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
@@ -112,6 +112,7 @@ def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool
 
 def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
     """Raise RecordError, with the line number, unless this is a complete export for the installed extensions."""
+    _check_is_export(source)
     count = -1  # the header does not count
     ended = False
     for number, line in enumerate(_lines(source).read(), start=1):
@@ -122,7 +123,7 @@ def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
             raise RecordError(f"{where}: there is data after the end record; nothing was imported")
         try:
             if number == 1:
-                check_header(line.value)
+                check_version(line.value)
             elif line.value.get("kind") == "end":
                 ended = True
                 if line.value.get("records") != count:
@@ -134,6 +135,18 @@ def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
         count += 1
     if not ended:
         raise RecordError(f"{source} is an incomplete export: its end is missing; nothing was imported")
+
+
+def _check_is_export(source: Path) -> None:
+    """Raise RecordError unless the first line is the header of an export, whatever the other lines are."""
+    first = next(_lines(source).read(), None)
+    if first is not None and not isinstance(first, BadLine) and is_header(first.value):
+        return
+    why = "the file is empty" if first is None else f"the first line is not a header like {json.dumps(header())}"
+    raise RecordError(
+        f"{source} is not a Klaw export: {why}; nothing was imported",
+        hint="`klaw export FILE` writes one; the export of another program: klaw import --from PROGRAM PATH",
+    )
 
 
 def _check_record(record: Record, owners: Mapping[str, RecordedExtension]) -> None:

@@ -50,10 +50,13 @@ def is_frame(line: Mapping[str, Any]) -> bool:
     return line.get("kind") in {_HEADER, _END}
 
 
-def check_header(line: Mapping[str, Any]) -> None:
-    """Raise RecordError unless this is the first line of an export that this version can read."""
-    if line.get("kind") != _HEADER or line.get("format") != FORMAT:
-        raise RecordError("not a Klaw export: the first line is not a header")
+def is_header(line: Mapping[str, Any]) -> bool:
+    """Return whether this is the first line of an export, of any version."""
+    return line.get("kind") == _HEADER and line.get("format") == FORMAT
+
+
+def check_version(line: Mapping[str, Any]) -> None:
+    """Raise RecordError unless this version of Klaw can read the export with this header."""
     if line.get("version") != VERSION:
         raise RecordError(
             f"the export has version {shown(line.get('version'))}; this Klaw reads version {VERSION}",

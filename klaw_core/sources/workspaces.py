@@ -191,7 +191,7 @@ class Workspaces:
             for workspace in known.values():
                 if root.is_relative_to(workspace.root):
                     changes = _Changes(version, include, exclude)
-                    return self._known(workspace, known, name, collection, changes)
+                    return self._known(workspace, known, name, collection, changes, root=root)
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
@@ -218,11 +218,17 @@ class Workspaces:
         name: str | None,
         collection: str,
         changes: _Changes,
+        *,
+        root: Path,
     ) -> Workspace:
-        """Apply changes to a known workspace; return it. Raise WorkspaceError if name or collection differ."""
+        """Apply changes to the known workspace that contains ``root``; return it.
+
+        Raise WorkspaceError if name or collection differ.
+        """
         if name not in {None, workspace.origin} or collection != workspace.collection:
+            is_below = f" is in {workspace.root}, which" if root != workspace.root else ""
             raise WorkspaceError(
-                f"{workspace.root} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
+                f"{root}{is_below} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
                 hint=f"run `klaw forget {workspace.origin}/` first, then index it again",
             )
         renewed = changes.applied(workspace)

@@ -104,7 +104,7 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
     [
         (lambda found: found[:-1], "its end is missing"),
         (lambda found: found[1:], "the first line is not a header"),
-        (lambda _: [], "its end is missing"),
+        (lambda _: [], "is not a Klaw export: the file is empty"),
         (lambda found: [found[0] | {"version": 2}, *found[1:]], "has version a number; this Klaw reads version 1"),
         (lambda found: [*found[:2], {"kind": "recipe"}, *found[2:]], "line 3: unknown kind 'recipe'"),
         (lambda found: [*found[:2], {"kind": ["x"]}, *found[2:]], "line 3: unknown kind an array"),
@@ -127,6 +127,17 @@ def test_what_is_not_understood_changes_nothing(exported, tmp_path, spoil, reaso
     assert reason in str(caught.value)
     assert "nothing was imported" in str(caught.value)
     assert not (tmp_path / "here").exists()
+
+
+@pytest.mark.parametrize("content", ["# Notes\n\ntext\n", "text without a line end", "[\n]\n", '{"a": 1}', "\0\xff"])
+def test_a_file_that_is_no_export_is_called_that_first(tmp_path, content):
+    path = tmp_path / "notes.md"
+    path.write_text(content, "latin-1")
+    with pytest.raises(RecordError) as caught:
+        import_(shipped_extensions(tmp_path / "here"), path)
+    assert caught.value.message.startswith(f"{path} is not a Klaw export: the first line is not a header like {{")
+    assert '"format": "klaw-export"' in caught.value.message
+    assert "klaw export" in caught.value.hint
 
 
 def test_an_export_cut_at_any_byte_is_refused(exported, tmp_path):

@@ -176,6 +176,23 @@ def test_what_nobody_wrote_is_corrected_from_the_words_that_are_there(connection
 
 
 @pytest.mark.parametrize("search_by", ["exact", "packed"])
+@pytest.mark.parametrize(("right", "suggestion"), [(12, "lifetime elision"), (9, "lifetime elison")])
+def test_a_typo_that_a_chunk_has_too_is_corrected_if_the_right_word_is_frequent(
+    connection: apsw.Connection, search_by: Literal["exact", "packed"], right: int, suggestion: str
+) -> None:
+    texts = {key: f"lifetime elision of number {key}" for key in range(1, right + 1)} | {99: "the elison of a type"}
+    index = Fts5Index(search_by=search_by)
+    index.reset(connection, "memory", None)
+    index.add(connection, "memory", [stored(key, text) for key, text in texts.items()], None)
+
+    def suggested(text: str) -> str | None:
+        return index.suggest(connection, Query(text), lambda keys: [texts[key] for key in keys])
+
+    assert suggested("lieftime elison") == suggestion
+    assert suggested("elison") is None, "the index has the word, and the question no other typo"
+
+
+@pytest.mark.parametrize("search_by", ["exact", "packed"])
 def test_relevance_is_the_part_of_a_question_that_a_chunk_holds(
     connection: apsw.Connection, search_by: Literal["exact", "packed"]
 ) -> None:

@@ -188,6 +188,34 @@ class TestIndex:
         assert klaw("search", "bread", "--format", "files").stdout == "diary/2026-02-24.md\n"
         assert klaw("index", "--name", "other").exit_code == 2
 
+    def test_a_name_that_is_taken_is_named_with_its_owner_once(self, indexed, notes, user_home):
+        second = user_home / "elsewhere" / notes.name
+        second.mkdir(parents=True)
+        (second / "a.md").write_text("# Another", "utf-8")
+
+        result = indexed("index", str(second))
+
+        assert result.stdout.startswith("notes-2: 1 new")
+        assert f"the name notes is already in use by {notes}, so this workspace is called notes-2" in result.stderr
+        assert "klaw workspace rename notes-2 NAME" in result.stderr
+        assert "--name NAME" in result.stderr
+        assert indexed("index", str(second)).stderr == ""
+        assert indexed("index", str(notes)).stderr == ""
+
+    def test_a_name_that_klaw_itself_uses_is_named(self, klaw, user_home):
+        (user_home / "saved").mkdir()
+        (user_home / "saved" / "a.md").write_text("# A", "utf-8")
+
+        assert "the name saved is already in use, so this workspace" in klaw("index", str(user_home / "saved")).stderr
+
+    def test_a_directory_inside_a_workspace_is_said_to_belong_to_it(self, indexed, notes):
+        result = indexed("index", str(notes / "sub"))
+
+        assert result.stdout.startswith("notes: 3 unchanged")
+        assert f"{notes / 'sub'} belongs to the workspace notes ({notes}), which was indexed as a" in result.stderr
+        refused = indexed("index", str(notes / "sub"), "--name", "other")
+        assert f"{notes / 'sub'} is in {notes}, which is the workspace 'notes'" in refused.stderr
+
     def test_force_cuts_everything_again(self, indexed):
         assert json.loads(indexed("index", "--json").stdout)["unchanged"] == 3
         assert json.loads(indexed("index", "--force", "--json").stdout)["changed"] == 3

@@ -36,6 +36,8 @@ _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
 # Chunks. Looking up one word takes as long as reading the terms of this many chunks.
 _ROWS_A_WORD = 800
+# A word in at most this many chunks may be a typo there, if a similar word is in so many times as many.
+_MAX_RARE, _TIMES_AS_FREQUENT = 2, 10
 # Chunks. The limit of the counts that rank several candidates.
 _ENOUGH = 1_000
 
@@ -60,19 +62,23 @@ class Suggester:
         """Return the question with its unknown words corrected; None if there are none, or if one cannot be corrected.
 
         An unknown word without a similar word shows that the question is in another language or about something else.
-        Corrections of its other words would be accidental.
+        Corrections of its other words would be accidental. A known word is corrected as well if it is rare and a
+        similar word is frequent, because chunks have typos, too.
         """
-        unknown = [match for match in _WORD.finditer(text) if self._is_unknown(match[0])]
+        words = list(_WORD.finditer(text))
+        unknown = [match for match in words if self._is_unknown(match[0])]
         if not unknown or len(unknown) > _MAX_WORDS:
             return None
         pieces: list[str] = []
         done = 0
-        for match in unknown:
-            meant = self.correct_word(fold(match[0]))
-            if meant is None:
+        for match in words:
+            is_unknown = match in unknown
+            meant = self.correct_word(fold(match[0])) if is_unknown else self._meant_by_known(fold(match[0]))
+            if meant is not None:
+                pieces += [text[done : match.start()], meant]
+                done = match.end()
+            elif is_unknown:
                 return None
-            pieces += [text[done : match.start()], meant]
-            done = match.end()
         return "".join([*pieces, text[done:]])
 
     @cached_property
@@ -85,6 +91,15 @@ class Suggester:
         if not _SHORTEST <= len(word) <= _LONGEST or self.has(_term(word)):
             return False
         return any(self._stems([word]))
+
+    def _meant_by_known(self, word: str) -> str | None:
+        """Return a word that is similar to a word of the index and far more frequent, or None."""
+        if not _SHORTEST <= len(word) <= _LONGEST:
+            return None
+        held = self.searcher.count(_term(word), _ENOUGH)
+        meant = self.correct_word(word) if held <= _MAX_RARE else None
+        is_frequent = meant is not None and self.searcher.count(_term(meant), _ENOUGH) >= _TIMES_AS_FREQUENT * held
+        return meant if is_frequent else None
 
     def correct_word(self, word: str) -> str | None:
         """Return the word at edit distance one that is in most chunks, or None; cached while the index is unchanged."""
