@@ -28,6 +28,7 @@ _COLUMNS = (
     "start_line",
     "end_line",
     "heading",
+    "origin",
     "source",
     "created_at",
     "chunk_id",

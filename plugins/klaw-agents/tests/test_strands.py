@@ -37,6 +37,7 @@ def test_what_was_added_is_found_in_a_later_process(store, open_memory):
     assert entry.content == BEES
     assert entry.metadata["topic"] == "family"
     assert entry.metadata["path"].startswith("documents/strands/")
+    assert entry.metadata["origin"] == "documents"
 
 
 def test_what_is_added_twice_is_found_once(store):

@@ -182,6 +182,7 @@ class TestSearch:
         rows = list(csv.DictReader(io.StringIO(indexed("search", "bread", "--format", "csv").stdout)))
 
         assert [(row["rank"], row["path"], row["heading"]) for row in rows] == [("1", "notes/2026-02-24.md", "Tuesday")]
+        assert (rows[0]["origin"], rows[0]["source"]) == ("notes", "2026-02-24.md")
         assert rows[0]["content"].replace("\r\n", "\n") == "# Tuesday\n\nBaked rye bread with buttermilk."
 
     def test_files(self, indexed):

@@ -124,6 +124,7 @@ def _entry(result: SearchResult) -> MemoryEntry:
         "path": result.path,
         "start_line": result.start_line,
         "end_line": result.end_line,
+        "origin": result.origin,
         "source": result.source,
         "created_at": result.created_at.isoformat(),
         "score": result.score,

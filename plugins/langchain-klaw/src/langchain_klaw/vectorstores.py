@@ -267,6 +267,7 @@ def documents_of(results: Iterable[SearchResult]) -> list[Document]:
                 "start_line": result.start_line,
                 "end_line": result.end_line,
                 "heading": list(result.heading),
+                "origin": result.origin,
                 "source": result.source,
                 "created_at": result.created_at.isoformat(),
                 "score": result.score,
