@@ -88,6 +88,10 @@ class MemorySnapshot:
         """Return the id of the chunk of each key."""
         return {stored.key: stored.chunk.chunk_id for stored in self.chunks(collection, keys)}
 
+    def texts(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the text of the chunk of each key."""
+        return {stored.key: stored.chunk.text for stored in self.chunks(collection, keys)}
+
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position."""
         own = (chunk for _, chunk in self._chunks(collection) if chunk.path == path)

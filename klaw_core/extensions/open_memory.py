@@ -157,10 +157,13 @@ class OpenMemory(ABC):
     @property
     def _is_listened_to(self) -> bool:
         """Whether anything may listen to search events."""
+        return "extensions" in self.__dict__ or self._has_listeners
+
+    @cached_property
+    def _has_listeners(self) -> bool:
+        """Whether an installed extension listens to search events."""
         from klaw_core.kinds import EXTENSION
 
-        if "extensions" in self.__dict__:
-            return True
         registry = self._assembly.registry
         kinds = {
             kind for name in registry.loaded_names(EXTENSION) for kind in registry.component(EXTENSION, name).listens

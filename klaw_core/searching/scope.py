@@ -107,8 +107,8 @@ class Scope:
         nearest = ranking.hits[:_MAX_CHECKED]
         checked = [hit.key for hit in nearest if hit.key not in reached and hit.relevance is not None]
         question = self.targets[0].query.text
-        chunks = self._chunks(checked)
-        unreached = {key for key in checked if key in chunks and is_unreachable(question, chunks[key].chunk.text)}
+        texts = self._texts(checked)
+        unreached = {key for key in checked if key in texts and is_unreachable(question, texts[key])}
         if not unreached:
             return ranking
         hits = tuple(
@@ -162,6 +162,16 @@ class Scope:
         """Return the chunks of all combined keys that were read so far, including ``keys``."""
         self._read.update(self._read_chunks([key for key in keys if key not in self._read]))
         return self._read
+
+    def _texts(self, keys: Sequence[int]) -> Mapping[int, str]:
+        """Return the texts of the chunks of combined keys."""
+        count = len(self.targets)
+        found: dict[int, str] = {}
+        for number, target in enumerate(self.targets):
+            own = [key // count for key in keys if key % count == number]
+            texts = self.snapshot.texts(target.query.collection, own)
+            found.update((key * count + number, text) for key, text in texts.items())
+        return found
 
     def _read_chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         count = len(self.targets)

@@ -313,6 +313,8 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             ids = {keys[0]: first.chunk.chunk_id, keys[2]: third.chunk.chunk_id}
             assert dict(snapshot.chunk_ids(C, wanted)) == ids
             assert dict(snapshot.chunk_ids("docs", wanted)) == dict(snapshot.chunk_ids(C, [])) == {}
+            assert dict(snapshot.texts(C, wanted)) == {keys[0]: first.chunk.text, keys[2]: third.chunk.text}
+            assert dict(snapshot.texts("docs", wanted)) == dict(snapshot.texts(C, [])) == {}
 
     def test_filters_select_exactly(self, store: Store[Any]) -> None:
         items = [

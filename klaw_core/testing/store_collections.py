@@ -55,6 +55,7 @@ class CollectionLaws:
             assert snapshot.select(name, filters).keys().tolist() == []
         assert list(snapshot.chunks(name, [1, 2])) == list(snapshot.outline(name, "notes/a.md")) == []
         assert dict(snapshot.chunk_ids(name, [1, 2])) == {}
+        assert dict(snapshot.texts(name, [1, 2])) == {}
         assert dict(snapshot.counts(name)) == {}
         assert list(snapshot.find(name, "")) == []
         assert snapshot.keys(name).tolist() == []

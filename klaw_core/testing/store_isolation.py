@@ -41,6 +41,7 @@ READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
     "select": lambda view, _keys: view.select(C, Filters(source="a.md")).keys().tolist(),
     "chunks": lambda view, keys: view.chunks(C, keys),
     "chunk_ids": lambda view, keys: view.chunk_ids(C, keys),
+    "texts": lambda view, keys: view.texts(C, keys),
     "outline": lambda view, _keys: view.outline(C, DOCUMENT.path),
     "damaged": lambda view, _keys: view.damaged(C),
     "find": lambda view, _keys: view.find(C, ""),

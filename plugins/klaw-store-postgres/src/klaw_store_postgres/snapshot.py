@@ -105,6 +105,13 @@ class PostgresSnapshot:
         sql = f"SELECT key, chunk_id FROM chunks WHERE {_IN} AND key = ANY(%s)"
         return dict(self.resource.rows(sql, (*self._in(collection), list(keys))))
 
+    def texts(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the text of the chunk of each key; unknown keys are left out."""
+        if not len(keys):
+            return {}
+        sql = f"SELECT key, content FROM chunks WHERE {_IN} AND key = ANY(%s)"
+        return {key: from_text(text) for key, text in self.resource.rows(sql, (*self._in(collection), list(keys)))}
+
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position; empty if it is not indexed."""
         where = "document.head = %s AND document.tail = %s ORDER BY chunk.start_offset, chunk.key"
