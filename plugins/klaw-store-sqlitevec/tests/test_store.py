@@ -65,6 +65,15 @@ def test_a_compressing_store_reads_both_kinds_and_notices_a_changed_byte(tmp_pat
         assert transaction.damaged("memory") == [2]
 
 
+@pytest.mark.parametrize("damaged", ["CAST(x'ff' AS TEXT)", "x'00ff'", "x''"])
+def test_texts_leaves_out_a_damaged_row_and_returns_the_others(tmp_path, damaged):
+    store, long = SqliteStore(tmp_path / "klaw.db", compress=True), "the harbour at night, " * 20
+    put(store, *[make_document(f"notes/{name}.md", name + long) for name in "abc"])
+    with store.write() as transaction:
+        transaction.resource.execute(f"UPDATE memory_chunks SET content = {damaged} WHERE id = 2")
+        assert dict(transaction.texts("memory", [3, 2, 1])) == {1: "a" + long, 3: "c" + long}
+
+
 class TestIsolation(IsolationContract):
     @pytest.fixture
     def open_for(self, tmp_path):
