@@ -6,12 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from attrs import evolve
 
+from klaw_core import Chat, Memory, Message
+from klaw_core.config.load import load_config
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
 from klaw_core.testing.store import put
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_core.testing.values import MOMENT, cut_lines, make_document
 from klaw_core.values.vectors import VectorSpace
 
 WRITERS, ROUNDS = 4, 12
@@ -167,3 +170,36 @@ def test_a_writer_merges_no_words_that_another_has_just_merged(collections, monk
         assert list(words.check(snapshot.resource, "memory", None)) == []
         assert words.keys(snapshot.resource, "memory").tolist() == snapshot.keys("memory").tolist()
         assert len(segments.heads(snapshot.resource, "memory")) == 2
+
+
+def test_more_threads_than_connections_append_and_none_takes_a_second_connection(server, agent, tmp_path, monkeypatch):
+    """With a second one, the threads could hold all connections while each of them waits for one more."""
+    from psycopg_pool import ConnectionPool
+
+    held, most = threading.local(), []
+
+    def taking(pool, *args, getconn=ConnectionPool.getconn, **kwargs):
+        held.now = getattr(held, "now", 0) + 1
+        most.append(held.now)
+        return getconn(pool, *args, **kwargs)
+
+    def giving(pool, *args, putconn=ConnectionPool.putconn, **kwargs):
+        held.now -= 1
+        return putconn(pool, *args, **kwargs)
+
+    monkeypatch.setattr(ConnectionPool, "getconn", taking)
+    monkeypatch.setattr(ConnectionPool, "putconn", giving)
+    store = {"type": "postgres", "dsn": server.dsn, "pool_size": 4}
+    tables = {"store": store, "embedding": {"type": "none"}}
+    config = load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": "/dev/null"}, overrides={"memory": tables})
+    with Memory.open(evolve(config, agent=agent)) as memory, ThreadPoolExecutor(16) as pool:
+
+        def append(thread):
+            chat = Chat("telegram", str(thread))
+            for number in range(4):
+                memory.conversations.append(Message("user", f"lantern {number}", MOMENT, meta=chat.meta))
+            memory.save(f"the lantern of {thread}")
+            return [found.content for found in memory.conversations.search("lantern", chat=chat)]
+
+        assert [len(found) for found in pool.map(append, range(16))] == [4] * 16
+        assert max(most) == 1

@@ -11,6 +11,7 @@ from zlib import crc32
 from attrs import define, field
 
 from klaw_core import LogRecord, RecordError, Replay
+from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.texts import digest, from_text, to_text
 
 if TYPE_CHECKING:
@@ -45,12 +46,17 @@ def encode(record: Mapping[str, Any]) -> str:
 
 @define(eq=False)
 class PostgresJournals:
-    """The journals of one agent; implements ``Journals``. Each method is a separate transaction."""
+    """The journals of one agent; implements ``Journals``. Each method is a separate transaction.
+
+    Only a read inside of a write transaction of the same thread, which ``writing`` returns, uses that transaction's
+    connection. With a second one, threads that write could hold all connections of the pool and wait for one more.
+    """
 
     transact: Transact
     retrying: Callable[[Callable[[], Any]], Any]
     lock: Callable[[str], AbstractContextManager[None]]
     location: str
+    writing: Callable[[], Session | None]
 
     def records(self, name: str, /, check: _Check = lambda _record: None) -> PostgresRecords:
         """Return a journal of records."""
@@ -72,6 +78,14 @@ class PostgresJournals:
                 return work(session)
 
         return self.retrying(attempt)
+
+    def read(self, work: Callable[[Session], Any]) -> Any:
+        """Return what ``work`` returns, which only reads: in the thread's own write transaction if there is one."""
+        session = self.writing()
+        if session is None:
+            return self.do(work)
+        with store_errors(self.location):
+            return work(session)
 
 
 @define(eq=False)
@@ -95,7 +109,7 @@ class PostgresRecords:
     @property
     def version(self) -> Hashable:
         """A value that stays equal until somebody writes."""
-        version: int = self.journals.do(
+        version: int = self.journals.read(
             lambda session: session.value(f"SELECT version FROM journals WHERE {_OWN}", self._place(session)) or 0
         )
         return version
@@ -146,18 +160,18 @@ class PostgresRecords:
     def replay(self) -> Replay:
         """Return every record."""
         sql = f"SELECT id, record FROM journal_records WHERE {_OWN} ORDER BY position"
-        rows = self.journals.do(lambda session: session.rows(sql, self._place(session)))
+        rows = self.journals.read(lambda session: session.rows(sql, self._place(session)))
         return Replay({from_text(name): json.loads(from_text(text)) for name, text in rows})
 
     def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
         """Return the existing records of these ids."""
-        found: dict[str, Any] = self.journals.do(lambda session: self._get(session, ids))
+        found: dict[str, Any] = self.journals.read(lambda session: self._get(session, ids))
         return {name: found[name] for name in ids if name in found}
 
     def ids(self) -> Collection[str]:
         """Return the ids of all records."""
         sql = f"SELECT id FROM journal_records WHERE {_OWN} ORDER BY position"
-        rows = self.journals.do(lambda session: session.rows(sql, self._place(session)))
+        rows = self.journals.read(lambda session: session.rows(sql, self._place(session)))
         return [from_text(name) for (name,) in rows]
 
     def forget(self, ids: Sequence[str], /) -> int:
@@ -240,19 +254,19 @@ class PostgresLogs:
         """Whether anything has been written."""
         sql = "SELECT 1 FROM logs WHERE tenant = %s AND folder = %s LIMIT 1"
         values = (to_text(self.name),)
-        return self.journals.do(lambda session: session.row(sql, (session.tenant, *values))) is not None
+        return self.journals.read(lambda session: session.row(sql, (session.tenant, *values))) is not None
 
     def groups(self) -> Sequence[str]:
         """Return the names of the groups, in order."""
         sql = 'SELECT DISTINCT "group" FROM logs WHERE tenant = %s AND folder = %s'
-        rows = self.journals.do(lambda session: session.rows(sql, (session.tenant, to_text(self.name))))
+        rows = self.journals.read(lambda session: session.rows(sql, (session.tenant, to_text(self.name))))
         return sorted(from_text(group) for (group,) in rows)
 
     def names(self, group: str, /) -> Sequence[str]:
         """Return the names of the logs of a group, in order."""
         sql = 'SELECT name FROM logs WHERE tenant = %s AND folder = %s AND "group" = %s'
         values = (to_text(self.name), to_text(group))
-        rows = self.journals.do(lambda session: session.rows(sql, (session.tenant, *values)))
+        rows = self.journals.read(lambda session: session.rows(sql, (session.tenant, *values)))
         return sorted(from_text(name) for (name,) in rows)
 
     def log(self, group: str, name: str, /) -> PostgresLog:
@@ -280,12 +294,12 @@ class PostgresLog:
     @property
     def exists(self) -> bool:
         """Whether the log exists."""
-        return bool(self._do(lambda session: self._end(session) is not None))
+        return bool(self._read(lambda session: self._end(session) is not None))
 
     @property
     def size(self) -> int | None:
         """The offset of the next object."""
-        return int(self._do(self._end) or 0)
+        return int(self._read(self._end) or 0)
 
     def append(self, *records: Any) -> tuple[LogRecord, ...]:
         """Append objects, all or none."""
@@ -353,7 +367,7 @@ class PostgresLog:
         """Return whether an object ends at this offset, or the log begins there."""
         sql = f"SELECT 1 FROM log_records WHERE {_LOG} AND position = %s"
         values = (*self._place, offset - 1)
-        return offset == 0 or bool(self._do(lambda session: session.row(sql, (session.tenant, *values))))
+        return offset == 0 or bool(self._read(lambda session: session.row(sql, (session.tenant, *values))))
 
     def count_blank(self, start: int, end: int, /) -> int:
         """Return 0: no object is blank."""
@@ -362,7 +376,7 @@ class PostgresLog:
 
     def _page(self, which: str) -> list[Any]:
         sql = f"SELECT position, record FROM log_records WHERE {_LOG} {which} LIMIT {_READ_AT_ONCE}"
-        rows: list[Any] = self._do(lambda session: session.rows(sql, (session.tenant, *self._place)))
+        rows: list[Any] = self._read(lambda session: session.rows(sql, (session.tenant, *self._place)))
         return rows
 
     def _end(self, session: Session) -> int | None:
@@ -371,6 +385,9 @@ class PostgresLog:
 
     def _do(self, work: Callable[[Session], Any]) -> Any:
         return self.folder.journals.do(work)
+
+    def _read(self, work: Callable[[Session], Any]) -> Any:
+        return self.folder.journals.read(work)
 
 
 def _record(position: int, text: str) -> LogRecord:
@@ -392,7 +409,7 @@ class PostgresText:
     def read(self, most: int, /) -> bytes | None:
         """Return at most so many bytes of the text in UTF-8; None if there is none."""
         sql = "SELECT substring(content FOR %s) FROM owned_texts WHERE tenant = %s AND name = %s"
-        value = self.journals.do(lambda session: session.value(sql, (most, session.tenant, to_text(self.name))))
+        value = self.journals.read(lambda session: session.value(sql, (most, session.tenant, to_text(self.name))))
         return None if value is None else bytes(value)
 
     @contextmanager

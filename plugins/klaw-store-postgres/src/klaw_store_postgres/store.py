@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,26 @@ _MANY_REMOVED = 10_000
 _HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
 
 
+class _Writing(threading.local):
+    """The open write transactions of the current thread, of a store and of the stores that rebuild it."""
+
+    def __init__(self) -> None:
+        self._sessions: list[Session] = []
+
+    def innermost(self) -> Session | None:
+        """Return the session of the last transaction that was begun, None if none is open."""
+        return self._sessions[-1] if self._sessions else None
+
+    @contextmanager
+    def entered(self, session: Session) -> Iterator[None]:
+        """Count a transaction as open within the block."""
+        self._sessions.append(session)
+        try:
+            yield
+        finally:
+            self._sessions.remove(session)
+
+
 class PostgresStore:
     """One agent's rows in a PostgreSQL database that others share.
 
@@ -53,6 +74,7 @@ class PostgresStore:
         self._connections = Connections(options, self._location)
         self._indexes: dict[str, Index[Session]] = {}
         self._prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        self._writing = _Writing()
         #: The generation of a rebuild is not current yet.
         self._own_generation: int | None = None
         try:
@@ -71,7 +93,8 @@ class PostgresStore:
     @property
     def journals(self) -> Journals:
         """The journals, as tables."""
-        return PostgresJournals(self._own_rows, self._connections.retrying, self.lock, self._location)
+        connections, writing = self._connections, self._writing
+        return PostgresJournals(self._own_rows, connections.retrying, self.lock, self._location, writing.innermost)
 
     def enlist(self, owner: str, index: Index[Session], /) -> None:
         """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
@@ -127,7 +150,8 @@ class PostgresStore:
             session.shared_lock = None if fresh else shared
             if session.extended:  # extensions expect one writer at a time
                 session.lock("extensions")
-            yield PostgresTransaction(session)
+            with self._writing.entered(session):
+                yield PostgresTransaction(session)
         if session.added and self._connections.has_grown(session.added):
             self._analyze()
 
@@ -224,6 +248,7 @@ class PostgresStore:
         """Return a store of another generation of the same rows, with the same indexes."""
         fresh = PostgresStore(self._options, agent=self._agent)
         fresh._own_generation = generation
+        fresh._writing = self._writing
         fresh._indexes = dict(self._indexes)
         return fresh
 
