@@ -8,7 +8,7 @@ index next to the current one from the cache, and then replaces the current one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from attrs import evolve
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
 from klaw_core.errors import ConfigError
+from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import stays
 from klaw_core.indexing.run_counts import ProgressCallback
@@ -29,8 +30,8 @@ from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection, named_embedding
 from klaw_core.values.documents import Document
-from klaw_core.values.runs import IndexReport
-from klaw_core.values.text import StoredChunk, text_hash
+from klaw_core.values.runs import IndexReport, Progress
+from klaw_core.values.text import Chunk, StoredChunk, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
 # The lock for embedding in a vector space that no collection uses yet.
@@ -76,6 +77,9 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
         for source in sources.own(sources.complete()):
             indexer = sources.indexer(source, embedder=embedder)
             indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
+        for origin, name in sources.not_here():
+            collection = assembly.collection(name, embedder=embedder)
+            _embed_stored_ahead(collection, origin, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
     report = IndexReport()
     # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
@@ -125,6 +129,44 @@ def _lock(store: Store[Any], record: SpaceRecord) -> str:
 def _spaces(store: Store[Any]) -> Sequence[SpaceRecord]:
     with store.read() as snapshot:
         return [found for found in map(snapshot.space, snapshot.collections()) if found is not None]
+
+
+def _embed_stored_ahead(
+    collection: Collection,
+    origin: str,
+    run: EmbeddingRun,
+    record: SpaceRecord,
+    *,
+    alone: Callable[[], AbstractContextManager[None]],
+    on_progress: ProgressCallback,
+) -> None:
+    """Cache the vectors of the indexed chunks of an origin whose files are on other machines.
+
+    Raise the error that stopped the run, StoreError.
+    """
+    with collection.store.read() as snapshot:
+        paths = sorted(snapshot.manifest(collection.name, origin))
+        _, total = snapshot.counts(collection.name).get(origin, (0, 0))
+    done = 0
+    for first in range(0, len(paths), _CARRIED_AT_ONCE):
+        documents = _indexed_chunks(collection, paths[first : first + _CARRIED_AT_ONCE])
+        with alone():
+            Backfill(collection, run).cache(documents, record, gone=partial(_changed, collection, documents))
+        if run.failing and run.error is not None:
+            raise run.error
+        done += sum(map(len, documents.values()))
+        on_progress(Progress("embed", done, total))
+
+
+def _indexed_chunks(collection: Collection, paths: Sequence[str]) -> Mapping[str, Sequence[Chunk]]:
+    with collection.store.read() as snapshot:
+        return {path: [stored.chunk for stored in snapshot.outline(collection.name, path)] for path in paths}
+
+
+def _changed(collection: Collection, documents: Mapping[str, Sequence[Chunk]], paths: Sequence[str]) -> set[str]:
+    """Return the documents that were forgotten, or indexed with another text, since they were read."""
+    now = _indexed_chunks(collection, paths)
+    return {path for path in paths if now[path] != documents[path]}
 
 
 def _copy_unreadable(

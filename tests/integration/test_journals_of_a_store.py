@@ -31,6 +31,7 @@ from klaw_core.files.layout import DataDirectory
 from klaw_core.files.machine_id import make_machine_id
 from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_core.testing.values import MOMENT
+from klaw_core.values.config import Selection
 
 CHAT = Chat("telegram", "123456")
 
@@ -407,6 +408,24 @@ class TestNotesOfTwoMachines:
         one.index()
         assert (one.index().changed, one.index().removed) == (0, 0)
         check(one)
+
+    def test_a_rebuild_embeds_the_notes_of_the_other_before_writers_wait(self, machine, monkeypatch):
+        (one, harbour), (two, _) = machine("one", boat="# Boat at the pier", oar="# Oar"), machine("two")
+        one.index(harbour)
+        two.save("the mill")
+        recorder, embedded = two._assembly.embedder.serving.recorder, []
+        rebuild = type(two._assembly.store).rebuild
+
+        def rebuilding(store):
+            embedded.append(recorder.take())
+            return rebuild(store)
+
+        recorder.take()
+        monkeypatch.setattr(type(two._assembly.store), "rebuild", rebuilding)
+        report = two.reindex(Selection("embedder", "counting", "memory.embedding", {"model": "other"}))
+        assert sum("pier" in text for text in embedded[0]) == 1
+        assert (recorder.take(), report.embedded) == ([], 3)
+        assert [found.path for found in two.search("boat at the pier", mode="vector")][:1] == ["notes/boat.md"]
 
     def test_a_list_of_workspaces_that_was_lost_takes_the_same_directory_again(self, machine):
         one, harbour = machine("one", boat="# Boat at the pier")
