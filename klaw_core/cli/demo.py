@@ -111,6 +111,8 @@ def _show(question: Question, found: Sequence[SearchResult], root: Path) -> None
     out.line(StyledText(question.point, "dim italic"), indent=2)
     out.line()
     for rank, result in enumerate(found, start=1):
+        if rank > 1:
+            out.line()
         show_one(out, result, ResultStyle(question.text, roots={"notes": root / "notes"}), f"{rank}. ")
         _print_ranks(out, result)
     if not found:

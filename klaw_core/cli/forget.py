@@ -30,10 +30,15 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
     with settings.open_memory() as memory:
         if not yes:
             ask_to_forget(memory, target)
+        before = {source.origin: source.root for source in memory.sources()}
         gone = memory.forget(target)
         directories = {source.origin for source in memory.sources() if source.root is not None}
         later = memory.erases_later
     report_forgotten(settings, gone, later)
+    if target.endswith("/") and (root := before.get(target.rstrip("/"))) is not None:
+        from klaw_core.cli.notices import notify
+
+        notify(settings, f"its files stay; `klaw index {root}` indexes them again")
     if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
         from klaw_core.cli.notices import notify
 
@@ -55,7 +60,8 @@ def report_forgotten(settings: Settings, gone: ForgetReport, later: str) -> None
         print_json(to_json(gone))
     elif not settings.quiet:
         what = gone.paths[0] if len(gone.paths) == 1 else counted(len(gone.paths), "document")
-        data().line(f"forgot {what} ({counted(gone.chunks, 'chunk')})")
+        # The chunks of a message are not counted: one may contain several messages.
+        data().line(f"forgot {what}" + (f" ({counted(gone.chunks, 'chunk')})" if gone.chunks else ""))
     if later:
         notify(settings, f"no search finds it; its bytes are deleted {later}")
 

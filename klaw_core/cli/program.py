@@ -38,7 +38,8 @@ ALIASES = {"add": "index", "ls": "list"}
     modules=COMMANDS,
     aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nTo start: klaw init; klaw index DIR; klaw search QUESTION.\nTo try it on sample notes: klaw demo.",
+    epilog="\b\nTo start: klaw init; klaw index DIR; klaw search QUESTION.\nTo try it on sample notes: klaw demo.\n"
+    "Commands that are not installed name what installs them.",
 )
 @click.version_option(package_name="klaw", prog_name="klaw", message="%(prog)s %(version)s")
 @common_options

@@ -117,7 +117,7 @@ def _plural_reason(reason: str) -> str:
 
 def records(counts: Mapping[str, int]) -> str:
     """Return the number of records by kind: ``1 workspace, 2 saved memories``; empty if there are none."""
-    return ", ".join(counted(count, *_RECORDS.get(kind, (kind, kind))) for kind, count in counts.items())
+    return ", ".join(counted(count, *_RECORDS.get(kind, (kind,))) for kind, count in counts.items())
 
 
 @contextmanager

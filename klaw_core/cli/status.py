@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import Status
 
 # The names of the documents of an origin; the default is "note".
-_NOUNS = {"saved": ("memory", "memories")}
+_NOUNS = {"saved": ("memory", "memories")}  # of origins that are no workspaces; others have documents
 _DEFAULT_COLLECTION = "memory"  # the collection that `klaw search` searches by default
 
 
@@ -75,7 +75,7 @@ def _show_origins(out: Output, status: Status) -> None:
     rows: list[list[StyledText | str]] = []
     for name in sorted({*status.origins, *status.workspaces}):
         documents, chunks = status.origins.get(name, (0, 0))
-        noun = counted(documents, *_NOUNS.get(name, ("note",)))
+        noun = counted(documents, *(("note",) if name in status.workspaces else _NOUNS.get(name, ("document",))))
         where = " ".join(filter(None, (tilde(status.workspaces.get(name, "")), *_remarks(status, name))))
         rows.append([StyledText(name, "bold cyan"), noun, counted(chunks, "chunk"), StyledText(where, "dim")])
     if rows:

@@ -58,7 +58,7 @@ class ConversationSource:
             size = file.log.size
             if size is None:
                 yield SkippedEntry(document_path(file), "cannot be read", keep=True)
-            else:
+            elif size:  # a file whose last message was forgotten is empty
                 yield Entry(document_path(file), size)
         for skipped in listing.skipped:
             relative = os.path.relpath(skipped.path, self.journal.logs.location)

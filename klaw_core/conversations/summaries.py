@@ -1,6 +1,7 @@
 """Summaries of chats in append-only logs: ``{channel}_{chat_id}/summaries.jsonl``."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -121,7 +122,11 @@ class SummaryFiles:
             start, end = places.get(str(first), 0), places.get(str(last), len(said))
             return not (first is None and last is None) and any(start <= place <= end for place in wanted)
 
-        return self.log(chat).remove(covers_forgotten)
+        log = self.log(chat)
+        with suppress(OSError):  # the removal raises it as a StoreError
+            if not log.exists:  # the removal would create it
+                return 0
+        return log.remove(covers_forgotten)
 
     def log(self, chat: Chat) -> Log:
         """Return the log of a chat's summaries, which need not exist."""

@@ -42,7 +42,7 @@ class SummarySource:
                 continue
             log = self.files.log(item)
             try:
-                if log.exists:
+                if log.exists and log.size != 0:
                     yield Entry(summaries_path(item), log.size or 0)
             except OSError as error:
                 yield SkippedEntry(summaries_path(item), f"cannot be read: {error.strerror}", keep=True)

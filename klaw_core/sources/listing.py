@@ -14,7 +14,8 @@ from klaw_core.values.listings import ListedDocument
 
 _PREVIEW = 160  # characters
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")  # the leading headings, which repeat the title
-_HASHES = re.compile(r"^ {0,3}#{1,6}[ \t]+", re.MULTILINE)
+# Other headings: the text, and punctuation at its end, if any.
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?([:.?!])?)[ \t#]*$", re.MULTILINE)
 
 
 def recent_documents(
@@ -57,7 +58,8 @@ def _listed(snapshot: Snapshot[Any], record: DocumentRecord, collection: str) ->
         return None
     first = chunks[0]
     heading = first.chunk.heading
-    text = " ".join(_HASHES.sub("", _HEADINGS.sub("", first.chunk.text)).split())
+    body = _HEADINGS.sub("", first.chunk.text)
+    text = " ".join(_HEADING.sub(lambda found: found[1] + ("" if found[2] or not found[1] else ":"), body).split())
     preview = text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
     return ListedDocument(
         record.path,

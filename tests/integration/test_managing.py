@@ -46,6 +46,12 @@ class TestRecent:
         assert (by_path["notes/a.md"].title, by_path["notes/a.md"].preview) == ("Alpha", "the harbour at night")
         assert by_path["notes/c.txt"].preview == "a buoy"
 
+    def test_headings_inside_the_text_end_in_a_colon(self, memory):
+        text = "# Note\n\nReplaces the account.\n\n## Context\n\nOne card.\n\n### Why? ##\n\nOld.\n"
+        memory.add([NewDocument("note", text)])
+        (found,) = (item for item in memory.recent() if item.path == "documents/note")
+        assert found.preview == "Replaces the account. Context: One card. Why? Old."
+
     def test_saved_texts_and_other_collections_are_there(self, memory):
         memory.save("The ferry leaves at seven.", created_at=datetime(2030, 1, 1, tzinfo=UTC))
         memory.add([NewDocument("x", "a rope", created_at=datetime(2029, 1, 1, tzinfo=UTC))], collection="shed")

@@ -120,6 +120,18 @@ def test_one_of_two_summaries_of_the_same_moment_is_deleted_by_hand(home, check)
         check(memory)
 
 
+def test_a_day_whose_only_message_was_forgotten_is_not_reported(home, check):
+    with home.open() as memory:
+        memory.conversations.append(said(0, TEXTS[1]))
+        memory.index()
+        memory.conversations.forget(CHAT, "m0")
+        assert not list((home.root / "data").rglob("summaries.jsonl"))
+        for _ in range(2):
+            report = memory.index()
+            assert (report.skipped, report.removed) == ((), 0)
+        check(memory)
+
+
 class TestForgottenWhileTheDayIsReadForTheFirstTime:
     """One process indexes a day that is new to the index; another forgets a message after the first has read it."""
 

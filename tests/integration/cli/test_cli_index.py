@@ -286,6 +286,7 @@ class TestIndex:
         assert records({"workspace": 2, "core": 1, "saved": 5812, "message": 1, "summary": 2}) == (
             "2 workspaces, 1 fact of core memory, 5,812 saved memories, 1 message, 2 summaries"
         )
+        assert records({"fact": 33}) == "33 facts", "of another extension"
         assert records({}) == ""
 
 

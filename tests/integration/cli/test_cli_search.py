@@ -357,8 +357,19 @@ class TestSaveAndForget:
         assert found(indexed("search", "OIDC", "--json")) == []
         assert (user_home / "notes" / "auth.md").exists()
 
+    def test_a_message_is_forgotten_without_a_count_of_chunks(self, indexed, user_home):
+        place = user_home / "data" / "klaw" / "conversations" / "telegram_1"
+        place.mkdir(parents=True, mode=0o700)
+        line = {"id": "one", "ts": "2026-02-24T10:00:00Z", "role": "user", "content": "The key is blue."}
+        (place / "2026-02-24.jsonl").write_text(f"{json.dumps(line)}\n", "utf-8")
+        indexed("index")
+        assert "conversations  1 document" in indexed("status").stdout
+        assert indexed("forget", "telegram_1/one", "--yes").stdout == "forgot telegram_1/one\n"
+
     def test_a_workspace_goes_as_a_whole(self, indexed):
-        assert json.loads(indexed("forget", "notes/", "--yes", "--json").stdout)["chunks"] == 3
+        result = indexed("forget", "notes/", "--yes", "--json")
+        assert json.loads(result.stdout)["chunks"] == 3
+        assert "its files stay; `klaw index /" in result.stderr
         assert indexed("forget", "notes/", "--yes").exit_code == 1
 
     @pytest.mark.parametrize("command", [("get", "notes"), ("forget", "notes", "--yes")])
