@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 
 from attrs import define, field
@@ -28,7 +28,7 @@ class ResultCollector:
     per_document: int | None
     _taken: list[tuple[int, StoredChunk, Hit]] = field(factory=list, init=False)
     _deferred: deque[tuple[int, StoredChunk, Hit]] = field(factory=deque, init=False)
-    _counts: Counter[_Document] = field(factory=Counter, init=False)
+    _counts: dict[_Document, int] = field(factory=dict, init=False)
     _seen: int = field(default=0, init=False)
 
     @property
@@ -48,11 +48,13 @@ class ResultCollector:
         if self.is_full:
             return
         self._seen += 1
-        document = (collection, stored.path)
-        if self.per_document is not None and stored.chat_id is None and self._counts[document] >= self.per_document:
-            self._deferred.append((self._seen, stored, hit))
-            return
-        self._counts[document] += 1
+        if self.per_document is not None and stored.chat_id is None:
+            document = (collection, stored.path)
+            count = self._counts.get(document, 0)
+            if count >= self.per_document:
+                self._deferred.append((self._seen, stored, hit))
+                return
+            self._counts[document] = count + 1
         self._taken.append((self._seen, stored, hit))
 
     def fill(self) -> None:

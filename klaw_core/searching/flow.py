@@ -58,7 +58,9 @@ _MODES, _DUPLICATES = get_args(Mode), get_args(Duplicates)
 # and most questions contain none.
 _DAY_WORDS = ("today", "yesterday", "ago", "last", "past", "this")
 _DIGIT = re.compile(r"\d")
-_MAY_NAME_A_DAY = re.compile(r"\d|\b(?:today|yesterday|ago|last|past|this)\b", re.IGNORECASE)
+_MAY_NAME_A_DAY = re.compile(
+    r"\d|\b(?:today|yesterday|ago|(?:last|past|this)\W+(?:week|month|year|\w+day))\b", re.IGNORECASE
+)
 
 
 class _SpaceChangedError(Exception):

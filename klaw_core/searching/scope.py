@@ -149,11 +149,12 @@ class Scope:
                     continue
                 collection = self.collection_of(hit.key)
                 if self.collapse:
+                    chunk = stored.chunk
                     others = kept.setdefault((collection, stored.path), [])
-                    if stored.chunk.text in texts or _overlaps(stored.chunk, others):
+                    if chunk.text in texts or (others and _overlaps(chunk, others)):
                         continue
-                    others.append(stored.chunk)
-                    texts.add(stored.chunk.text)
+                    others.append(chunk)
+                    texts.add(chunk.text)
                 collector.add(collection, stored, hit)
             first += size
             factor *= 2

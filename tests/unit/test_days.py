@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.searching.days import prefer_days, preferred_days
+from klaw_core.searching.flow import _preferred_days
 from klaw_core.values.days import named_day
 from klaw_core.values.search import Hit
 from klaw_core.values.text import Chunk, StoredChunk
@@ -123,3 +124,12 @@ def test_a_hint_does_not_outweigh_what_fits_much_better():
 
 def test_nothing_found_stays_nothing():
     assert prefer_days(preferred_days("2025-05-10", TODAY), ()) == ()
+
+
+WORDS = ["this", "last", "past", "the", "week", "Month", "year", "Friday", "days", "two", "3", "ago", "today", "May", "plan"]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=5), st.sampled_from([" ", ", ", "-", "\n", "_"]))
+def test_a_search_leaves_out_only_questions_without_a_day(words, separator):
+    question = separator.join(words)
+    assert _preferred_days(question) == preferred_days(question, date.today())  # noqa: DTZ011  # in local time
