@@ -14,7 +14,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group("serve", invoke_without_command=True, short_help="Serve the memory to agents and people.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Listen on this address.")
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: a free port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Listen on this port; 0: a free one.",
+)
 @click.option("--tls-cert", type=_FILE, metavar="FILE", help="Encrypt, with this certificate (PEM).")
 @click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, if in a separate file.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of Klaw encrypts.")
