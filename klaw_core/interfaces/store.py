@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from klaw_core.interfaces.index import Index
     from klaw_core.interfaces.messages import MessageReader, MessageWriter
     from klaw_core.values.documents import Document, DocumentRecord, Replacement
@@ -126,6 +128,20 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+
+
+@runtime_checkable
+class DatedSnapshot(Protocol):
+    """A snapshot that finds the newest documents without reading the others. Optional."""
+
+    def newest(
+        self, collection: str, limit: int, /, *, origin: str | None = None, since: datetime | None = None
+    ) -> Sequence[DocumentRecord]:
+        """Return the newest documents, newest first, those of one date by path: of one origin, or (None) of all.
+
+        With ``since`` no older ones, though one that is older by less than the store's unit of time may be among them.
+        Documents with a damaged date may be left out.
+        """
 
 
 @runtime_checkable

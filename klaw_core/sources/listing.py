@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from klaw_core.interfaces.store import Snapshot, Store
+from klaw_core.interfaces.store import DatedSnapshot, Snapshot, Store
 from klaw_core.values.documents import DocumentRecord
 from klaw_core.values.listings import ListedDocument
 
@@ -32,7 +32,7 @@ def recent_documents(
         found = [
             (record, name)
             for name in names
-            for record in _records(snapshot, name, origin)
+            for record in _candidates(snapshot, name, origin, since, limit)
             if since is None or record.created_at >= since
         ]
         newest = heapq.nsmallest(len(found) if limit is None else limit, found, key=_age)
@@ -43,6 +43,17 @@ def recent_documents(
 def _age(item: tuple[DocumentRecord, str]) -> tuple[float, str]:
     record, _ = item
     return -record.created_at.timestamp(), record.path
+
+
+def _candidates(
+    snapshot: Snapshot[Any], collection: str, origin: str | None, since: datetime | None, limit: int | None
+) -> Iterable[DocumentRecord]:
+    """Return records among which are the ``limit`` newest of a collection."""
+    if limit is None or not isinstance(snapshot, DatedSnapshot):
+        return _records(snapshot, collection, origin)
+    found = snapshot.newest(collection, limit, origin=origin, since=since)
+    # If there are fewer, documents with a damaged date, which count as the oldest, may be missing.
+    return found if len(found) >= limit or since is not None else _records(snapshot, collection, origin)
 
 
 def _records(snapshot: Snapshot[Any], collection: str, origin: str | None) -> Iterator[DocumentRecord]:

@@ -28,7 +28,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core.errors import StoreError
-from klaw_core.interfaces.store import BatchTransaction, RememberingTransaction, Store
+from klaw_core.interfaces.store import BatchTransaction, DatedSnapshot, RememberingTransaction, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
@@ -262,6 +262,22 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 manifest = snapshot.manifest(C, origin)
                 recorded = {path: snapshot.record(C, origin, path) for path in ("notes/a.md", "saved/b", "notes/c.md")}
                 assert {path: record for path, record in recorded.items() if record} == manifest
+
+    def test_the_newest_documents_are_those_of_the_manifests(self, store: Store[Any]) -> None:
+        documents = [make_document(f"notes/{name}.md", name, hours=name in "bd") for name in "edcba"]
+        documents += [make_document("saved/x", "x", origin="saved", hours=3)]
+        put(store, *documents)
+        with store.read() as snapshot:
+            if not isinstance(snapshot, DatedSnapshot):
+                pytest.skip("the store has no order of dates")
+            records = [*snapshot.manifest(C, "notes").values(), *snapshot.manifest(C, "saved").values()]
+            records.sort(key=lambda record: (-record.created_at.timestamp(), record.path))
+            for limit in (0, 1, 2, 9):
+                assert list(snapshot.newest(C, limit)) == records[:limit]
+            assert list(snapshot.newest(C, 2, origin="notes")) == records[1:3]
+            assert list(snapshot.newest(C, 9, since=records[2].created_at)) == records[:3]
+            assert list(snapshot.newest("empty", 9)) == []
+            assert [record.seen for record in snapshot.newest(C, 1)] == [""]
 
     def test_seen_is_kept_until_the_document_is_written_again(self, store: Store[Any]) -> None:
         document, other = make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three")

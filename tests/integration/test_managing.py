@@ -9,6 +9,7 @@ import pytest
 from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
+from klaw_core.interfaces.store import DatedSnapshot
 from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.runs import SkippedEntry
 
@@ -65,6 +66,22 @@ class TestRecent:
 
     def test_since_leaves_out_what_is_older(self, memory):
         assert [item.path for item in memory.recent(since=datetime(2026, 2, 24, 15, tzinfo=UTC))] == ["notes/sub/b.md"]
+
+    def test_only_the_newest_are_read(self, memory, monkeypatch):
+        with memory._assembly.store.read() as snapshot:
+            if not isinstance(snapshot, DatedSnapshot):
+                pytest.skip("the store in RAM has no order of dates")
+            monkeypatch.delattr(type(snapshot), "manifest")
+        assert [item.path for item in memory.recent(2)] == ["notes/sub/b.md", "notes/c.txt"]
+        assert [item.path for item in memory.recent(1, origin="notes")] == ["notes/sub/b.md"]
+
+    def test_a_document_with_a_damaged_date_is_the_oldest(self, memory, home):
+        if home.backend != "sqlite":
+            pytest.skip("changes a table of SQLite")
+        with memory._assembly.store.write() as transaction:
+            transaction.resource.execute("UPDATE documents SET created_at = 'z' WHERE path = 'notes/sub/b.md'")
+        assert [item.path for item in memory.recent(2)] == ["notes/c.txt", "notes/a.md"]
+        assert [item.path for item in memory.recent()] == ["notes/c.txt", "notes/a.md", "notes/sub/b.md"]
 
     def test_an_unknown_collection_is_named(self, memory):
         with pytest.raises(QueryError, match="nope"):

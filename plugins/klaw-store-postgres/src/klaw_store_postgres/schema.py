@@ -231,6 +231,10 @@ def _add_seen(session: Session) -> None:
     session.run("ALTER TABLE documents ADD COLUMN seen text NOT NULL DEFAULT ''")
 
 
+def _index_dates(session: Session) -> None:
+    session.run("CREATE INDEX documents_created ON documents (tenant, generation, collection, created_at)")
+
+
 #: Append-only: a released migration is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
@@ -238,6 +242,7 @@ MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0003-one-document-a-path", _make_paths_unique),
     Migration("0004-seen", _add_seen),
     Migration("0005-word-blocks", replace_postings),
+    Migration("0006-dates-of-documents", _index_dates),
 )
 
 

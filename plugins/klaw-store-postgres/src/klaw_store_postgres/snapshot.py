@@ -16,9 +16,19 @@ from klaw_store_postgres.filtering import as_keys, path_condition, select
 from klaw_store_postgres.messages import PostgresMessages
 from klaw_store_postgres.metadata import from_json
 from klaw_store_postgres.session import Session
-from klaw_store_postgres.texts import from_milliseconds, from_text, join_path, prefix_end, split_path, to_text
+from klaw_store_postgres.texts import (
+    from_milliseconds,
+    from_text,
+    join_path,
+    prefix_end,
+    split_path,
+    to_milliseconds,
+    to_text,
+)
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from klaw_core import ChunkSelection, Filters, Keys, Vector
 
 _OWN = "tenant = %s AND generation = %s"
@@ -66,6 +76,21 @@ class PostgresSnapshot:
             f"SELECT head, tail, origin, content_hash, created_at, {_SEEN} FROM documents "
             f"WHERE {_IN} AND (head, tail) > (%s, %s) AND {begins} ORDER BY head, tail LIMIT %s",
             (*self._in(collection), *split_path(after), *values, min(max(limit, 0), _MOST)),
+        )
+        return tuple(_record(join_path(head, tail), *row) for head, tail, *row in rows)
+
+    def newest(
+        self, collection: str, limit: int, /, *, origin: str | None = None, since: datetime | None = None
+    ) -> Sequence[DocumentRecord]:
+        """Return the newest documents, newest first."""
+        conditions: list[tuple[str, object]] = [("origin = %s", None if origin is None else to_text(origin))]
+        conditions.append(("created_at >= %s", None if since is None else to_milliseconds(since)))
+        given = [(condition, value) for condition, value in conditions if value is not None]
+        rows = self.resource.rows(
+            f"SELECT head, tail, origin, content_hash, created_at, {_SEEN} FROM documents "
+            f"WHERE {' AND '.join([_IN, *(condition for condition, _ in given)])} "
+            "ORDER BY created_at DESC, head, tail LIMIT %s",
+            (*self._in(collection), *(value for _, value in given), min(max(limit, 0), _MOST)),
         )
         return tuple(_record(join_path(head, tail), *row) for head, tail, *row in rows)
 

@@ -231,6 +231,10 @@ def _add_seen(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE documents ADD COLUMN seen TEXT NOT NULL DEFAULT ''")
 
 
+def _index_dates(connection: apsw.Connection) -> None:
+    connection.execute("CREATE INDEX documents_created ON documents (collection, created_at)")
+
+
 #: Append-only: a released migration is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _create_initial_tables),
@@ -245,6 +249,7 @@ MIGRATIONS = (
     WORDS,
     Migration("0011-checksums", _add_checksums),
     Migration("0012-seen", _add_seen),
+    Migration("0013-dates-of-documents", _index_dates),
 )
 
 

@@ -21,10 +21,12 @@ from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table
 from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
 from klaw_store_sqlitevec.text_codec import decompress_text
-from klaw_store_sqlitevec.timestamps import UNKNOWN, from_text
+from klaw_store_sqlitevec.timestamps import UNKNOWN, from_text, to_text
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from klaw_core import ChunkSelection, DocumentRecord, Filters, KeyDigest, Keys, Vector
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
@@ -73,6 +75,21 @@ class SqliteSnapshot:
             f"SELECT path, origin, content_hash, created_at, {_SEEN} FROM documents "
             "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
             (collection, after, first, end, clamp(limit)),
+        )
+        return tuple(_record(*row) for row in rows)
+
+    def newest(
+        self, collection: str, limit: int, /, *, origin: str | None = None, since: datetime | None = None
+    ) -> Sequence[DocumentRecord]:
+        """Return the newest documents, newest first; those with a damaged date are left out."""
+        conditions = [("collection = ?", collection), ("origin = ?", origin)]
+        conditions.append(("created_at >= ?", None if since is None else to_text(since)))
+        given = [(condition, value) for condition, value in conditions if value is not None]
+        rows = self.resource.execute(
+            f"SELECT path, origin, content_hash, created_at, {_SEEN} FROM documents "
+            f"WHERE {' AND '.join(condition for condition, _ in given)} AND julianday(created_at) IS NOT NULL "
+            "ORDER BY created_at DESC, path LIMIT ?",
+            (*(value for _, value in given), clamp(limit)),
         )
         return tuple(_record(*row) for row in rows)
 
