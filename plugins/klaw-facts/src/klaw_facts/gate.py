@@ -1,9 +1,16 @@
-"""The gate: detect messages that need nothing from memory. In doubt, search. English, Russian, Chinese."""
+"""The gate: detect messages that need nothing from memory. In doubt, search. English, Russian, Chinese.
+
+Rules decide what they are sure of: question marks, words of memory, code. Whether a short message is an acknowledgement
+is decided by a classifier; lists of words and phrases need less of its agreement (decision 0068).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 
+from klaw_facts.acknowledgements import classifier, language_of
 from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_PHRASES, EMPTY_WORDS, MARKERS, TOPICS
 
 _FLAGS = re.IGNORECASE
@@ -64,6 +71,12 @@ _LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|
 #: A message that begins with one of these is a question or a request, even without a question mark.
 _ASKING = frozenset({"is", "was", "do", "have"})
 _LONGEST_ACKNOWLEDGEMENT = 100
+_DECISIONS_KEPT = 16
+#: The classifier decides about shorter messages than the rules. In a longer one, thanks may hide what else is said.
+_LONGEST_CLASSIFIED = 60
+_SENTENCE_END = re.compile(r"[.!…;。！；\n]+")
+#: The lowest score of the classifier for a message that the rules call an acknowledgement.
+_LEAST_AGREEMENT = -0.5
 _CODE_LINE = re.compile(
     r"^\s*(?:[{}\])]|//|#!|#include|import |from \S+ import|def |class |func |fn |public |private |const |let |var |return |if \(|for \(|while \("
     r"|<\/?\w|\$ |>>> |at \S+\(|Traceback|File \"|[\w.]+\s*[=:]\s*\S|\s*\S.*[;{]\s*$|\+\s|-\s{2}|@@|diff )"
@@ -72,21 +85,45 @@ _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MOST_CODE = 0.6
 
 
+@lru_cache(_DECISIONS_KEPT)  # a context asks twice
 def declines(message: str) -> str:
     """Return why a message needs nothing from memory; empty if memory should be searched."""
-    text = message.strip()
+    return _declines(message.strip(), _is_acknowledgement)
+
+
+def rules_decline(message: str) -> str:
+    """Return what :func:`declines` returns without the classifier."""
+    return _declines(message.strip(), _says_nothing)
+
+
+def _declines(text: str, is_acknowledgement: Callable[[str], bool]) -> str:
     if not any(character.isalnum() for character in text):
         return "the message contains no words"
     prose = _FENCED.sub(" ", text).strip()
     if _MEMORY.search(prose):
         return ""
-    if len(text) <= _LONGEST_ACKNOWLEDGEMENT and _says_nothing(text):
+    if len(text) <= _LONGEST_ACKNOWLEDGEMENT and is_acknowledgement(text):
         return "the message is an acknowledgement"
     if _QUESTION.search(prose) and not _is_code(prose):
         return ""
     if (not prose and text) or _is_code(prose):
         return "the message is code"
     return ""
+
+
+def _is_acknowledgement(text: str) -> bool:
+    if "?" in text or "？" in text:
+        return False
+    found = classifier()
+    if len(text) <= _LONGEST_CLASSIFIED and all(found.margin(part) > 0 for part in (text, *_sentences(text))):
+        return True
+    return _says_nothing(text) and (language_of(text) is None or found.score(text) > _LEAST_AGREEMENT)
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a message; none if there is only one."""
+    found = [part for part in _SENTENCE_END.split(text) if any(character.isalnum() for character in part)]
+    return found if len(found) > 1 else []
 
 
 def _says_nothing(text: str) -> bool:

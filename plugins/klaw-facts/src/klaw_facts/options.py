@@ -64,7 +64,7 @@ class FactsOptions:
     ``categories``: additional categories; each needs a curve in ``half_life_days``.
     ``half_life_days``: half-life of facts by category, in days; 0 is never. These are added to the built-in curves.
     ``slots``: whether a slot has one value at a time (``single``) or several (``many``), added to the built-in ones.
-    ``gate``: when memory is searched for a message: ``rules`` decide, ``always``, or ``never``.
+    ``gate``: when memory is searched for a message: as ``rules`` and a classifier decide, ``always``, or ``never``.
     ``mode``: how facts are searched for a context: ``enhanced`` (words and vectors) or ``classic`` (words).
     ``max_facts``: maximum number of facts in a context.
     ``cut``: facts with less than this share of the best score are not offered.
