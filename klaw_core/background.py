@@ -25,7 +25,7 @@ _LOG = logging.getLogger("klaw")
 # found the store locked or full.
 _RETRY_SECONDS = 5.0
 # Requests that never pause start a run after this many times the debounce.
-_LONGEST_BURST = 10
+_MAX_DEBOUNCES = 10
 # Seconds that a run may continue to write words after it was told to stop; then it stops between two transactions.
 _CLOSING_SECONDS = 0.5
 
@@ -232,7 +232,7 @@ class BackgroundIndexer:
         with self._changed:
             retry = _RETRY_SECONDS if self._postponed or self._failed else None
             is_requested = self._changed.wait_for(lambda: (self._wanted and not self._failed) or self._closing, retry)
-            deadline = time.monotonic() + _LONGEST_BURST * self._debounce_seconds
+            deadline = time.monotonic() + _MAX_DEBOUNCES * self._debounce_seconds
             while (
                 is_requested and not (self._at_once or self._closing) and self._more_requests(self._requests, deadline)
             ):

@@ -190,8 +190,8 @@ class WorkspaceError(KlawError):
     """A source cannot be indexed: a directory of notes, or a plugin's."""
 
 
-# Characters of a plugin's message that are shown; it may contain a whole document.
-_LONGEST_REASON = 500
+# A plugin's message may contain a whole document.
+_MAX_REASON_CHARACTERS = 500
 
 
 def reason(error: BaseException) -> str:
@@ -201,7 +201,7 @@ def reason(error: BaseException) -> str:
         line = str(error).strip().partition("\n")[0]
     except Exception:  # noqa: BLE001  # an exception of a plugin, whose __str__ is its own
         return name
-    return f"{name}: {line[:_LONGEST_REASON]}" if line else name
+    return f"{name}: {line[:_MAX_REASON_CHARACTERS]}" if line else name
 
 
 def as_klaw_error(error: BaseException) -> KlawError:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from klaw_core.values.days import leading_day, named_day
 from klaw_core.values.metadata import Metadata
 
-_LONGEST = 200  # characters; a longer name was not written by a person
+_MAX_TITLE_CHARACTERS = 200  # a longer name was not written by a person
 _JOINTS = re.compile(r"[\s_-]+")
 _ALIASES = ("aliases", "alias")
 _ISO_LENGTH = len("2026-02-24")
@@ -29,7 +29,7 @@ def note_title(relative: str, metadata: Metadata) -> str:
     distinct = list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
     others = f" ({', '.join(distinct[1:])})" if len(distinct) > 1 else ""
     folders = filter(None, (_readable(folder) for folder in path.parent.parts))
-    return " / ".join((*folders, f"{''.join(distinct[:1])}{others}"))[:_LONGEST].rstrip()
+    return " / ".join((*folders, f"{''.join(distinct[:1])}{others}"))[:_MAX_TITLE_CHARACTERS].rstrip()
 
 
 def _aliases(metadata: Metadata) -> list[str]:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 _WIDTH_OF_ROWS = 60
 # Longer than any word; paths and addresses contain other characters.
-_SHORTEST_RUN = 120
+_MIN_RUN_CHARACTERS = 120
 _RUN = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{120,}+={0,2}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
-_SHORTEST_HEXADECIMAL = 256  # 128 digits may be a hash, which a user may search for
+_MIN_HEXADECIMAL_DIGITS = 256  # 128 digits may be a hash, which a user may search for
 _DATA_ADDRESS = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80}){0,5}?;base64,[A-Za-z0-9+/=%_-]{16,}+")
 # At least three lines of equal width, as in MIME and PEM, and the shorter last line.
 _ROWS = re.compile(
@@ -49,7 +49,7 @@ def blank_unreadable(text: str) -> str:
 
 def _without_codes(text: str, words: Sequence[str]) -> str:
     """Blank encoded files. ``words`` are the long words of the text: each encoded run and each encoded line is one."""
-    if any(_RUN.search(word) for word in words if len(word) >= _SHORTEST_RUN):
+    if any(_RUN.search(word) for word in words if len(word) >= _MIN_RUN_CHARACTERS):
         text = _RUN.sub(_blank_code, text)
     if sum(_ROW.fullmatch(word) is not None for word in words) >= _MIN_ROWS:
         text = _ROWS.sub(_blank_code, text)
@@ -64,7 +64,7 @@ def _blank_code(match: re.Match[str]) -> str:
     """Blank a run of characters if it looks random; words in capitals, for example, stay."""
     run = "".join(match[0].split())
     if _HEXADECIMAL.fullmatch(run) and not run.isdigit():
-        return _blank(match) if len(run) >= _SHORTEST_HEXADECIMAL else match[0]
+        return _blank(match) if len(run) >= _MIN_HEXADECIMAL_DIGITS else match[0]
     upper, lower, digits = (sum(map(kind, run)) / len(run) for kind in (str.isupper, str.islower, str.isdigit))
     is_random = min(upper, lower) >= _MIN_LETTERS and digits >= _MIN_DIGITS
     return _blank(match) if is_random else match[0]

@@ -11,7 +11,7 @@ from typing import Any
 from klaw_core.values.tools import Json, Tool
 
 _SHOWN_CHARACTERS = 60
-_LONGEST_NUMBER = 20
+_MAX_NUMBER_CHARACTERS = 20
 _NOT_A_WORD = re.compile(r"[^0-9A-Za-z]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -61,7 +61,7 @@ def _as_type(value: Any, wanted: object) -> Any:
     if isinstance(value, float) and wanted == "integer" and value.is_integer():
         return int(value)
     parse = _PARSERS.get(str(wanted))
-    if isinstance(value, str) and parse is not None and len(value) <= _LONGEST_NUMBER:
+    if isinstance(value, str) and parse is not None and len(value) <= _MAX_NUMBER_CHARACTERS:
         with suppress(ValueError, OverflowError, KeyError):
             return parse(value.strip().lower())
     return value

@@ -22,7 +22,7 @@ from klaw_core.testing.index import stored
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 CHAT = Chat("telegram", "1")
 LEFT = 64 * 1024  # bytes, when it is nearly full
-MOST = 2000  # more of anything than fits
+MAX_MESSAGES = 2000  # more than fit
 
 
 @frozen
@@ -107,7 +107,7 @@ def say(memory, number):
 
 def until_full(action):
     """Act until the disk is full; return how often that was acknowledged, and the error."""
-    for number in range(1, MOST):
+    for number in range(1, MAX_MESSAGES):
         try:
             action(number)
         except StoreFullError as error:
@@ -154,11 +154,11 @@ def test_appending(disk, memory):
         count, _ = until_full(lambda number: say(memory, number))
     said = [line.message.content.split()[0] for line in memory.conversations.read(CHAT) if hasattr(line, "message")]
     assert said[: count + 1] == [f"message{number}" for number in range(count + 1)]
-    say(memory, MOST)
+    say(memory, MAX_MESSAGES)
     memory.conversations.sync()
     found = [row.content.split()[0] for row in messages(memory)]
     assert found[: count + 1] == said[: count + 1]
-    assert found[-1] == f"message{MOST}"
+    assert found[-1] == f"message{MAX_MESSAGES}"
     assert len(set(found)) == len(found)
 
 

@@ -145,9 +145,9 @@ def test_many_rows_that_were_not_vacuumed_are_reported_and_removed(machine, opti
     import psycopg
 
     memory = machine("one")
-    monkeypatch.setattr("klaw_store_postgres.store._MANY_REMOVED", 10**9)  # other tests have removed rows, too
+    monkeypatch.setattr("klaw_store_postgres.store._MIN_REMOVED_ROWS", 10**9)  # other tests have removed rows, too
     assert "vacuum" not in {finding.check for finding in memory.doctor().findings}
-    monkeypatch.setattr("klaw_store_postgres.store._MANY_REMOVED", 0)
+    monkeypatch.setattr("klaw_store_postgres.store._MIN_REMOVED_ROWS", 0)
     assert "vacuum" in {finding.check for finding in memory.doctor(fix=True).findings}
     with psycopg.connect(options.dsn) as connection:
         sql = "SELECT COUNT(*) FROM pg_stat_user_tables WHERE schemaname = 'klaw' AND last_vacuum IS NOT NULL"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ROOT = "documents/"
 _NO_SESSION = "unknown"
-_LONGEST_LABEL = 100
+_MAX_LABEL_CHARACTERS = 100
 _DIGEST_CHARACTERS = 32
 _PRINTABLE = "@+-._~ "
 
@@ -200,7 +200,7 @@ def _prefix(app_name: str, user_id: str) -> str:
 def _label(text: str) -> str:
     """Return a name as a part of a document's id: two names never have the same."""
     label = quote(text, safe=_PRINTABLE, errors="surrogatepass")
-    return label if len(label) <= _LONGEST_LABEL else f"%{_digest(text)}"
+    return label if len(label) <= _MAX_LABEL_CHARACTERS else f"%{_digest(text)}"
 
 
 def _digest(*texts: str) -> str:

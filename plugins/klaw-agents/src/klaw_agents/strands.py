@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CHANNEL = "strands"
 _CONVERSATIONS = "conversations"
 _DIGEST_CHARACTERS = 32
-_RESULTS = 5
+_DEFAULT_RESULTS = 5
 
 
 class KlawMemoryStore(MemoryStore):
@@ -70,7 +70,7 @@ class KlawMemoryStore(MemoryStore):
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
         """Return the chunks that answer a question, best first, each with its place in the metadata."""
         given = (options or {}).get("max_search_results", self.max_search_results)
-        wanted = _RESULTS if given is None else _checked(given)
+        wanted = _DEFAULT_RESULTS if given is None else _checked(given)
         if not query.strip():
             return []
         return await in_thread(self._search, query, wanted)

@@ -40,7 +40,7 @@ _KINDS: dict[str, Kind] = {
 }
 _CLOSINGS = {"blockquote_close", "list_item_close"}
 # A heading of a megabyte, repeated in the path of every chunk below it, would be quadratic.
-_LONGEST_TITLE = 160
+_MAX_HEADING_CHARACTERS = 160
 
 
 @frozen(eq=False)
@@ -155,12 +155,13 @@ def _leaf(text: str, frame: _Frame, children: tuple[Block, ...] = ()) -> tuple[B
 def _title(inline: Token) -> str:
     """Return a heading's text on one line, truncated at a word if it is very long."""
     title = " ".join(line.strip() for line in inline.content.split("\n"))
-    if len(title) <= _LONGEST_TITLE:
+    if len(title) <= _MAX_HEADING_CHARACTERS:
         return title
-    title = title[: _LONGEST_TITLE + 1]
+    title = title[: _MAX_HEADING_CHARACTERS + 1]
     cut = title.rfind(" ")
     if cut <= 0:
-        cut = next((cut for cut in range(_LONGEST_TITLE, 0, -1) if cluster_boundary(title, cut)), _LONGEST_TITLE)
+        cuts = range(_MAX_HEADING_CHARACTERS, 0, -1)
+        cut = next((cut for cut in cuts if cluster_boundary(title, cut)), _MAX_HEADING_CHARACTERS)
     return title[:cut].rstrip()
 
 

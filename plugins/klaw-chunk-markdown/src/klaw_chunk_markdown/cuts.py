@@ -44,7 +44,7 @@ _ABBREVIATION = re.compile(
     r"|[\r\n][ \t>]*\d{1,9}\Z"
 )
 _BEFORE_A_NUMBER = re.compile(r"[\W\d_](?:[Nn]o|[Ff]ig|[Ee]q|[Ss]ec|[Vv]ol|[Pp]p?|[Рр]ис|[Сс]тр|[Гг]л)\Z")
-_LONGEST_ABBREVIATION = 16
+_MAX_ABBREVIATION_CHARACTERS = 16
 
 
 def content(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -112,7 +112,7 @@ def _ends_sentence(text: str, start: int, stop: int, following: int) -> bool:
         return False
     if text[stop] != ".":
         return True
-    window = max(start, stop - _LONGEST_ABBREVIATION)
+    window = max(start, stop - _MAX_ABBREVIATION_CHARACTERS)
     before = ("\n" if window == start else "") + text[window:stop]
     if text[following].isdigit() and _BEFORE_A_NUMBER.search(before):
         return False

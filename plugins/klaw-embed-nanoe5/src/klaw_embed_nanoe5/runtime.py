@@ -29,7 +29,7 @@ _AROUND = 4
 # Windows per call. This is enough for full speed, and needs at most about 100 MB for activations.
 _BATCH = 8
 # Longer "words", as in scripts without spaces, are counted in parts, because the tokenizer is slow for long words.
-_LONGEST_WORD = 1000
+_MAX_WORD_CHARACTERS = 1000
 
 
 class Runtime:
@@ -76,9 +76,9 @@ class Runtime:
     def count(self, text: str) -> int:
         """Return the text's number of tokens, without special tokens and prefix. No token crosses white space."""
         return sum(
-            self._count_word(word[start : start + _LONGEST_WORD])
+            self._count_word(word[start : start + _MAX_WORD_CHARACTERS])
             for word in _clean(text).split()
-            for start in range(0, len(word), _LONGEST_WORD)
+            for start in range(0, len(word), _MAX_WORD_CHARACTERS)
         )
 
     def _count(self, word: str) -> int:

@@ -30,7 +30,7 @@ _LOG = logging.getLogger("klaw")
 _ENDPOINT = "/v1/embeddings"
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _MAX_FAILURES = 2  # consecutive failures, after which this process submits no more batches
-_SHORTEST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 5.0, 60.0
+_MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 5.0, 60.0
 _CANCEL_SECONDS = 900.0  # cancelling takes "up to 10 minutes"; then the finished part can be fetched
 # Temporary problems: a wrong key, an exceeded quota, a busy or failing server. Other statuses concern the job, or mean
 # that the server has no batches: a redirect, 404 or 501, or 406 or 415 for a body that is not JSON.
@@ -217,7 +217,7 @@ class BatchJobs:
                 cancelled, limit = True, waited + _CANCEL_SECONDS
             counts = batch.get("request_counts")
             _LOG.info("batch %s: %s of %d texts", job.batch, member(counts, "completed"), len(job.texts))
-            seconds = min(_LONGEST_POLL_SECONDS, max(_SHORTEST_POLL_SECONDS, waited / 10), max(limit - waited, 1.0))
+            seconds = min(_MAX_POLL_SECONDS, max(_MIN_POLL_SECONDS, waited / 10), max(limit - waited, 1.0))
             self._pause(seconds)
             waited += seconds
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import httpx
 
 _ERROR_BODY_BYTES = 64 * 1024
-_SHORTEST_SECRET = 6
-_LONGEST_DETAIL = 300
+_MIN_SECRET_CHARACTERS = 6
+_MAX_DETAIL_CHARACTERS = 300
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 
 
@@ -173,7 +173,7 @@ class HttpClient:
                 status=status,
             )
         body = _error_body(response)
-        detail = self.without_secrets(error_detail(body))[:_LONGEST_DETAIL]
+        detail = self.without_secrets(error_detail(body))[:_MAX_DETAIL_CHARACTERS]
         said = f"answers {status}: {detail}" if detail else f"answers {status}"
         retry_after = max(retry_after_seconds(response.headers.get("retry-after")), retry_delay_seconds(body))
         refusal = StatusError(f"{self._where(path)} {said}", status=status, detail=detail)
@@ -187,7 +187,7 @@ class HttpClient:
         """Remove the values of headers from a text, because some servers repeat a wrong key in their answer."""
         for value in self.headers.values():
             for word in value.split():
-                if len(word) >= _SHORTEST_SECRET:
+                if len(word) >= _MIN_SECRET_CHARACTERS:
                     text = text.replace(word, "***")
         return text
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _RANGE_NOT_SATISFIABLE = 416
 _MAX_REDIRECTS = 5
-_LONGEST_URL = 16_384
+_MAX_URL_CHARACTERS = 16_384
 _MAX_PAUSE_SECONDS = 60.0
 
 
@@ -87,7 +87,7 @@ def redirected(url: str, location: str) -> str:
         valid = names_a_host(parts) and target.isascii() and target.isprintable()
     except ValueError:
         valid = False
-    if not valid or len(target) > _LONGEST_URL:
+    if not valid or len(target) > _MAX_URL_CHARACTERS:
         raise BodyError(f"{without_query(url)} redirects to an invalid address")
     if parts.username is not None or parts.password is not None:
         raise BodyError(f"{without_query(url)} redirects to an address with credentials, which is not followed")

@@ -31,7 +31,7 @@ from klaw_lancedb.rows import TableRecord
 _PROCESS = os.getpid()
 _DAY = timedelta(days=1)
 #: An old version of a table is kept this long, because a search may still be reading it.
-_LONGEST_SEARCH = timedelta(hours=1)
+_MAX_SEARCH_TIME = timedelta(hours=1)
 # The maximum part of a table outside of its approximate index, which is compared row by row.
 _MAX_UNINDEXED = 0.2
 # The number of candidates per result of the approximate index, whose original vectors are compared.
@@ -40,7 +40,7 @@ _REFINED = 10
 _GROUP = 8
 _READ_AT_ONCE = 8_192
 _MESSAGE = re.compile(r'\bmessage: "([^"]+)"')
-_LONGEST_REASON = 200
+_MAX_REASON_CHARACTERS = 200
 #: Shorter than LanceDB's own limits, so that an unreachable storage does not block writers of klaw.db for minutes.
 _PATIENCE = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "3", "client_retry_timeout": "30"}
 
@@ -103,7 +103,7 @@ class LanceTables:
             opened = self._at_least(table)
             rows = int(opened.count_rows())
             if rows >= self._approximate_from and _unindexed(opened) > _MAX_UNINDEXED * rows:
-                opened.optimize(cleanup_older_than=_LONGEST_SEARCH)  # merges the files of small appends
+                opened.optimize(cleanup_older_than=_MAX_SEARCH_TIME)  # merges the files of small appends
                 kind = IvfRq if table.dimension % _GROUP == 0 else IvfFlat
                 opened.create_index("vector", config=kind(distance_type="cosine"), replace=True)
             return int(opened.version)
@@ -207,7 +207,7 @@ class LanceTables:
 def _reason(error: Exception) -> str:
     """Return the innermost message of an error of LanceDB, without the Rust structures around it, or its start."""
     inner = _MESSAGE.findall(str(error))
-    return inner[-1] if inner else str(error).partition("\n")[0][:_LONGEST_REASON]
+    return inner[-1] if inner else str(error).partition("\n")[0][:_MAX_REASON_CHARACTERS]
 
 
 def _schema(dimension: int) -> pa.Schema:

@@ -18,7 +18,7 @@ from klaw_http import BodyError
 from klaw_http.embedding import member
 
 _MAX_TOKENS = 10_000_000  # the maximum plausible token count of one call
-_LONGEST_DETAIL = 300
+_MAX_DETAIL_CHARACTERS = 300
 _MAX_STARTS = 200  # positions in an answer at which JSON is tried
 _START = re.compile(r"[{\[]")
 _THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
@@ -85,7 +85,7 @@ def _count(value: object) -> int | None:
 def _printable(text: str, clean: Callable[[str], str]) -> str:
     """Return a text on one printable line, without keys."""
     printable = "".join(character if character.isprintable() else " " for character in clean(_without_surrogates(text)))
-    return " ".join(printable.split())[:_LONGEST_DETAIL]
+    return " ".join(printable.split())[:_MAX_DETAIL_CHARACTERS]
 
 
 def find_value(text: str, schema: Mapping[str, Any], clean: Callable[[str], str]) -> Any:

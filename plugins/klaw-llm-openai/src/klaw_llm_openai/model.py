@@ -19,7 +19,7 @@ from klaw_llm_openai.answers import Answer, NoTextError, find_value, is_strict, 
 from klaw_llm_openai.options import FORMS, OPENAI_URL, OpenAIModelOptions, environment_url
 from klaw_llm_openai.usage import Reservation, UsageLedger
 
-_LONGEST_SECONDS = 86_400.0
+_MAX_SECONDS = 86_400.0
 _MESSAGE_TOKENS = 8  # the tokens that a chat template may add to a message
 _MAX_BYTES = 8 * 1024 * 1024
 _NOT_FOUND = 404
@@ -111,7 +111,7 @@ class OpenAIModel:
 
     def complete(self, prompt: Prompt, /) -> Completion:
         """Return the completion of a prompt; with a schema, ``value`` satisfies it. Raise LanguageModelError."""
-        deadline = Deadline(min(prompt.deadline_seconds, _LONGEST_SECONDS))
+        deadline = Deadline(min(prompt.deadline_seconds, _MAX_SECONDS))
         try:
             return self._adapted_completion(prompt, self._client(), deadline)
         except HttpError as error:

@@ -12,7 +12,7 @@ from klaw_serve.schemas import integer, moment, one_of, string
 from klaw_serve.tenants import Tenant
 
 _CHAT = string("A chat's name: CHANNEL_ID, as in telegram_123456.", 300)
-_MOST_MESSAGES = 1_000
+_MAX_MESSAGES = 1_000
 
 
 def _chats(tenant: Tenant, _given: Json) -> Any:
@@ -50,7 +50,7 @@ CHAT_OPERATIONS: Final[Sequence[Operation]] = (
         _messages,
         {
             "chat": _CHAT,
-            "limit": integer("At most this many; default 100.", 1, _MOST_MESSAGES),
+            "limit": integer("At most this many; default 100.", 1, _MAX_MESSAGES),
             "since": string("Only from this time on.", 40),
             "until": string("Only up to this time; a day is included.", 40),
         },

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from klaw_core import Event, ForgetEvent, IndexEvent, MessageEvent, to_json
 
 # A stream with more unread events than this is ended; its client can connect again.
-_MOST_WAITING = 1_000
+_MAX_UNREAD_EVENTS = 1_000
 
 
 @frozen
@@ -47,7 +47,7 @@ class EventHub:
 
     def _pass_on(self, notice: Notice) -> None:
         for stream in list(self._streams):
-            if stream.qsize() >= _MOST_WAITING:
+            if stream.qsize() >= _MAX_UNREAD_EVENTS:
                 self._end(stream)
             else:
                 stream.put_nowait(notice)

@@ -36,7 +36,7 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-_MOST_ADDRESSES = 10_000
+_MAX_ADDRESSES = 10_000
 
 
 class _RefusedError(HTTPException):
@@ -122,7 +122,7 @@ class Guard:
         rate, now = self.limits.requests_per_second, time.monotonic()
         left, then = self._rates.get(address, (2 * rate, now))
         left = min(2 * rate, left + (now - then) * rate) - 1
-        if len(self._rates) >= _MOST_ADDRESSES:
+        if len(self._rates) >= _MAX_ADDRESSES:
             self._rates.clear()
         self._rates[address] = (max(left, 0.0), now)
         if left < 0:

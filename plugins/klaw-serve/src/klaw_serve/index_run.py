@@ -12,7 +12,7 @@ from attrs import define, field
 from klaw_core import KlawError, Memory, Progress, to_json
 
 # The shortest interval between two progress events.
-_TELL_SECONDS = 0.1
+_MIN_EVENT_SECONDS = 0.1
 
 
 @define(eq=False)
@@ -65,7 +65,7 @@ class IndexRun:
             raise _StoppedError
         now = time.monotonic()
         self._state = {"state": "running", "progress": to_json(progress)}
-        if now - self._told >= _TELL_SECONDS:
+        if now - self._told >= _MIN_EVENT_SECONDS:
             self._told = now
             self.tell("progress", self._state)
 

@@ -35,7 +35,7 @@ _STATUSES: tuple[tuple[type[KlawError], int], ...] = (
     (StoreLockedError, 503),
     (StoreFullError, 507),
 )
-_DEFECT = 500
+_SERVER_ERROR = 500
 
 
 class OperationError(Exception):
@@ -92,7 +92,7 @@ class Operation:
 
     def _error(self, answer: Json, failed: list[KlawError], *, ran: bool) -> OperationError:
         if failed:
-            status = next((status for kind, status in _STATUSES if isinstance(failed[0], kind)), _DEFECT)
+            status = next((status for kind, status in _STATUSES if isinstance(failed[0], kind)), _SERVER_ERROR)
         else:
-            status = _DEFECT if ran else 400
+            status = _SERVER_ERROR if ran else 400
         return OperationError(status, answer["error"], answer.get("hint", ""))

@@ -29,11 +29,11 @@ _INTERNAL: Final = -32603
 _REFUSED: Final = -32000
 _CODES: Final = {400: _INVALID_PARAMS, 500: _INTERNAL}
 
-_MOST_IN_BATCH: Final = 50
+_MAX_BATCH_CALLS: Final = 50
 _AUTH_SECONDS: Final = 5.0
 _UNAUTHORISED: Final = 4401
 # The number of calls of one WebSocket that run at once; further frames are not read until one ends.
-_AT_ONCE: Final = 32
+_MAX_RUNNING_CALLS: Final = 32
 _SUBSCRIBE: Final = "events.subscribe"
 
 
@@ -54,8 +54,8 @@ async def _post(calls: Calls, request: Request) -> Response:
     if not isinstance(frame, list):
         reply = await _reply(calls, agent, frame)
         return Response(status_code=204) if reply is None else answer(reply)
-    if not 0 < len(frame) <= _MOST_IN_BATCH:
-        return answer(_error(None, _INVALID_REQUEST, f"a batch has 1 to {_MOST_IN_BATCH} calls"))
+    if not 0 < len(frame) <= _MAX_BATCH_CALLS:
+        return answer(_error(None, _INVALID_REQUEST, f"a batch has 1 to {_MAX_BATCH_CALLS} calls"))
     replies = [await _reply(calls, agent, each) for each in frame]
     told = [reply for reply in replies if reply is not None]
     return answer(told) if told else Response(status_code=204)
@@ -125,7 +125,7 @@ class _Conversation:
 
     def __init__(self, calls: Calls, socket: WebSocket) -> None:
         self._calls, self._socket, self._agent = calls, socket, socket.scope["klaw.agent"]
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._free = asyncio.Semaphore(_MAX_RUNNING_CALLS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscribed = False
 

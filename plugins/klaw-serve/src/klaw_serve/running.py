@@ -17,7 +17,7 @@ LOCK = "serve.lock"
 SOCKET = "serve.sock"
 #: Where the command line looks for a server of its data directory.
 RENDEZVOUS = "server.json"
-_PRIVATE = 0o177
+_PRIVATE_UMASK = 0o177
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def local_socket(data_dir: Path) -> Iterator[socket.socket | None]:
     """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = data_dir / SOCKET
-    before = os.umask(_PRIVATE)
+    before = os.umask(_PRIVATE_UMASK)
     try:
         path.unlink(missing_ok=True)
         directory = os.open(data_dir, os.O_RDONLY | os.O_DIRECTORY)

@@ -12,15 +12,15 @@ from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, number, one_of, several, string
 from klaw_serve.tenants import Tenant
 
-_MOST_RESULTS = 1_000
-_LABEL = 1_000
+_MAX_RESULTS = 1_000
+_MAX_LABEL_CHARACTERS = 1_000
 # A query of this length fits into the head of a request even if every character is percent-encoded.
-_LONGEST = 8_000
+_MAX_QUERY_CHARACTERS = 8_000
 
 _CONDITION: Final[Json] = {
     "type": ["string", "object"],
     "description": "year>=2025, or an object of key, operator and value.",
-    "maxLength": _LABEL,
+    "maxLength": _MAX_LABEL_CHARACTERS,
     "properties": {
         "key": {"type": "string"},
         "operator": {"enum": ["=", "!=", "<", "<=", ">", ">=", "in"]},
@@ -31,19 +31,19 @@ _CONDITION: Final[Json] = {
 }
 
 _SEARCH: Final[dict[str, Json]] = {
-    "query": string("The question, in plain words.", _LONGEST),
-    "limit": integer("At most this many chunks; default 10.", 1, _MOST_RESULTS),
+    "query": string("The question, in plain words.", _MAX_QUERY_CHARACTERS),
+    "limit": integer("At most this many chunks; default 10.", 1, _MAX_RESULTS),
     "mode": one_of("By words and meaning (hybrid), words (fts) or meaning (vector).", "hybrid", "fts", "vector"),
-    "collection": several("Collections to search; default memory.", string("A name.", _LABEL)),
-    "source": string("Only this source: MEMORY.md, conversation, manual.", _LABEL),
-    "path": string("Only paths that start with this: notes/2026/.", _LABEL),
-    "chat_id": string("Only this chat: telegram_123456.", _LABEL),
+    "collection": several("Collections to search; default memory.", string("A name.", _MAX_LABEL_CHARACTERS)),
+    "source": string("Only this source: MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
+    "path": string("Only paths that start with this: notes/2026/.", _MAX_LABEL_CHARACTERS),
+    "chat_id": string("Only this chat: telegram_123456.", _MAX_LABEL_CHARACTERS),
     "since": string("Only from this time on: 2026-02-24, or a timestamp.", 40),
     "until": string("Only up to this time; a day is included.", 40),
     "where": several("Only metadata like tags=work, year>=2025.", _CONDITION),
     "min_score": number("Leave out results with a lower score.", -1e9, 1e9),
     "min_relevance": number("Leave out results with a lower relevance.", 0, 1),
-    "per_document": integer("At most this many chunks per note; default 3.", 1, _MOST_RESULTS),
+    "per_document": integer("At most this many chunks per note; default 3.", 1, _MAX_RESULTS),
 }
 
 

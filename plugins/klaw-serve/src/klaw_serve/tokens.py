@@ -11,8 +11,8 @@ from attrs import frozen
 from klaw_core import StoreReadOnlyError, locked, own_directory, write_atomically
 
 FILE = "serve.token"
-_BYTES = 32
-_MOST_BYTES = 1_000
+_TOKEN_BYTES = 32
+_MAX_FILE_BYTES = 1_000
 # A valid agent name, which cannot be a path to another directory.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
@@ -34,7 +34,7 @@ class Tokens:
             known = self.read(agent)
             if known:
                 return known
-            token = secrets.token_urlsafe(_BYTES)
+            token = secrets.token_urlsafe(_TOKEN_BYTES)
             write_atomically(file, f"{token}\n")
             return token
 
@@ -44,7 +44,7 @@ class Tokens:
         try:
             with file.open("rb") as opened:
                 mode = file.stat().st_mode
-                text = opened.read(_MOST_BYTES).decode("ascii", "replace").strip()
+                text = opened.read(_MAX_FILE_BYTES).decode("ascii", "replace").strip()
         except FileNotFoundError:
             return ""
         except OSError as error:

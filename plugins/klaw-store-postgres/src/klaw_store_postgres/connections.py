@@ -27,7 +27,7 @@ _IDLE_SECONDS = 120.0
 _NOT_YET = ("the database system is starting up", "the database system is in recovery mode", "not yet accepting")
 _PAUSE_SECONDS = 0.1
 # With fewer rows than this every query plan is fast.
-_ANALYZED_AT = 500
+_MIN_ANALYZED_ROWS = 500
 
 
 @frozen
@@ -119,7 +119,7 @@ class Connections:
         assert self._server is not None
         held = _pools[self._server]
         held.added += added
-        if held.added < max(_ANALYZED_AT, than):
+        if held.added < max(_MIN_ANALYZED_ROWS, than):
             return False
         if than:
             held.added = 0

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from attrs import define, field
 
-_KEPT_BYTES = 96 << 20
+_MAX_BYTES = 96 << 20
 
 
 class _Sized(Protocol):
@@ -42,6 +42,6 @@ class Kept:
             old = self._held.pop(key, None)
             self._held[key] = found
             self._bytes += found.nbytes - (0 if old is None else old.nbytes)
-            while self._bytes > _KEPT_BYTES and len(self._held) > 1:
+            while self._bytes > _MAX_BYTES and len(self._held) > 1:
                 self._bytes -= self._held.popitem(last=False)[1].nbytes
         return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The number of chunks whose vectors are looked up at once: some megabytes of text.
 _CHUNKS = 1_000
 _ALL = 2**31 - 1
-_SHOWN = 3
+_MAX_SHOWN_KINDS = 3
 
 
 @frozen
@@ -80,7 +80,7 @@ def _require_equal(first: Path, second: Path, source: Memory, target: Memory) ->
     )
     if lacking or more:
         places = [memory.extensions.host.store.location for memory in (source, target)]
-        kinds = ", ".join(sorted({json.loads(line)["kind"] for line in (*lacking, *more)})[:_SHOWN])
+        kinds = ", ".join(sorted({json.loads(line)["kind"] for line in (*lacking, *more)})[:_MAX_SHOWN_KINDS])
         raise StoreError(
             f"{places[1]} lacks {len(lacking):,} records of {places[0]} and has {len(more):,} others ({kinds})",
             hint="nothing was removed; migrate to an empty memory, while no program writes to either",

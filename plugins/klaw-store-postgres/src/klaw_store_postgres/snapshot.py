@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _OWN = "tenant = %s AND generation = %s"
 _IN = f"{_OWN} AND collection = %s"
-_MOST = 2**31 - 1
+_MAX_LIMIT = 2**31 - 1
 # The fingerprint of a document; empty if its chunks are damaged, so that the index run reads the file.
 _SEEN = "CASE WHEN content_hash <> '' THEN seen ELSE '' END"
 
@@ -75,7 +75,7 @@ class PostgresSnapshot:
         rows = self.resource.rows(
             f"SELECT head, tail, origin, content_hash, created_at, {_SEEN} FROM documents "
             f"WHERE {_IN} AND (head, tail) > (%s, %s) AND {begins} ORDER BY head, tail LIMIT %s",
-            (*self._in(collection), *split_path(after), *values, min(max(limit, 0), _MOST)),
+            (*self._in(collection), *split_path(after), *values, min(max(limit, 0), _MAX_LIMIT)),
         )
         return tuple(_record(join_path(head, tail), *row) for head, tail, *row in rows)
 

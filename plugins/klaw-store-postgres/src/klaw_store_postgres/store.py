@@ -31,7 +31,7 @@ _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 # A table with more dead rows than this is reported: autovacuum normally leaves fewer.
 _NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
     WHERE schemaname = %s AND n_dead_tup > 0.5 * n_live_tup"""
-_MANY_REMOVED = 10_000
+_MIN_REMOVED_ROWS = 10_000
 _HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
 
 
@@ -226,7 +226,7 @@ class PostgresStore:
                 what = f"an interrupted `klaw reindex` left rows of {len(leftovers)} generations"
                 findings.append(Finding("leftovers", "warning", what, self._location, "klaw doctor --fix"))
             removed = session.value(_NOT_VACUUMED, (self._options.schema,))
-            if removed >= _MANY_REMOVED:
+            if removed >= _MIN_REMOVED_ROWS:
                 what = f"{removed:,} removed rows, some of them forgotten, are still in the files of the server"
                 findings.append(Finding("vacuum", "warning", what, self._location, "klaw doctor --fix"))
         return findings

@@ -21,7 +21,7 @@ from klaw_store_postgres.session import Session
 
 _IN = "tenant = %s AND generation = %s AND collection = %s"
 # What pgvector's HNSW can index in half precision.
-_MOST_DIMENSIONS = 4_000
+_MAX_INDEXED_DIMENSIONS = 4_000
 _UNIT_TOLERANCE = 5e-3  # of half precision, in every dimension
 _INSERTED_AT_ONCE = 500
 
@@ -223,7 +223,7 @@ class VectorIndex:
     def _promote(self, resource: Session, collection: str, dimension: int, more: int) -> str | None:
         """Give a collection that is about to be large a table of its own with an HNSW index; None if it is small."""
         place = (*resource.scope, collection)
-        if dimension > _MOST_DIMENSIONS:
+        if dimension > _MAX_INDEXED_DIMENSIONS:
             return None
         if not self._is_large(resource, place, more):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-_LONGEST = 500
+_MAX_CHARACTERS = 500
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 # Control characters except tabs and line ends. Form feeds are removed, because Klaw uses them as page breaks.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -20,7 +20,7 @@ def clean(text: str) -> str:
 
 def one_line(value: object) -> str:
     """Return a value as one line, or an empty string for an invalid value."""
-    return " ".join(clean(value).split())[:_LONGEST].rstrip() if isinstance(value, str) else ""
+    return " ".join(clean(value).split())[:_MAX_CHARACTERS].rstrip() if isinstance(value, str) else ""
 
 
 def described(**values: object) -> dict[str, str | int | tuple[str, ...]]:

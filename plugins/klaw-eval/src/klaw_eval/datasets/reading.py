@@ -14,7 +14,7 @@ from klaw_eval.errors import DatasetError
 
 T = TypeVar("T")
 
-_LONGEST_QUESTION = 10_000  # characters; a search rejects longer questions
+_MAX_QUESTION_CHARACTERS = 10_000  # a search rejects longer questions
 _BYTE = re.compile(r"\(byte (\d+)\)")
 
 
@@ -76,8 +76,8 @@ class OmittedQuestions(Counter[str]):
         """Return whether a question must be left out; count it if so."""
         if not text.strip():
             self["without text"] += 1
-        elif len(text) > _LONGEST_QUESTION:
-            self[f"longer than {_LONGEST_QUESTION:,} characters"] += 1
+        elif len(text) > _MAX_QUESTION_CHARACTERS:
+            self[f"longer than {_MAX_QUESTION_CHARACTERS:,} characters"] += 1
         elif not any(True for _ in gold):
             self["without a readable gold id"] += 1
         else:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # The number of best chunks by single words in which pairs of words are counted, as in fts5.
 _CANDIDATES = 100
 # The keys that pass a filter are listed only up to this number, or up to this share of all chunks.
-_FEW, _FEW_SHARE = 20_000, 1 / 32
+_MAX_LISTED_KEYS, _MAX_LISTED_SHARE = 20_000, 1 / 32
 _IN = "tenant = %s AND generation = %s AND collection = %s"
 
 
@@ -138,7 +138,7 @@ def _limits(selection: ChunkSelection, rows: int) -> Within:
     """Return the keys of a selection, or the selection itself if too many of the ``rows`` chunks pass it."""
     if not isinstance(selection, SqlSelection):
         return selection.keys()
-    keys = selection.few_keys(max(_FEW, int(rows * _FEW_SHARE)))
+    keys = selection.few_keys(max(_MAX_LISTED_KEYS, int(rows * _MAX_LISTED_SHARE)))
     return selection if keys is None else keys
 
 

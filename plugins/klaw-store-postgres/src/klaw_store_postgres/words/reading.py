@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
 # The absence of a term in a segment is cached only if at most this many terms are looked up at once.
-_MOST_ABSENT = 64
+_MAX_CACHED_ABSENT_TERMS = 64
 _IN = "tenant = %s AND generation = %s AND collection = %s"
 # For each segment and term: the last block whose first term is not after the term. Only it can contain the term.
 _LOOK_UP = f"""
@@ -176,7 +176,7 @@ class SegmentReader:
             self._entries[term][number] = entry
         # A writer has no snapshot: a segment may have been removed between two statements. Variants of misspelled words
         # are too many to cache.
-        if entry.holders or (self.session.shared_lock is None and asked <= _MOST_ABSENT):
+        if entry.holders or (self.session.shared_lock is None and asked <= _MAX_CACHED_ABSENT_TERMS):
             self.session.kept.put((number, term), entry)
 
     def _read_rows(self, before: Rows | None) -> Rows:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 # The constants of BM25 in FTS5, and its smallest IDF, for a term in half of the rows or more (SQLite's fts5_aux.c).
 _K1, _B = 1.2, 0.75
-_LEAST_IDF = 1e-6
+_MIN_IDF = 1e-6
 # Scoring single rows is faster than scoring all rows if they are less than one in _FEW.
 _FEW = 16
 # The number of rows from which the best scores are estimated.
 _SAMPLE = 1 << 14
 # The tolerance for rounding errors when sums are compared.
-_ROOM = 1 - 1e-9
+_TOLERANCE = 1 - 1e-9
 
 
 @frozen(eq=False)
@@ -63,7 +63,7 @@ class Scorer:
             scores[held.rows] += self._added(idf, held.rows, held.frequencies)
             holds[held.rows] = True
             if done < len(weighed):
-                least = (_nth_best(scores, held.rows, depth) - left) * _ROOM
+                least = (_nth_best(scores, held.rows, depth) - left) * _TOLERANCE
                 rows = np.flatnonzero(scores >= least) if least > 0 else held.rows
                 if len(rows) * _FEW < len(scores) and least > 0:
                     rest = [(idf, patterns[place]) for idf, place in weighed[done:]]
@@ -104,7 +104,7 @@ class Scorer:
     def _idf(self, pattern: Pattern) -> float:
         holding = self.matcher.count(pattern)
         idf = log((self.count - holding + 0.5) / (holding + 0.5))
-        return idf if idf > 0 else _LEAST_IDF
+        return idf if idf > 0 else _MIN_IDF
 
 
 def _nth_best(scores: NDArray[np.float64], rows: NDArray[Any], number: int) -> float:

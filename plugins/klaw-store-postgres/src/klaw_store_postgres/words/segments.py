@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 # For sorting, a place is one 64-bit number: the number of its term, its row, and its spot.
 _ROW_BITS = 18
-_ROWS_THAT_FIT = 1 << _ROW_BITS
+_MAX_ROWS = 1 << _ROW_BITS
 _TERM_SHIFT = _ROW_BITS + SPOT_BITS
 
 # The number of segments of about the same size that are merged, and the largest segments that are still merged.
 # Merging needs 30 bytes of memory per token.
 _FACTOR = 8
-_MOST_ROWS, _MOST_TOKENS = _ROWS_THAT_FIT // _FACTOR, (1 << 24) // _FACTOR
+_MAX_MERGED_ROWS, _MAX_MERGED_TOKENS = _MAX_ROWS // _FACTOR, (1 << 24) // _FACTOR
 # A segment is rewritten if a larger share of its rows was removed.
-_MOST_DEAD = 0.3
+_MAX_DEAD_SHARE = 0.3
 
 _IN = "tenant = %s AND generation = %s AND collection = %s"
 
@@ -55,8 +55,8 @@ _Segment: TypeAlias = "tuple[SegmentHead, NDArray[np.int64], NDArray[np.uint32]]
 def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
     """Add rows: a new key, and the normalized text of each column."""
     rows = sorted(rows, key=itemgetter(0))
-    for start in range(0, len(rows), _ROWS_THAT_FIT):
-        _add_segment(session, collection, rows[start : start + _ROWS_THAT_FIT])
+    for start in range(0, len(rows), _MAX_ROWS):
+        _add_segment(session, collection, rows[start : start + _MAX_ROWS])
 
 
 def _add_segment(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
@@ -84,7 +84,7 @@ def _postings(terms: Sequence[bytes], places: NDArray[np.int64]) -> Postings:
     """Return the postings of places, each a number made of term, row and spot. ``places`` is sorted in place."""
     places.sort()
     rows = (places >> SPOT_BITS).astype(np.int32)
-    rows &= _ROWS_THAT_FIT - 1
+    rows &= _MAX_ROWS - 1
     spots = places.astype(np.uint32)
     spots &= (1 << SPOT_BITS) - 1
     return _counted(terms, places >> _TERM_SHIFT, rows, spots)
@@ -115,7 +115,7 @@ def remove(session: Session, collection: str, keys: Sequence[int]) -> None:
             f"UPDATE word_segments SET dead = %s, dead_tokens = %s WHERE {_IN} AND id = %s",
             (dead.tobytes(), int(lengths[dead].sum()), *session.scope, collection, number),
         )
-        if len(dead) > _MOST_DEAD * head.rows:
+        if len(dead) > _MAX_DEAD_SHARE * head.rows:
             merge(session, collection, [number])
 
 
@@ -172,7 +172,7 @@ def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray
     read = session.rows(sql, (*session.scope, collection, list(renumbered)))
     parts = [(renumbered[number], Block.read(blob)) for number, blob in read]
     terms, numbers = _ordered({term for _, block in parts for term in block.terms})
-    if sum(map(len, renumbered.values())) > _ROWS_THAT_FIT:  # earlier versions had no limit
+    if sum(map(len, renumbered.values())) > _MAX_ROWS:  # earlier versions had no limit
         return _sorted_apart(terms, numbers, parts)
     places = [np.empty(0, np.int64)]
     for table, block in parts:
@@ -220,7 +220,7 @@ def _full(there: Sequence[_Size]) -> list[int] | None:
     """Return segments of about the same size that are to be merged; None if there are too few."""
     tiers: dict[int, list[int]] = defaultdict(list)
     for number, rows, tokens in there:
-        if rows <= _MOST_ROWS and tokens <= _MOST_TOKENS:
+        if rows <= _MAX_MERGED_ROWS and tokens <= _MAX_MERGED_TOKENS:
             tiers[int(log(rows, _FACTOR) + 1e-9)].append(number)
     return next((numbers[:_FACTOR] for numbers in tiers.values() if len(numbers) >= _FACTOR), None)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from klaw_core.words.query import Term
 
 # PostgreSQL indexes at most 2,704 bytes. A longer term is replaced by its beginning and a hash.
-_LONGEST = 1_000
+_MAX_TERM_BYTES = 1_000
 
 _local = threading.local()
 
@@ -51,6 +51,6 @@ def pattern_of(term: Term) -> Pattern:
 
 def shortened(term: bytes) -> bytes:
     """Return the form of a term in the index."""
-    if len(term) <= _LONGEST:
+    if len(term) <= _MAX_TERM_BYTES:
         return term
-    return term[:_LONGEST] + b"\0" + blake2b(term, digest_size=16).digest()
+    return term[:_MAX_TERM_BYTES] + b"\0" + blake2b(term, digest_size=16).digest()
