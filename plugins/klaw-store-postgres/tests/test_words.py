@@ -236,8 +236,8 @@ def test_a_filter_that_many_chunks_pass_gives_what_the_list_of_their_keys_gives(
     for source in ("often", "rarely", "never"):
         listed = [hits for hits, _ in answers(source)]
         with monkeypatch.context() as patch:
-            patch.setattr(module, "_FEW", 1)
-            patch.setattr(module, "_FEW_SHARE", 0)
+            patch.setattr(module, "_MAX_LISTED_KEYS", 1)
+            patch.setattr(module, "_MAX_LISTED_SHARE", 0)
             found = list(answers(source))
             assert [[hit.key for hit in hits] for hits, _ in found] == [[hit.key for hit in hits] for hits in listed]
             if source == "often":
