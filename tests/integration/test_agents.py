@@ -21,7 +21,7 @@ def agents(make_home):
         yield home, opened
 
 
-def test_a_memory_is_opened_when_it_is_first_asked_for_and_then_kept(agents):
+def test_a_memory_is_opened_at_its_first_use_and_reused(agents):
     home, opened = agents
     assert not (home.root / "data" / "agents").exists()
     memory = opened.memory("researcher")
@@ -43,7 +43,7 @@ def test_a_disabled_agent_has_no_memory_and_no_file(agents):
     assert not (home.root / "data" / "agents" / "mute").exists()
 
 
-def test_whatever_is_built_for_an_agent_is_told_its_name(make_home):
+def test_components_of_an_agent_get_its_name(make_home):
     home = make_home("memory")
     told = {}
 
@@ -75,13 +75,13 @@ def test_whatever_is_built_for_an_agent_is_told_its_name(make_home):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\0", "-x", "é", "x" * 101, "a\n"])
-def test_names_that_could_lead_elsewhere_are_refused(agents, name):
+def test_names_that_are_not_safe_file_names_are_rejected(agents, name):
     _, opened = agents
     with pytest.raises(NotFoundError, match="is not a valid agent name"):
         opened.memory(name)
 
 
-def test_threads_that_ask_at_once_get_one_memory(agents):
+def test_concurrent_threads_get_the_same_memory(agents):
     _, opened = agents
     found = []
     threads = [threading.Thread(target=lambda: found.append(opened.memory("a"))) for _ in range(8)]
@@ -92,7 +92,7 @@ def test_threads_that_ask_at_once_get_one_memory(agents):
     assert len({id(memory) for memory in found}) == 1
 
 
-def test_all_are_closed_together(agents):
+def test_closing_closes_all_memories(agents):
     _, opened = agents
     memories = [opened.memory(name) for name in ("a", "b")]
     opened.close()

@@ -27,20 +27,20 @@ def words(memory, query, **options):
 
 
 class TestWorkspaces:
-    def test_a_directory_inside_is_the_workspace_itself(self, home, memory):
+    def test_a_subdirectory_belongs_to_its_workspace(self, home, memory):
         home.write("a.md", "one")
         home.write("sub/b.md", "two")
         memory.index(home.notes)
         memory.index(home.notes / "sub")
         assert list(memory.status().workspaces) == ["notes"]
 
-    def test_a_directory_around_is_refused(self, home, memory):
+    def test_a_parent_directory_of_a_workspace_is_rejected(self, home, memory):
         home.write("sub/b.md", "two")
         memory.index(home.notes / "sub")
         with pytest.raises(WorkspaceError, match="contains the workspace 'sub'"):
             memory.index(home.notes)
 
-    def test_two_of_one_name_get_two_names(self, home, memory, check):
+    def test_two_directories_of_one_name_get_different_names(self, home, memory, check):
         for parent in ("x", "y"):
             (home.root / parent / "docs").mkdir(parents=True)
             (home.root / parent / "docs" / "a.md").write_text(f"in {parent}")
@@ -49,7 +49,7 @@ class TestWorkspaces:
         assert sorted(memory.status().origins) == ["docs", "docs-2"]
         check(memory)
 
-    def test_a_configured_source_of_the_same_name_is_no_silent_war(self, home, check):
+    def test_a_configured_source_with_the_name_of_a_workspace_is_reported(self, home, check):
         """Either refused, or both indexed: never each run deleting what the other wrote."""
         home.write("a.md", "from the workspace")
         other = home.root / "other" / "notes"
@@ -65,7 +65,7 @@ class TestWorkspaces:
                 assert memory.index().removed == 0
             check(memory)
 
-    def test_a_note_of_a_configured_source_is_not_forgotten_only_until_the_next_run(self, home):
+    def test_a_forgotten_note_of_a_configured_source_stays_forgotten(self, home):
         home.write("a.md", "the harbour")
         with home.open(sources=[{"type": "workspace", "path": str(home.notes)}]) as memory:
             memory.index()
@@ -73,7 +73,7 @@ class TestWorkspaces:
                 memory.forget("notes/a.md")
             assert words(memory, "harbour") == ["notes/a.md"]
 
-    def test_a_configured_source_cannot_take_the_place_of_saved_memories(self, home):
+    def test_a_configured_source_cannot_have_the_name_of_saved_memories(self, home):
         """A run removes what its scan does not find, and saved memories stand nowhere else."""
         (home.root / "saved").mkdir()
         with home.open(sources=[{"type": "workspace", "path": str(home.root / "saved")}]) as memory:
@@ -109,7 +109,7 @@ def test_a_plugin_that_cannot_be_built_is_named(home):
         (["klaw-fts5", "klaw-rerank-http", "mine"], "pip install 'klaw[fts5,rerank-http]'; installed: rrf"),
     ],
 )
-def test_everything_that_is_missing_is_named_with_one_command(tmp_path, missing, hint):
+def test_all_missing_plugins_are_named_with_one_command(tmp_path, missing, hint):
     points = [point for point in entry_points(group="klaw") if point.dist.name not in missing]
     tables = {
         "embedding": {"type": "ollama" if "klaw-embed-ollama" in missing else "onnx"},
@@ -142,7 +142,7 @@ def test_a_retriever_that_is_missing_does_not_stop_the_other(make_home, there, m
         home.open(retrieval=[{"type": "mine"}])
 
 
-def test_a_data_directory_that_cannot_be_made_is_named(home):
+def test_a_data_directory_that_cannot_be_created_is_named(home):
     (home.root / "data").write_text("a file stands in the way")
     with pytest.raises(StoreReadOnlyError, match="data"):
         home.open()
@@ -157,13 +157,13 @@ def test_a_directory_that_cannot_be_indexed_is_named(home, memory, directory):
     assert memory.status().workspaces == {}
 
 
-def test_a_retriever_of_another_store_is_refused(home):
+def test_a_retriever_of_another_store_is_rejected(home):
     other = "sqlite" if home.backend == "memory" else "memory"
     with pytest.raises(PluginError, match="needs a store that offers"):
         home.open(store={"type": other})
 
 
-def test_problems_of_the_file_and_of_options_are_told_at_once(tmp_path):
+def test_problems_of_the_file_and_of_options_are_reported_together(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text('[memory.fuson]\nk = 1\n[memory.fusion]\ntype = "rrf"\nk = "a"\n[memory.chunking]\nmax_token = 4\n')
     with pytest.raises(ConfigError) as caught:
@@ -183,7 +183,7 @@ class TestADisabledPlugin:
             load_config(config_file=file, environment=environment, check=option_problems)
         return "\n".join(caught.value.problems)
 
-    def test_is_imported_for_its_options_while_it_is_not_disabled(self, bomb, tmp_path):
+    def test_a_plugin_that_is_not_disabled_is_imported_for_its_options(self, bomb, tmp_path):
         assert "memory.fuson" in self.load(tmp_path, "[memory.fuson]\nk = 1\n")
         assert bomb.exists()
 
@@ -194,7 +194,7 @@ class TestADisabledPlugin:
             ("[memory.fusion]\nk = 'a'\n[memory.fuson]\n[plugins]\ndisabled = ['bomb']\n", {}),
         ],
     )
-    def test_is_not_imported_to_tell_what_else_is_wrong(self, bomb, tmp_path, text, environment):
+    def test_a_disabled_plugin_is_not_imported_to_find_other_problems(self, bomb, tmp_path, text, environment):
         said = self.load(tmp_path, text, **environment)
 
         assert "memory.fuson" in said
@@ -210,6 +210,6 @@ class TestADisabledPlugin:
             "plugins = ['bomb']\n",
         ],
     )
-    def test_nothing_is_imported_where_nobody_can_tell_what_is_disabled(self, bomb, tmp_path, text):
+    def test_no_plugin_is_imported_if_the_disabled_ones_are_unknown(self, bomb, tmp_path, text):
         assert self.load(tmp_path, text)
         assert not bomb.exists()

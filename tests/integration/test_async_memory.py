@@ -31,7 +31,7 @@ class TestSurface:
         assert public(facade) == public(kind) - _PARTS
 
     @pytest.mark.parametrize("name", sorted(public(Memory)))
-    def test_methods_take_the_same_and_are_coroutines(self, name):
+    def test_methods_are_coroutines_with_the_same_parameters(self, name):
         own, original = inspect.getattr_static(AsyncMemory, name), inspect.getattr_static(Memory, name)
         if not inspect.isfunction(original):
             assert not inspect.isfunction(own)
@@ -40,7 +40,7 @@ class TestSurface:
         mine, others = (list(inspect.signature(method).parameters) for method in (own, original))
         assert mine == others
 
-    def test_open_takes_what_open_takes_and_a_number_of_threads(self):
+    def test_open_has_the_parameters_of_memory_open_and_threads(self):
         mine, others = (list(inspect.signature(kind.open).parameters) for kind in (AsyncMemory, Memory))
         assert mine == [*others, "threads"]
 
@@ -64,7 +64,7 @@ def run(home, use):
 
 
 class TestAnswers:
-    def test_they_are_those_of_the_memory(self, indexed):
+    def test_results_equal_those_of_the_memory(self, indexed):
         async def use(memory):
             await memory.core.update("user", "name", "Ada")
             saved = await memory.save("The ferry leaves at seven.")
@@ -84,14 +84,14 @@ class TestAnswers:
             assert answer == memory.call_tool("memory_search", {"query": "ferry"})
             assert documents == [document.path for document in memory.documents()]
 
-    def test_errors_come_to_who_awaits(self, indexed):
+    def test_errors_are_raised_where_the_call_is_awaited(self, indexed):
         async def use(memory):
             with pytest.raises(NotFoundError, match="no indexed document has"):
                 await memory.get("notes/none.md")
 
         run(indexed, use)
 
-    def test_open_is_awaited_or_entered(self, tmp_path):
+    def test_open_can_be_awaited_or_used_as_a_context_manager(self, tmp_path):
         async def main():
             async with AsyncMemory.open(tmp_path / "x.db") as memory:
                 await memory.save("The ferry leaves at seven.")
@@ -116,7 +116,7 @@ class TestAnswers:
 
 
 class TestConcurrency:
-    def test_searches_run_at_once(self, indexed):
+    def test_searches_run_concurrently(self, indexed):
         together = threading.Barrier(3, timeout=30)
 
         def meet(event):
@@ -143,7 +143,7 @@ class TestConcurrency:
 
 
 class TestCancellation:
-    def test_a_run_ends_at_its_next_step_and_goes_on_later(self, indexed):
+    def test_a_cancelled_run_ends_at_its_next_step_and_continues_later(self, indexed):
         for number in range(50):
             indexed.write(f"{number}.md", f"# Note {number}\n\nText of note number {number}.\n")
 
@@ -171,7 +171,7 @@ class TestCancellation:
         assert steps == 1, "the run reported again after it was cancelled"
         assert report.added == 50
 
-    def test_a_call_that_has_not_begun_never_runs(self, indexed):
+    def test_a_cancelled_call_that_has_not_started_never_runs(self, indexed):
         async def main():
             released, ran = threading.Event(), []
             async with AsyncMemory(indexed.open(), threads=1) as memory:
@@ -187,7 +187,7 @@ class TestCancellation:
 
         assert asyncio.run(main()) == []
 
-    def test_a_save_that_has_begun_is_kept(self, indexed, monkeypatch):
+    def test_a_cancelled_save_that_has_started_is_kept(self, indexed, monkeypatch):
         begun, released = threading.Event(), threading.Event()
 
         async def main():
@@ -212,7 +212,7 @@ class TestCancellation:
         with indexed.open() as memory:
             assert memory.search("ferry", mode="fts")
 
-    def test_after_close_every_call_says_so(self, indexed):
+    def test_every_call_after_close_is_an_error(self, indexed):
         async def main():
             memory = AsyncMemory(indexed.open())
             await memory.close()

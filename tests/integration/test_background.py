@@ -28,7 +28,7 @@ def _wait_for_vectors(memory):
         threading.Event().wait(0.01)
 
 
-def test_it_runs_at_the_start_and_after_a_request(home, caplog):
+def test_runs_start_at_the_beginning_and_after_a_request(home, caplog):
     home.write("a.md", "the harbour at night")
     with home.open() as memory, caplog.at_level(logging.INFO, "klaw"):
         memory.index(home.notes)
@@ -43,7 +43,7 @@ def test_it_runs_at_the_start_and_after_a_request(home, caplog):
     assert caplog.messages.count("memory index ready") == 2
 
 
-def test_what_is_asked_for_after_the_end_is_not_waited_for(home):
+def test_a_wait_after_closing_returns(home):
     with home.open() as memory:
         with BackgroundIndexer(memory) as indexer:
             pass
@@ -51,7 +51,7 @@ def test_what_is_asked_for_after_the_end_is_not_waited_for(home):
         assert not indexer.wait()
 
 
-def test_requests_that_come_together_are_one_run(home, monkeypatch):
+def test_requests_in_quick_succession_cause_one_run(home, monkeypatch):
     with home.open() as memory:
         runs = []
         monkeypatch.setattr(memory, "index", lambda **_: runs.append("run") or IndexReport())
@@ -118,7 +118,7 @@ def test_words_are_written_while_another_process_embeds_and_vectors_follow(home,
             _wait_for_vectors(memory)
 
 
-def test_what_was_put_off_is_embedded_without_being_asked_for(home, monkeypatch):
+def test_postponed_chunks_are_embedded_without_a_request(home, monkeypatch):
     monkeypatch.setattr(background, "_RETRY_SECONDS", 0.05)
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
@@ -132,7 +132,7 @@ def test_what_was_put_off_is_embedded_without_being_asked_for(home, monkeypatch)
             _wait_for_vectors(memory)
 
 
-def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
+def test_embedding_pauses_for_words_and_ends_at_closing(home, monkeypatch):
     for number in range(200):
         home.write(f"{number}.md", f"buoy {number}")
     with home.open() as memory:
@@ -160,7 +160,7 @@ def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
         assert _lacking(memory)  # most of them were left for another run
 
 
-def test_closing_does_not_wait_for_all_words_and_the_next_run_writes_the_rest(home, monkeypatch, caplog):
+def test_closing_interrupts_writing_words_and_the_next_run_continues(home, monkeypatch, caplog):
     monkeypatch.setattr(background, "_CLOSING_SECONDS", 0.0)
     files = BATCH + 10  # of a chunk each: two transactions
     with home.open() as memory, caplog.at_level(logging.INFO, "klaw"):
@@ -186,7 +186,7 @@ def test_closing_does_not_wait_for_all_words_and_the_next_run_writes_the_rest(ho
         assert memory.index().added == files - BATCH
 
 
-def test_single_files_and_sources_are_asked_for_and_told_of(home):
+def test_single_files_and_sources_can_be_requested_and_are_reported(home):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
@@ -207,7 +207,7 @@ def test_single_files_and_sources_are_asked_for_and_told_of(home):
             assert runs[-1].report.changed == 3
 
 
-def test_a_file_of_a_source_that_has_gone_costs_the_others_nothing(home, tmp_path):
+def test_a_file_of_a_removed_source_does_not_affect_the_others(home, tmp_path):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
@@ -218,7 +218,7 @@ def test_a_file_of_a_source_that_has_gone_costs_the_others_nothing(home, tmp_pat
             assert memory.search("lantern", mode="fts")
 
 
-def test_what_found_the_store_locked_is_done_later_by_itself(home, monkeypatch):
+def test_a_run_that_found_the_store_locked_is_repeated(home, monkeypatch):
     monkeypatch.setattr(background, "_RETRY_SECONDS", 0.05)
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
@@ -240,7 +240,7 @@ def test_what_found_the_store_locked_is_done_later_by_itself(home, monkeypatch):
             assert runs.get(timeout=20).report.added == 1
 
 
-def test_requests_that_never_end_are_runs_all_the_same(home):
+def test_endless_requests_do_not_postpone_runs_forever(home):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)

@@ -58,14 +58,14 @@ def with_bad(home):
 
 
 @pytest.mark.parametrize("tools", [fail, lambda: None, lambda: [{"name": "x"}]])
-def test_tools_that_fail_leave_the_others(with_bad, tools):
+def test_failing_tools_do_not_affect_other_tools(with_bad, tools):
     with with_bad(tools=tools) as memory:
         assert "memory_search" in {tool["name"] for tool in memory.tools()}
         assert "error" not in memory.call_tool("memory_search", {"query": "heron"})
 
 
 @pytest.mark.parametrize("offer", [fail, lambda _: ["x"], lambda _: 1])
-def test_an_offer_that_fails_is_a_notice_of_the_context(with_bad, offer, home):
+def test_a_failing_offer_is_a_notice_of_the_context(with_bad, offer, home):
     with with_bad(offer=offer) as memory:
         memory.index(home.notes)
         context = memory.context("heron")
@@ -88,26 +88,26 @@ class TestSourcesThatFail:
         assert report.added == 1
         assert any(item.path == "bad" and "a defect" in item.reason for item in report.skipped)
 
-    def test_what_was_indexed_stays_and_is_no_stray(self, memory):
+    def test_indexed_documents_of_a_failing_source_stay(self, memory):
         memory.index()
         assert memory.search("kestrel")
         assert not any("no source any more" in problem for problem in memory.status().problems)
 
-    def test_status_and_doctor_name_it(self, memory):
+    def test_status_and_doctor_name_the_failing_extension(self, memory):
         assert any("a defect" in problem for problem in memory.status().problems)
         assert any("a defect" in finding.what for finding in memory.doctor().findings)
 
-    def test_a_rebuild_which_would_lose_its_chunks_is_refused(self, memory):
+    def test_a_rebuild_that_would_lose_its_chunks_is_rejected(self, memory):
         with pytest.raises(PluginError, match="'bad'"):
             memory.reindex()
         assert memory.search("kestrel")
 
-    def test_an_index_of_its_origin_raises(self, memory):
+    def test_indexing_its_origin_is_an_error(self, memory):
         with pytest.raises(PluginError, match="'bad'"):
             memory.index(origin="bad")
 
 
-class TestWhatCannotBeBuilt:
+class TestExtensionsThatCannotBeBuilt:
     """Nobody knows which sources it has: what was indexed of them must not be dropped meanwhile."""
 
     @pytest.fixture
@@ -118,22 +118,22 @@ class TestWhatCannotBeBuilt:
         with with_bad(origins=None) as memory:
             yield memory
 
-    def test_a_rebuild_which_would_lose_its_chunks_is_refused(self, memory):
+    def test_a_rebuild_that_would_lose_its_chunks_is_rejected(self, memory):
         with pytest.raises(PluginError, match=r"bad/ would leave the index.*extension bad"):
             memory.reindex()
         assert memory.search("kestrel")
 
-    def test_doctor_names_its_chunks_and_leaves_them(self, memory):
+    def test_doctor_names_its_chunks_and_keeps_them(self, memory):
         (found,) = [finding for finding in memory.doctor(fix=True).findings if finding.check == "ghost-source"]
         assert (found.fixed, found.where) == (False, "bad")
         assert "extension bad" in found.what
         assert memory.search("kestrel")
 
-    def test_status_tells_that_it_may_be_its(self, memory):
+    def test_status_names_it_as_the_possible_owner_of_chunks(self, memory):
         (problem,) = [problem for problem in memory.status().problems if problem.startswith("bad/")]
         assert "or belongs to a plugin or extension that does not work" in problem
 
-    def test_without_its_chunks_a_rebuild_goes_on(self, memory):
+    def test_a_rebuild_continues_if_it_has_no_chunks(self, memory):
         memory.forget("bad/")
         memory.reindex()
         assert [result.path for result in memory.search("heron kestrel", 9)] == ["notes/a.md"]
@@ -158,7 +158,7 @@ def test_a_plugin_that_does_not_load_keeps_the_chunks_of_its_sources(with_bad, h
         assert not memory.search("kestrel")
 
 
-def test_documents_that_are_in_the_journal_and_not_in_the_index_are_named(home, monkeypatch):
+def test_documents_of_the_journal_that_are_not_indexed_are_named(home, monkeypatch):
     with home.open() as memory:
         memory.save("the pier")
 
@@ -187,7 +187,7 @@ def test_status_names_every_collection_of_an_origin(home):
 
 
 @pytest.mark.parametrize("origins", [None, "bad", (1,)])
-def test_origins_that_are_no_names_leave_the_extension_out(with_bad, home, origins):
+def test_an_extension_with_invalid_origins_is_left_out(with_bad, home, origins):
     with with_bad(origins=origins, sources=lambda: ()) as memory:
         memory.index(home.notes)
         assert memory.search("heron")
@@ -195,14 +195,14 @@ def test_origins_that_are_no_names_leave_the_extension_out(with_bad, home, origi
             memory.extension("bad")
 
 
-def test_records_that_fail_name_the_extension(with_bad, tmp_path):
+def test_failing_records_name_the_extension(with_bad, tmp_path):
     attributes = {"record_kinds": ("bad",), "records": fail, "check_record": fail, "add": fail}
     with with_bad(**attributes) as memory, pytest.raises(PluginError, match="'bad'"):
         memory.export(tmp_path / "all.jsonl")
     assert not (tmp_path / "all.jsonl").exists()
 
 
-def test_a_listener_that_exits_ends_no_search(with_bad, home):
+def test_a_listener_that_exits_does_not_end_a_search(with_bad, home):
     def leave(_event):
         raise SystemExit(3)
 
@@ -213,7 +213,7 @@ def test_a_listener_that_exits_ends_no_search(with_bad, home):
 
 
 class TestDocuments:
-    def test_a_path_in_several_collections_is_not_forgotten_by_chance(self, with_bad):
+    def test_forgetting_a_path_of_several_collections_needs_the_collection(self, with_bad):
         with with_bad() as memory:
             memory.add([NewDocument("a", "One.")], collection="mine")
             memory.add([NewDocument("a", "Two.")], collection="theirs")
@@ -222,7 +222,7 @@ class TestDocuments:
             assert memory.get_by_ids(["a"], collection="mine")
             assert memory.get_by_ids(["a"], collection="theirs")
 
-    def test_law_journal_and_index_agree_after_writers_raced(self, with_bad):
+    def test_law_journal_and_index_agree_after_concurrent_writers(self, with_bad):
         with with_bad() as memory:
             for turn in range(5):
                 texts = [f"text {turn} {number}" for number in range(4)]
@@ -247,19 +247,19 @@ class TestDocuments:
             again = memory.add([NewDocument("b", "Three."), NewDocument("c", "Four.")])
         assert [(report.added, report.changed) for report in (first, again)] == [(2, 0), (1, 1)]
 
-    def test_one_id_is_not_read_as_a_list_of_characters(self, with_bad):
+    def test_a_single_string_is_not_a_list_of_ids(self, with_bad):
         with with_bad() as memory:
             for call in (memory.delete, memory.get_by_ids):
                 with pytest.raises(QueryError, match="list of ids"):
                     call("abc")
 
     @pytest.mark.parametrize("given", [[{"id": "a"}], NewDocument("a", "One."), None])
-    def test_what_is_no_list_of_documents_is_refused(self, with_bad, given):
+    def test_an_invalid_list_of_documents_is_rejected(self, with_bad, given):
         with with_bad() as memory, pytest.raises(RecordError):
             memory.add(given)
 
 
-def test_a_mapping_is_no_condition(with_bad):
+def test_a_mapping_as_condition_is_rejected(with_bad):
     with with_bad() as memory, pytest.raises(QueryError, match="Condition"):
         memory.search("heron", filters=Filters(metadata={"k": 1}))
     assert Condition("k", "=", 1)

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.parametrize("damage", [lambda line: line.replace(b'"text"', b'"txet"'), lambda line: line[:20] + b"\n"])
-def test_a_memory_whose_line_is_broken_stays_found(home, check, damage):
+def test_a_memory_with_an_invalid_line_is_still_found(home, check, damage):
     with home.open() as memory:
         lost, kept = memory.save("the harbour code"), memory.save("the lighthouse keeper")
         journal = home.root / "data" / "saved.jsonl"

@@ -21,7 +21,7 @@ def blocks(memory):
         return snapshot.resource.execute("SELECT COUNT(*) FROM memory_words_blocks").get
 
 
-def test_the_words_of_a_run_are_in_one_block_at_its_end(home, memory, check):
+def test_an_index_run_merges_its_words_into_one_block(home, memory, check):
     for number in range(3):
         memory.save(f"lantern number {number}")
     assert blocks(memory) == 3, "what is saved waits for nothing"
@@ -33,7 +33,7 @@ def test_the_words_of_a_run_are_in_one_block_at_its_end(home, memory, check):
     check(memory)
 
 
-def test_a_run_that_changes_little_writes_little(home, memory):
+def test_a_small_index_run_does_not_merge_all_blocks(home, memory):
     for number in range(10):
         home.write(f"a{number}.md", f"the harbour of {number}")
     memory.index(home.notes)

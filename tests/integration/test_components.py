@@ -74,7 +74,7 @@ def problems(home, **memory):
         ("embedder", "embedding", leave, "SystemExit: the plugin has had enough"),
     ],
 )
-def test_what_work_refuses_is_not_ready(home, kind, key, factory, words):
+def test_a_component_that_fails_at_work_is_not_ready(home, kind, key, factory, words):
     home.extra.append((kind, Component("stray", NoOptions, factory, API)))
     home.write("a.md", "the harbour")
     table = {"type": "stray"}
@@ -92,7 +92,7 @@ def test_what_work_refuses_is_not_ready(home, kind, key, factory, words):
     assert words in said
 
 
-def test_what_works_is_ready(home):
+def test_a_working_component_is_ready(home):
     found = problems(home)
 
     assert found
@@ -130,25 +130,25 @@ class TestAuto:
         ]
         return part
 
-    def test_without_any_it_is_missing_and_the_default_is_offered(self, home):
+    def test_without_an_embedder_auto_is_missing_and_names_the_default(self, home):
         part = self.embedder(home)
 
         assert (part.type, part.distribution) == ("auto", "")
         assert part.problem == "embedder 'onnx' is not installed"
         assert part.remedy == "pip install 'klaw[onnx,minilm]'"
 
-    def test_the_first_that_can_be_built_counts(self, home):
+    def test_auto_uses_the_first_embedder_that_can_be_built(self, home):
         part = self.embedder(home, onnx=leave, ollama=give(object()))
 
         assert (part.type, part.distribution, part.problem) == ("auto", "klaw-ollama", "")
 
-    def test_where_none_can_be_built_the_first_says_why(self, home):
+    def test_if_none_can_be_built_auto_reports_the_reason_of_the_first(self, home):
         part = self.embedder(home, onnx=leave, openai=give(object()))
 
         assert (part.type, part.distribution) == ("auto", "klaw-onnx")
         assert "had enough" in part.problem
 
-    def test_an_option_of_none_of_them_is_named(self, home):
+    def test_an_option_that_no_embedder_has_is_reported(self, home):
         config = home.config(embedding={"type": "auto", "model": "x"})
         found = {part.type: part.problem for part in examine(config, discover())}
 
@@ -179,7 +179,7 @@ class TestBuiltOnce:
 
         assert len(built) == 1
 
-    def test_what_could_not_be_built_is_tried_again(self, home, built):
+    def test_a_component_that_could_not_be_built_is_tried_again(self, home, built):
         works = home.extra[-1][1]
         broken = Event()
         broken.set()

@@ -21,7 +21,7 @@ def counts(report):
     return report.added, report.changed, report.unchanged, report.removed
 
 
-def test_two_memories_on_one_file_see_each_other(home, check):
+def test_two_memories_on_one_file_see_each_others_changes(home, check):
     home.write("a.md", "the harbour")
     with home.open() as first, home.open() as second:
         first.index(home.notes)
@@ -36,7 +36,7 @@ def test_two_memories_on_one_file_see_each_other(home, check):
         check(second)
 
 
-def test_two_memories_index_at_once(home, check, dump):
+def test_two_memories_can_index_at_the_same_time(home, check, dump):
     for number in range(20):
         home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
     with home.open() as first, home.open() as second:
@@ -61,7 +61,7 @@ def test_two_memories_index_at_once(home, check, dump):
         assert dump(second) == before
 
 
-def test_what_another_run_adds_between_the_scan_and_the_manifest_stays(home, check, monkeypatch):
+def test_documents_that_another_run_adds_after_the_scan_stay(home, check, monkeypatch):
     """It is in the manifest and not in the scan, as what was deleted would be."""
     home.write("a.md", "the harbour")
     with home.open() as first, home.open() as second:
@@ -81,7 +81,7 @@ def test_what_another_run_adds_between_the_scan_and_the_manifest_stays(home, che
         check(first)
 
 
-def test_what_is_saved_during_a_run_stays(home, check, monkeypatch):
+def test_texts_saved_during_a_run_stay(home, check, monkeypatch):
     with home.open() as first, home.open() as second:
         first.save("the harbour")
         scan = SavedSource.scan
@@ -98,7 +98,7 @@ def test_what_is_saved_during_a_run_stays(home, check, monkeypatch):
         check(first)
 
 
-def test_searching_while_indexing_sees_whole_documents(home, memory, check):
+def test_a_search_during_an_index_run_sees_complete_documents(home, memory, check):
     home.write("a.md", "harbour")
     for number in range(8):
         home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
@@ -126,7 +126,7 @@ def test_searching_while_indexing_sees_whole_documents(home, memory, check):
     check(memory)
 
 
-def test_searches_answer_while_everything_is_built_anew(home, memory, check):
+def test_searches_work_during_a_rebuild(home, memory, check):
     for number in range(6):
         home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
     home.write("a.md", "the harbour")
@@ -154,7 +154,7 @@ def test_searches_answer_while_everything_is_built_anew(home, memory, check):
     check(memory)
 
 
-def test_threads_share_one_memory(home, memory, check):
+def test_threads_can_share_one_memory(home, memory, check):
     home.write("a.md", LONG)
     memory.index(home.notes)
     failures = []

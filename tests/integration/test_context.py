@@ -77,7 +77,7 @@ def test_equal_questions_give_equal_contexts(items, budget):
 
 
 @given(items=_items)
-def test_a_budget_for_everything_holds_everything_in_order(items):
+def test_a_sufficient_budget_includes_everything_in_order(items):
     taken = packed(items, 1_000_000).items
     assert sorted(map(repr, taken)) == sorted(map(repr, items))
     for part in ("stable", "volatile"):
@@ -86,7 +86,7 @@ def test_a_budget_for_everything_holds_everything_in_order(items):
 
 
 @given(items=_items, budget=st.integers(0, 200), more=st.integers(0, 200))
-def test_a_smaller_budget_gives_a_beginning_of_the_stable_part(items, budget, more):
+def test_a_smaller_budget_includes_the_beginning_of_the_stable_part(items, budget, more):
     small, large = packed(items, budget), packed(items, budget + more)
     stable = [[item for item in context.items if item.part == "stable"] for context in (small, large)]
     assert stable[0] == stable[1][: len(stable[0])]
@@ -94,7 +94,7 @@ def test_a_smaller_budget_gives_a_beginning_of_the_stable_part(items, budget, mo
 
 
 @given(items=_items, budget=st.integers(0, 200), more=st.integers(0, 200))
-def test_where_the_stable_part_is_the_same_the_volatile_part_begins_the_same(items, budget, more):
+def test_with_equal_stable_parts_the_volatile_parts_begin_equally(items, budget, more):
     small, large = packed(items, budget), packed(items, budget + more)
     if small.stable == large.stable:
         assert small.items == large.items[: len(small.items)]
@@ -102,7 +102,7 @@ def test_where_the_stable_part_is_the_same_the_volatile_part_begins_the_same(ite
 
 
 @given(items=_items, budget=st.integers(0, 200), more=st.integers(0, 200))
-def test_a_larger_budget_is_never_used_less(items, budget, more):
+def test_a_larger_budget_never_uses_fewer_tokens(items, budget, more):
     assert packed(items, budget).tokens <= packed(items, budget + more).tokens
 
 
@@ -120,7 +120,7 @@ _chunks = st.lists(
 
 
 @given(items=_chunks, budget=st.integers(0, 1500), more=st.integers(0, 500))
-def test_law_a_larger_budget_shows_no_fewer_of_the_items_that_may_be_cut(items, budget, more):
+def test_law_a_larger_budget_shows_no_fewer_items_that_can_be_cut(items, budget, more):
     small, large = packed(items, budget), packed(items, budget + more)
     assert small.tokens <= budget
     sources = [[item.source for item in context.items] for context in (small, large)]
@@ -140,7 +140,7 @@ def test_law_an_item_is_cut_only_above_its_share_or_at_the_end(items, budget):
             assert estimate_tokens([item.text])[0] < tokens
 
 
-def test_a_long_message_is_cut_to_what_is_asked_and_keeps_its_speaker_and_its_note():
+def test_a_long_message_is_cut_to_the_matching_part_and_keeps_speaker_and_note():
     filler = "It was a long day and there was much to do. " * 30
     text = f"Ada: {filler}What matters: the kiln fires at 12:30. {filler}"
     source = "conversations/c/2026-02-24.jsonl:1-1"
@@ -165,7 +165,7 @@ def test_a_chunk_that_is_larger_than_the_budget_is_shown_in_part(home, memory):
     assert context.tokens <= 100
 
 
-def test_what_is_stable_takes_the_room_of_what_is_volatile():
+def test_stable_items_take_precedence_over_volatile_ones():
     items = [ContextItem("s " * 150, "stable"), ContextItem("v " * 30, "volatile")]
     parts = [[item.part for item in packed(items, budget).items] for budget in (100, 180, 300)]
     assert parts == [["volatile"], ["stable"], ["stable", "volatile"]]
@@ -177,7 +177,7 @@ def test_a_label_is_not_repeated_on_the_next_line():
     assert lines == ["- [a] x", "- y", "- [b] z", "- w"]
 
 
-def test_a_chunk_of_a_conversation_says_its_day_and_a_note_its_place(tmp_path):
+def test_a_chunk_shows_its_day_and_a_note_its_location(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Kiln\n\nThe kiln is hot.\n", "utf-8")
     overrides = {"memory": {"embedding": {"type": "none"}}}
@@ -213,7 +213,7 @@ def arranged(extension, question=None):
     return build_context(asked, [("arranging", extension)], lambda _query, _limit: SearchResults())
 
 
-def test_a_message_that_needs_nothing_gets_what_is_always_known_only():
+def test_a_declined_message_gets_only_stable_items():
     items = [ContextItem("known", "stable"), ContextItem("found")]
     context = arranged(Arranging(items, why="an acknowledgement"))
     assert (context.volatile, context.declined) == ("", "an acknowledgement")
@@ -223,7 +223,7 @@ def test_a_message_that_needs_nothing_gets_what_is_always_known_only():
     assert any("a bug" in notice for notice in failing.notices)
 
 
-def test_volatile_items_are_edited_and_a_failure_leaves_them_as_they_were():
+def test_an_extension_edits_volatile_items_and_a_failure_leaves_them_unchanged():
     items = [ContextItem("known", "stable"), ContextItem("found"), ContextItem("other")]
     assert arranged(Arranging(items, edit=lambda items: items[1:])).volatile.count("- ") == 1
     for edit in (lambda _items: 1 / 0, lambda _items: ["no item"]):
@@ -232,13 +232,13 @@ def test_volatile_items_are_edited_and_a_failure_leaves_them_as_they_were():
         assert any("arranging" in notice for notice in context.notices)
 
 
-def test_items_that_were_seen_are_left_out():
+def test_seen_items_are_left_out():
     items = [ContextItem("old", source="facts/1"), ContextItem("new", source="facts/2"), ContextItem("any")]
     context = arranged(Arranging(items), ContextQuestion("what?", seen=frozenset({"facts/1", ""})))
     assert [item.text for item in context.items] == ["new", "any"]
 
 
-def test_items_that_ask_for_it_are_shown_the_latest_first_and_chosen_by_rank():
+def test_items_can_be_chosen_by_rank_and_shown_latest_first():
     day = datetime(2026, 2, 24, tzinfo=UTC)
     items = [ContextItem(f"day {n} " + "x " * 20, created_at=day + timedelta(n), newest_first=True) for n in (1, 3, 2)]
     everything = arranged(Arranging(items))
@@ -252,7 +252,7 @@ def test_items_that_ask_for_it_are_shown_the_latest_first_and_chosen_by_rank():
     assert short.volatile.index("day 3") < short.volatile.index("day 1")
 
 
-def test_a_failure_to_look_something_up_costs_that_part_only():
+def test_a_failed_lookup_affects_only_its_part():
     def search(_query, _limit):
         raise StoreError("the disk is gone")
 
@@ -274,13 +274,13 @@ def filled(home, memory):
 
 
 @pytest.mark.parametrize("budget", [0, 5, 20, 60, 150, 400, 5000])
-def test_a_memorys_context_is_within_its_budget_and_always_the_same(filled, budget):
+def test_the_context_of_a_memory_is_deterministic_and_within_its_budget(filled, budget):
     context = filled.context("heron", budget=budget)
     assert context.tokens <= budget
     assert context == filled.context("heron", budget=budget)
 
 
-def test_a_memorys_context_only_grows_with_its_budget(filled):
+def test_the_context_of_a_memory_grows_with_its_budget(filled):
     contexts = [filled.context("heron", budget=budget) for budget in range(0, 400, 20)]
     for small, large in pairwise(contexts):
         assert large.stable.startswith(small.stable)
@@ -296,13 +296,13 @@ def test_core_memory_comes_before_chunks(filled):
     assert str(context).index("Ada") < str(context).index("heron number")
 
 
-def test_without_a_message_there_is_what_is_always_known(filled):
+def test_without_a_message_the_context_has_only_stable_items(filled):
     context = filled.context("  ", budget=1000)
     assert "Ada" in context.stable
     assert context.volatile == ""
 
 
-def test_one_part_has_the_whole_budget_and_a_search_only_where_it_is_wanted(filled):
+def test_a_single_part_gets_the_whole_budget_and_searches_only_if_needed(filled):
     volatile = filled.context("heron", budget=60, part="volatile")
     assert (volatile.stable, "The heron number" in volatile.volatile) == ("", True)
     searches = []

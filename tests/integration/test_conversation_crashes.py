@@ -75,7 +75,7 @@ def home(make_home):
     return make_home("sqlite")
 
 
-def test_killed_in_every_call_that_writes_the_journal(home, make_home, check, tmp_path):
+def test_a_kill_in_any_write_of_the_journal_loses_no_message(home, make_home, check, tmp_path):
     def program(directory, acknowledge):
         made = make_home("sqlite")
         made.root = directory
@@ -107,7 +107,7 @@ def killed_at(home, nth):
     return os.waitstatus_to_exitcode(status), acknowledged
 
 
-def test_killed_in_writes_of_the_database(make_home, check):
+def test_a_kill_in_any_write_of_the_database_loses_no_message(make_home, check):
     killed = 0
     for nth in range(1, 2000, 37):
         home = make_home("sqlite")

@@ -45,11 +45,11 @@ class TestSource(SourceContract):
         (tmp_path / "stray.jsonl").write_text("{}")
         return ConversationSource(journal)
 
-    def test_what_is_no_journal_is_skipped_by_its_place(self, source):
+    def test_something_other_than_a_journal_is_skipped_with_its_place(self, source):
         skipped = {item.path for item in source.scan() if not isinstance(item, Entry)}
         assert skipped == {"conversations/telegram_123456/notes.jsonl", "conversations/stray.jsonl"}
 
-    def test_a_path_that_leads_elsewhere_is_no_file_of_it(self, source):
+    def test_a_path_outside_of_the_conversations_is_rejected(self, source):
         for path in ("conversations/../x/2026-02-24.jsonl", "conversations/a_b/../a_b/2026-02-24.jsonl", "x", ""):
             assert source._file(path) is None
 
@@ -106,7 +106,7 @@ def test_a_transcript_has_a_line_for_each_line_of_its_file(tmp_path_factory, lin
         max_size=25,
     )
 )
-def test_rows_made_step_by_step_are_those_made_at_once(tmp_path_factory, steps):
+def test_rows_added_in_steps_equal_rows_added_at_once(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("journal")
     journal = Journal(root / "conversations")
 
@@ -129,7 +129,7 @@ def test_rows_made_step_by_step_are_those_made_at_once(tmp_path_factory, steps):
         assert message_dump(mine.messages) == message_dump(theirs.messages)
 
 
-def test_days_are_named_in_every_locale_alike():
+def test_names_of_days_do_not_depend_on_the_locale():
     assert named_day(date(2026, 3, 1)) == "2026-03-01, Sunday, 1 March 2026"
     names = {named_day(date(2026, 1, 1) + timedelta(days=step)).split(", ")[1] for step in range(7)}
     assert len(names) == 7

@@ -46,7 +46,7 @@ def long(number):
 
 
 class TestRows:
-    def test_an_appended_message_is_a_row_in_the_same_call(self, memory):
+    def test_append_adds_the_row_in_the_same_call(self, memory):
         written = memory.conversations.append(said(1, "the kiln is hot", role="assistant", model="m1"))
         (found,) = memory.conversations.search("kiln")
         assert (found.id, found.chat_id, found.channel, found.created_at) == (
@@ -58,7 +58,7 @@ class TestRows:
         session = memory.conversations.session(CHAT)
         assert (session.model, session.segment_start, session.created_at) == ("m1", written.ts, written.ts)
 
-    def test_the_rows_are_those_of_the_journal_in_its_order(self, memory):
+    def test_the_rows_agree_with_the_journal_in_order(self, memory):
         conversations = memory.conversations
         for number in range(5):
             conversations.append(said(number))
@@ -72,7 +72,7 @@ class TestRows:
         assert mirrored[-2:] == ["message number 10", "message number 30"]
         assert len(conversations.window(CHAT)) == 3
 
-    def test_a_message_that_was_appended_twice_is_there_once(self, memory, home):
+    def test_a_message_that_was_appended_twice_has_one_row(self, memory, home):
         conversations = memory.conversations
         first = conversations.append(evolve(said(1, "The kiln is hot."), id="m1"))
         conversations.append(said(2, "Good."))
@@ -85,7 +85,7 @@ class TestRows:
         assert result.content == "User: The kiln is hot.\nUser: Good."
         assert (home.root / "data" / DAY).read_text("utf-8").count("m1") == 2
 
-    def test_a_sync_reads_only_what_was_added(self, memory, monkeypatch):
+    def test_a_sync_reads_only_new_lines(self, memory, monkeypatch):
         conversations = memory.conversations
         conversations.append_many([said(number) for number in range(50)])
         started = []
@@ -100,7 +100,7 @@ class TestRows:
         assert started
         assert min(started) > 0
 
-    def test_bad_lines_are_counted_and_cost_nothing_else(self, memory, home):
+    def test_invalid_lines_are_counted_and_the_others_read(self, memory, home):
         conversations = memory.conversations
         conversations.append(said(1))
         path = home.root / "data" / DAY
@@ -114,7 +114,7 @@ class TestRows:
         skipped = {item.path for item in memory.index().skipped}
         assert skipped == set()  # what was reported once is not reported at every run
 
-    def test_an_index_run_names_the_broken_lines(self, memory, home):
+    def test_an_index_run_names_the_invalid_lines(self, memory, home):
         path = home.root / "data" / DAY
         path.parent.mkdir(parents=True)
         record = json.dumps(said(1).record() | {"id": "a"})
@@ -124,7 +124,7 @@ class TestRows:
         assert len(rows_of(memory)) == 1, "a second message with the same id is in the file, and one row"
 
     @pytest.mark.parametrize("change", ["cut", "replaced", "removed"])
-    def test_files_changed_by_hand_are_mirrored_anew(self, memory, home, change):
+    def test_rows_of_files_that_were_edited_by_hand_are_made_again(self, memory, home, change):
         conversations = memory.conversations
         conversations.append_many([said(1), said(2), said(3, days=1)])
         path = home.root / "data" / DAY
@@ -138,13 +138,13 @@ class TestRows:
         expected = [line.message.content for line in conversations.read(CHAT) if isinstance(line, JournalEntry)]
         assert [row.content for row in rows_of(memory)] == expected
 
-    def test_a_chat_whose_directory_is_removed_goes(self, memory, home):
+    def test_a_chat_whose_directory_was_removed_loses_its_rows(self, memory, home):
         memory.conversations.append(said(1))
         shutil.rmtree(home.root / "data" / "conversations" / CHAT.name)
         memory.conversations.sync()
         assert rows(memory) == {}
 
-    def test_threads_that_append_lose_nothing(self, memory):
+    def test_concurrent_appends_lose_nothing(self, memory):
         def write(number):
             for part in range(10):
                 memory.conversations.append(said(part, f"thread {number} part {part}"))
@@ -165,7 +165,7 @@ class TestRows:
                 (first, second)[number % 2].conversations.append(said(number))
             assert [row.content for row in rows_of(first)] == [f"message number {number}" for number in range(6)]
 
-    def test_a_message_said_during_a_rebuild_is_kept_and_catches_up(self, make_home):
+    def test_a_message_that_is_appended_during_a_rebuild_gets_its_row_later(self, make_home):
         home = make_home("sqlite")
         with home.open() as memory:
             memory.conversations.append(said(1))
@@ -182,8 +182,8 @@ def rows_of(memory, chat=CHAT):
         return list(snapshot.messages.all(chat.name))
 
 
-class TestPassages:
-    def test_a_result_points_into_the_file(self, memory, home):
+class TestChunks:
+    def test_a_result_has_the_lines_of_the_file(self, memory, home):
         conversations = memory.conversations
         conversations.append(said(1, "noise of a tool", role="tool"))
         conversations.append(said(2, "Where did we leave\n\nthe   kiln?"))
@@ -202,7 +202,7 @@ class TestPassages:
         assert "kiln" in lines[result.start_line - 1]
         assert memory.get(DAY, 3, 1).content == "Assistant: In the shed."
 
-    def test_what_was_said_ten_minutes_ago_is_found_by_its_own_time(self, memory):
+    def test_a_recent_message_is_found_by_its_own_time(self, memory):
         conversations = memory.conversations
         conversations.append_many([said(number, f"early word{number} " + "xylophone " * 100) for number in range(3)])
         memory.index()
@@ -233,7 +233,7 @@ class TestPassages:
         conversations.purge(CHAT)
         assert not memory.search("kiln nothing", mode="fts")
 
-    def test_day_speaker_and_chat_find_a_passage(self, memory):
+    def test_a_chunk_is_found_by_day_speaker_and_chat(self, memory):
         memory.conversations.append(said(1, "The ferry leaves.", name="Caroline"))
         memory.conversations.append(said(1, "Another thing.", days=30, chat=Chat("matrix", "room")))
         memory.index()
@@ -243,7 +243,7 @@ class TestPassages:
             "matrix_room"
         }
 
-    def test_only_the_tail_of_a_day_is_embedded_again(self, memory, home):
+    def test_a_new_message_embeds_only_the_end_of_its_day(self, memory, home):
         conversations = memory.conversations
         conversations.append_many([long(number) for number in range(60)])
         memory.index()
@@ -270,7 +270,7 @@ class TestPassages:
                 ("Assistant: On Friday at nine.", "User: When does the ferry leave?"),
             ]
 
-    def test_what_is_said_later_leaves_earlier_passages_as_they_are(self, home):
+    def test_a_later_message_does_not_change_earlier_chunks(self, home):
         with home.open(conversations={"packed_tokens": 0}) as memory:
             memory.conversations.append_many([long(number) for number in range(4)])
             memory.index()
@@ -280,7 +280,7 @@ class TestPassages:
             memory.index()
             assert before < {result.chunk_id for result in memory.search("user", 9, mode="fts")}
 
-    def test_a_message_that_changes_in_its_file_leaves_no_word_in_what_follows(self, home, dump, check):
+    def test_an_edited_message_leaves_no_old_word_in_later_contexts(self, home, dump, check):
         with home.open(conversations={"packed_tokens": 0}) as memory:
             memory.conversations.append_many([said(1, "the word is hunter"), said(2, "Thanks."), said(3, "Bye.")])
             memory.index()
@@ -297,7 +297,7 @@ class TestPassages:
             memory.reindex()
             assert dump(memory) == incremental
 
-    def test_a_session_break_parts_passages(self, memory):
+    def test_no_chunk_crosses_a_session_break(self, memory):
         conversations = memory.conversations
         conversations.append(said(1))
         conversations.session_break(CHAT, NOON)
@@ -333,13 +333,13 @@ class TestPassages:
             assert everything(memory, dump) == before
             check(memory)
 
-    def test_a_day_is_not_forgotten_while_its_file_is_there(self, memory):
+    def test_a_day_cannot_be_forgotten_while_its_file_exists(self, memory):
         memory.conversations.append(said(1))
         memory.index()
         with pytest.raises(NotFoundError, match="a day of a conversation"):
             memory.forget(DAY)
 
-    def test_a_removed_file_leaves_the_index(self, memory, home):
+    def test_documents_of_a_removed_file_leave_the_index(self, memory, home):
         memory.conversations.append_many([said(1), said(2, days=1)])
         memory.index()
         (home.root / "data" / DAY).unlink()
@@ -364,7 +364,7 @@ class TestRedaction:
         assert SECRET.encode() not in data
         assert b"hunter2" not in data
 
-    def test_new_patterns_reach_what_is_there_already(self, make_home):
+    def test_new_patterns_apply_to_existing_messages(self, make_home):
         home = make_home("sqlite")
         with home.open() as memory:
             memory.conversations.append(said(1, "the word is hunter2"))
@@ -378,12 +378,12 @@ class TestRedaction:
         data = b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))
         assert b"hunter2" not in data
 
-    def test_it_can_be_switched_off(self, home):
+    def test_redaction_can_be_turned_off(self, home):
         with home.open(conversations={"redact_secrets": False}) as memory:
             memory.conversations.append(said(1, SECRET))
             assert rows_of(memory)[0].content == SECRET
 
-    def test_roles_are_chosen(self, home):
+    def test_only_configured_roles_are_indexed(self, home):
         with home.open(conversations={"include_roles": ["tool"]}) as memory:
             memory.conversations.append_many([said(1, "spoken words"), said(2, "measured words", role="tool")])
             memory.index()
@@ -391,7 +391,7 @@ class TestRedaction:
 
 
 class TestPurge:
-    def test_a_purged_chat_is_gone_for_good(self, memory):
+    def test_a_purged_chat_does_not_return(self, memory):
         other = Chat("matrix", "room")
         conversations = memory.conversations
         conversations.append_many([said(1, "gone words"), said(1, "other words", chat=other)])
@@ -414,7 +414,7 @@ class TestHistory:
     def history(self, memory):
         return HistoryStore(memory.conversations, max_recent=3)
 
-    def test_what_is_appended_is_read_back(self, history):
+    def test_an_appended_message_is_read_back(self, history):
         call = {"name": "search", "arguments": {"q": [1, None]}}
         history.append(self.KEY, "user", "hello", metadata={"tokens_in": 3})
         history.append(self.KEY, "assistant", "", tool_calls=[call])
@@ -447,21 +447,21 @@ class TestHistory:
         assert history.all(self.KEY) == ()
         assert history.summary(self.KEY) == ""
 
-    def test_a_new_process_finds_it_again(self, make_home):
+    def test_a_new_process_reads_the_history(self, make_home):
         home = make_home("sqlite")
         with home.open() as memory:
             HistoryStore(memory.conversations).append(self.KEY, "user", "hello")
         with home.open() as memory:
             assert [message.content for message in HistoryStore(memory.conversations).recent(self.KEY)] == ["hello"]
 
-    def test_what_is_no_key_is_refused(self, history):
+    def test_an_invalid_key_is_rejected(self, history):
         for key in ("telegram", "", ":x", "a:"):
             with pytest.raises(RecordError):
                 history.append(key, "user", "hello")
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_a_file_that_was_edited_by_hand_to_the_same_length_is_mirrored_anew(home, beyond):
+def test_rows_of_a_file_that_was_edited_to_the_same_length_are_made_again(home, beyond):
     with home.open() as memory:
         memory.conversations.append_many([said(1, "the password is hunter2"), said(2, "thank you")])
         memory.index()
@@ -481,7 +481,7 @@ def test_a_file_that_was_edited_by_hand_to_the_same_length_is_mirrored_anew(home
         assert not any(b"password is hunter2" in path.read_bytes() for path in files)
 
 
-def test_rows_of_before_checksums_are_mirrored_once_more(home):
+def test_rows_without_a_checksum_are_made_again_once(home):
     with home.open() as memory:
         memory.conversations.append(said(1, "the harbour"))
         memory.index()

@@ -111,7 +111,7 @@ def files(tmp_path):
     return directory
 
 
-def test_a_directory_is_read_with_what_is_installed(open_memory, files):
+def test_files_of_installed_converters_are_indexed(open_memory, files):
     with open_memory() as memory:
         assert memory.index(files).added == 2
         (found,) = memory.search("harbour", mode="fts")
@@ -136,7 +136,7 @@ def test_get_prints_the_converted_text_by_line_and_by_heading(open_memory, files
             memory.get("files/other.shout#page=1")
 
 
-def test_a_file_is_converted_once(open_memory, files, converter):
+def test_an_unchanged_file_is_converted_once(open_memory, files, converter):
     with open_memory() as memory:
         memory.index(files)
         memory.index(files)
@@ -153,7 +153,7 @@ def test_a_file_is_converted_once(open_memory, files, converter):
         assert converter.calls == ["Call.SHOUT"] * 3
 
 
-def test_one_that_fails_names_the_file_and_the_others_go_on(open_memory, files, converter):
+def test_a_failed_conversion_names_the_file_and_the_others_continue(open_memory, files, converter):
     for name, data in {"a": b"broken", "b": b"bug", "c": b"wrong", "d": b" \n", "e": b"HI" * 2**23}.items():
         (files / f"{name}.shout").write_bytes(data)
     with open_memory() as memory:
@@ -174,7 +174,7 @@ def test_one_that_fails_names_the_file_and_the_others_go_on(open_memory, files, 
         assert memory.index(files).added == 1
 
 
-def test_what_could_not_be_read_this_time_stays(open_memory, files):
+def test_chunks_of_a_file_that_failed_temporarily_stay(open_memory, files):
     with open_memory() as memory:
         memory.index(files)
         (files / "Call.SHOUT").write_bytes(b"slow")
@@ -185,7 +185,7 @@ def test_what_could_not_be_read_this_time_stays(open_memory, files):
         assert not memory.search("harbour", mode="fts")
 
 
-def test_what_is_forgotten_or_gone_leaves_the_cache(open_memory, files, tmp_path):
+def test_forgotten_and_deleted_files_leave_the_cache(open_memory, files, tmp_path):
     (files / "other.shout").write_bytes(b"OTHER")
 
     def kept():
@@ -216,7 +216,7 @@ def test_a_damaged_cache_counts_as_missing(open_memory, files, tmp_path, convert
         assert len(converter.calls) == 4
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(open_memory, files, tmp_path, converter):
+def test_files_are_converted_without_a_writable_cache(open_memory, files, tmp_path, converter):
     (tmp_path / "cache").write_text("in the way")
     with open_memory() as memory:
         assert memory.index(files).added == 2
@@ -224,7 +224,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(open_memory, files, tmp_
         assert len(converter.calls) == 2
 
 
-def test_on_request_only_an_include_reads_them(open_memory, files, converter):
+def test_files_of_a_converter_on_request_need_an_include_pattern(open_memory, files, converter):
     converter.on_request = True
     with open_memory() as memory:
         assert memory.index(files).added == 1
@@ -232,13 +232,13 @@ def test_on_request_only_an_include_reads_them(open_memory, files, converter):
         assert memory.index(files, include=["*.shout"]).added == 1
 
 
-def test_patterns_of_ones_own_leave_converters_out(open_memory, files, converter):
+def test_own_patterns_replace_those_of_converters(open_memory, files, converter):
     with open_memory() as memory:
         assert memory.index(files, include=["*.md"]).added == 1
     assert not converter.calls
 
 
-def test_no_converter_reads_notes(open_memory, files, converter):
+def test_notes_are_not_converted(open_memory, files, converter):
     converter.patterns = ("*.md", "*.txt", "*")
     with open_memory() as memory:
         memory.index(files)
@@ -246,12 +246,12 @@ def test_no_converter_reads_notes(open_memory, files, converter):
     assert converter.calls == ["Call.SHOUT"]
 
 
-def test_a_configured_source_converts_as_well(open_memory, files):
+def test_a_configured_source_uses_converters(open_memory, files):
     with open_memory(sources=[{"type": "workspace", "path": str(files)}]) as memory:
         assert memory.index().added == 2
 
 
-def test_a_third_partys_source_is_given_the_converters(files, converter):
+def test_a_source_of_a_plugin_gets_the_converters(files, converter):
     def klaw_attachments(_options, context):
         return Attachments(context.converters)
 
@@ -288,14 +288,14 @@ def test_a_third_partys_source_is_given_the_converters(files, converter):
         assert memory.search("mail", mode="fts")[0].path == "mail/1/call.shout"
 
 
-def test_one_that_cannot_say_what_it_reads_is_named(open_memory, files, converter):
+def test_a_converter_without_valid_patterns_is_named(open_memory, files, converter):
     converter.patterns = (7,)
     with open_memory() as memory:
         assert memory.index(files).added == 1
         assert any("'shout' has the patterns" in problem for problem in memory.status().problems)
 
 
-def test_the_first_converter_of_a_pattern_counts(tmp_path):
+def test_the_first_converter_of_a_pattern_is_used(tmp_path):
     first, second = ShoutConverter(), ShoutConverter(patterns=("*.shout", "*.tar.gz", "README*"))
     named = [NamedConverter.of(name, item, None) for name, item in (("a", first), ("b", second))]
     installed = InstalledConverters(lambda: named, ConversionCache(tmp_path))
@@ -330,12 +330,12 @@ def test_a_transient_failure_is_tried_again_after_a_day(tmp_path):
     assert cache.get("x/a", "1") is None
 
 
-def test_a_chunker_without_variants_cuts_every_variant(open_memory):
+def test_a_chunker_without_variants_splits_every_variant(open_memory):
     with open_memory(LiveComponent("chunker", "code", PlainChunker())) as memory:
         found = memory._assembly.chunker_of("code:python")
         assert isinstance(found.chunker, PlainChunker)
 
 
-def test_a_wrong_table_is_an_error(open_memory):
+def test_an_invalid_table_is_an_error(open_memory):
     with pytest.raises(PluginError, match=r"klaw|converter"):
         open_memory(converters={"nothere": {}})

@@ -48,7 +48,7 @@ def test_damaged_pages_are_replaced_by_a_reindex_which_keeps_the_vectors(home, d
 
 
 @pytest.mark.parametrize("table", ["documents", "embedding_cache"])
-def test_where_a_reindex_reads_damaged_pages_it_says_that_the_database_is_to_be_made_anew(home, database, check, table):
+def test_a_reindex_that_reads_damaged_pages_says_to_build_the_database_again(home, database, check, table):
     spoil(database, table)
     with home.open() as memory, pytest.raises(StoreCorruptError) as caught:
         memory.reindex()
@@ -62,7 +62,7 @@ def test_where_a_reindex_reads_damaged_pages_it_says_that_the_database_is_to_be_
         assert [finding.check for finding in memory.doctor().findings] in ([], ["leftovers"])
 
 
-def test_what_is_no_database_is_to_be_made_anew(home, database, check):
+def test_an_invalid_database_is_reported_with_its_fix(home, database, check):
     database.write_bytes(b"nothing like a database" * 400)
     with pytest.raises(StoreCorruptError) as caught:
         home.open()
@@ -73,7 +73,7 @@ def test_what_is_no_database_is_to_be_made_anew(home, database, check):
         check(memory)
 
 
-def test_words_that_are_damaged_stop_a_run_which_says_what_to_do(home, database, check):
+def test_damaged_words_stop_an_index_run_with_a_hint(home, database, check):
     with closing(apsw.Connection(str(database))) as connection:
         connection.execute("UPDATE memory_fts_data SET block = x'ffffffffffffffffff' WHERE id >= 10")
     home.write("3.md", "# Another\n\ntext\n")

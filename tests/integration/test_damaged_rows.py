@@ -53,7 +53,7 @@ def checks(memory):
     ],
 )
 @pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
-def test_a_damaged_chunk_is_left_out_said_and_made_again(home, check, change, mode):
+def test_a_damaged_chunk_is_left_out_reported_and_made_again(home, check, change, mode):
     damage(home, "memory_chunks", *change)
     with home.open() as memory:
         answer = memory.search("harbour", 10, mode=mode)
@@ -72,7 +72,7 @@ def test_a_damaged_chunk_is_left_out_said_and_made_again(home, check, change, mo
 
 
 @pytest.mark.parametrize("column", ["source", "chat_id", "created_at"])
-def test_a_label_that_is_no_text_any_more_ends_no_search(home, column):
+def test_a_label_that_is_not_text_does_not_end_a_search(home, column):
     old = {"source": b"dose.md", "chat_id": b"telegram_1", "created_at": b"2026-02-24T12:00:00"}[column]
     with closing(apsw.Connection(str(home.root / "data" / "klaw.db"))) as connection:
         connection.execute(
@@ -89,7 +89,7 @@ def test_a_label_that_is_no_text_any_more_ends_no_search(home, column):
 
 
 @pytest.mark.parametrize("new", [b"1174", b"\xff\xff\xff\xff"])
-def test_a_damaged_memory_is_not_shown_as_if_it_were_whole(home, new):
+def test_a_damaged_memory_is_not_shown(home, new):
     damage(home, "memory_chunks", "content", b"4711", new)
     with home.open() as memory:
         (path,) = (record.path for record in memory.documents(prefix="saved/"))
@@ -112,7 +112,7 @@ def test_a_damaged_memory_can_be_forgotten_with_its_vector(home, new):
 
 
 @pytest.mark.parametrize("new", [b"farbour", b"\xffarbour"])
-def test_a_damaged_message_ends_no_search_and_is_mirrored_anew(home, new):
+def test_a_damaged_message_does_not_end_a_search_and_its_row_is_made_again(home, new):
     damage(home, "messages", "content", b"harbour map", new + b" map")
     with home.open() as memory:
         contents = [message.content for message in memory.conversations.search("harbour")]
@@ -123,7 +123,7 @@ def test_a_damaged_message_ends_no_search_and_is_mirrored_anew(home, new):
         assert len(memory.conversations.search("harbour map")) == 2
 
 
-def test_a_damaged_message_is_purged_all_the_same(home):
+def test_a_damaged_message_can_be_purged(home):
     damage(home, "messages", "content", b"harbour map", b"\xff\xff")
     with home.open() as memory:
         memory.conversations.purge(CHAT)
@@ -132,7 +132,7 @@ def test_a_damaged_message_is_purged_all_the_same(home):
         assert checks(memory) == []
 
 
-def test_a_database_of_before_checksums_is_checked_from_then_on(home):
+def test_a_database_without_checksums_gets_them(home):
     """Rows that are damaged already do not keep the database from being opened."""
     with closing(apsw.Connection(str(home.root / "data" / "klaw.db"))) as connection:
         connection.execute("ALTER TABLE memory_chunks DROP COLUMN checksum")
@@ -153,7 +153,7 @@ def test_a_database_of_before_checksums_is_checked_from_then_on(home):
 
 
 @pytest.mark.parametrize("limit", [2**31, 2**63 - 1, 2**63, 2**200])
-def test_any_limit_is_one(home, limit):
+def test_any_limit_works_with_a_damaged_chunk(home, limit):
     with home.open() as memory:
         assert len(memory.conversations.search("harbour", limit)) == 2
         assert len(memory.documents(limit=limit)) == 4

@@ -127,7 +127,7 @@ def whole(memory, home, check, dump):
     assert not list((home.root / "data").rglob(".klaw-*"))
 
 
-def test_saving(disk, home, memory, check, dump):
+def test_a_full_disk_while_saving(disk, home, memory, check, dump):
     saved = []
 
     def save(number):
@@ -149,7 +149,7 @@ def test_saving(disk, home, memory, check, dump):
     assert saved[-1].notice == ""
 
 
-def test_appending(disk, memory):
+def test_a_full_disk_while_appending(disk, memory):
     with disk.full():
         count, _ = until_full(lambda number: say(memory, number))
     said = [line.message.content.split()[0] for line in memory.conversations.read(CHAT) if hasattr(line, "message")]
@@ -167,7 +167,7 @@ def messages(memory):
         return snapshot.messages.all(CHAT.name)
 
 
-def test_indexing(disk, home, memory, check, dump):
+def test_a_full_disk_while_indexing(disk, home, memory, check, dump):
     for number in range(230):
         note(home, number)
     with disk.full(), pytest.raises(StoreFullError, match="no space left"):
@@ -177,7 +177,7 @@ def test_indexing(disk, home, memory, check, dump):
     assert memory.search("note229word7", mode="fts")[0].path == "notes/229.md"
 
 
-def test_an_index_whose_own_statement_meets_it(disk, memory, check):
+def test_a_full_disk_in_a_statement_of_an_index(disk, memory, check):
     """Rows that the page cache cannot hold go to the log before the transaction ends."""
     index = dict(memory._assembly.indexes())["fts5"]
     chunks = [stored(key, " ".join(f"word{key}x{number}" for number in range(40))) for key in range(1000, 4000)]
@@ -190,7 +190,7 @@ def test_an_index_whose_own_statement_meets_it(disk, memory, check):
     check(memory)
 
 
-def test_rebuilding(disk, home, memory, check, dump):
+def test_a_full_disk_while_rebuilding(disk, home, memory, check, dump):
     for number in range(120):
         note(home, number)
     memory.index(home.notes)
@@ -202,7 +202,7 @@ def test_rebuilding(disk, home, memory, check, dump):
     whole(memory, home, check, dump)
 
 
-def test_rebuilding_under_every_limit_is_told_as_a_full_disk(home, check):
+def test_a_full_disk_at_any_point_of_a_rebuild_is_reported_as_such(home, check):
     """Wherever the limit meets it: in the rebuild, in its place being taken, in the log being emptied."""
     for number in range(30):
         home.write(f"{number}.md", " ".join(f"n{number}w{word}" for word in range(150)))
@@ -225,7 +225,7 @@ def test_rebuilding_under_every_limit_is_told_as_a_full_disk(home, check):
     assert set(told) == {"", "StoreFullError"}, told
 
 
-def test_forgetting(disk, home, memory, check, dump):
+def test_a_full_disk_while_forgetting(disk, home, memory, check, dump):
     """It takes space too; what could not be forgotten is there, what was said to be forgotten is gone."""
     paths = [memory.save(f"saved{number}", created_at=MOMENT).path for number in range(60)]
     with disk.full():

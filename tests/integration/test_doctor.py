@@ -96,7 +96,7 @@ def expect(memory: Memory, check: str, *, where: str = "", fixable: bool, severi
 
 class TestHealthy:
     @pytest.mark.parametrize("backend", ["memory", "sqlite"])
-    def test_nothing_is_found(self, make_home, backend):
+    def test_a_healthy_memory_has_no_findings(self, make_home, backend):
         home = make_home(backend)
         home.write("a.md", "# Alpha\n\nOne.\n")
         with home.open() as memory:
@@ -108,20 +108,20 @@ class TestHealthy:
             memory.reindex()
             assert memory.doctor(fix=True) == Diagnosis()
 
-    def test_every_index_here_checks_itself(self, memory):
+    def test_every_index_implements_a_check(self, memory):
         assert all(isinstance(index, CheckedIndex) for _, index in memory._assembly.indexes())
 
 
 class TestIndexes:
     @pytest.mark.parametrize(("name", "severity"), [("sqlite-vec", "warning"), ("fts5", "error")])
-    def test_missing_keys(self, memory, name, severity):
+    def test_keys_that_an_index_lacks_are_found_and_added(self, memory, name, severity):
         with writing(memory) as connection:
             keys = index_of(memory, name).keys(connection, "memory").tolist()
             index_of(memory, name).remove(connection, "memory", keys[:2])
         expect(memory, "index-missing", where=f"memory/{name}", fixable=True, severity=severity)
         assert memory.search("harbour master", mode="fts" if name == "fts5" else "vector")
 
-    def test_keys_that_only_the_compact_form_lacks_are_found_all_the_same(self, home):
+    def test_keys_that_only_the_compact_form_lacks_are_found(self, home):
         home.write("a.md", "The harbour master writes down every ship.\n")
         with home.open(retrieval=UNPACKED) as exact:
             exact.index(home.notes)
@@ -134,14 +134,14 @@ class TestIndexes:
             assert memory.status().problems == ()
             assert memory.doctor().findings == ()
 
-    def test_the_compact_form_is_made_by_fixing_too(self, home):
+    def test_fixing_creates_the_compact_form(self, home):
         home.write("a.md", "The harbour master writes down every ship.\n")
         with home.open(retrieval=UNPACKED) as exact:
             exact.index(home.notes)
         with home.open(retrieval=PACKED) as memory:
             expect(memory, "index-outdated", where="memory/fts5", fixable=True, severity="warning")
 
-    def test_words_of_what_went_while_nothing_was_packed_and_they_were_switched_off(self, home):
+    def test_words_removed_while_packing_was_off_are_found(self, home):
         home.write("a.md", "The harbour master writes down every ship.\n")
         gone = home.write("b.md", "Gulls sleep on the roof.\n")
         with home.open(retrieval=UNPACKED) as exact:
@@ -156,18 +156,18 @@ class TestIndexes:
                 assert rows == snapshot.keys("memory").tolist()
             assert memory.doctor().findings == ()
 
-    def test_orphaned_keys(self, memory):
+    def test_orphaned_keys_are_found_and_removed(self, memory):
         add_orphan(memory)
         expect(memory, "index-orphans", where="memory/fts5", fixable=True)
 
-    def test_an_inverted_index_that_is_damaged(self, memory):
+    def test_a_damaged_inverted_index_is_found_and_filled_again(self, memory):
         with writing(memory) as connection:
             connection.execute("UPDATE memory_fts_data SET block = x'00112233' WHERE id > 10")
         expect(memory, "index-content", where="memory/fts5", fixable=True)
         assert memory.search("lighthouse", mode="fts")
 
     @pytest.mark.parametrize("bad", [np.zeros(48), np.full(48, np.nan), np.full(48, 3.0)], ids=["zero", "nan", "long"])
-    def test_a_vector_that_is_none(self, memory, bad):
+    def test_an_invalid_vector_is_found(self, memory, bad):
         with writing(memory) as connection:
             key = connection.execute("SELECT MIN(rowid) FROM vec_memory_rowids").get
             connection.execute(
@@ -185,13 +185,13 @@ class TestIndexes:
             "UPDATE vec_memory_chunks SET rowids = zeroblob(LENGTH(rowids))",
         ],
     )
-    def test_shadow_tables_that_disagree(self, memory, damage):
+    def test_inconsistent_shadow_tables_are_found(self, memory, damage):
         with writing(memory) as connection:
             connection.execute(damage)
         expect(memory, "index-content", where="memory/sqlite-vec", fixable=True)
         assert memory.search("lighthouse keeper", mode="vector")
 
-    def test_a_table_of_another_dimension(self, memory):
+    def test_a_table_of_another_dimension_is_found(self, memory):
         with writing(memory) as connection:
             index_of(memory, "sqlite-vec").reset(connection, "memory", VectorSpace("other", "1", 8))
         found = memory.doctor()
@@ -200,14 +200,14 @@ class TestIndexes:
         assert memory.doctor(fix=True).healthy
         assert memory.doctor() == Diagnosis()
 
-    def test_a_table_that_is_gone(self, memory):
+    def test_a_missing_table_is_found(self, memory):
         with writing(memory) as connection:
             connection.execute("DROP TABLE vec_memory")
         assert checks(memory.doctor()) == {"index-content", "index-missing"}
         assert memory.doctor(fix=True).healthy
         assert memory.doctor() == Diagnosis()
 
-    def test_an_index_that_fails_is_named_and_the_others_go_on(self, memory, monkeypatch):
+    def test_a_failing_index_is_named_and_the_others_are_checked(self, memory, monkeypatch):
         def fail(*_):
             raise ZeroDivisionError("a defect")
 
@@ -218,7 +218,7 @@ class TestIndexes:
 
     @pytest.mark.parametrize("method", ["keys", "check"])
     @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
-    def test_an_index_that_cannot_even_look_is_named_and_not_emptied(self, memory, monkeypatch, method, error):
+    def test_an_index_whose_check_fails_is_named_and_not_emptied(self, memory, monkeypatch, method, error):
         broken = type(index_of(memory, "fts5"))
 
         def fail(*_):
@@ -234,7 +234,7 @@ class TestIndexes:
         assert memory.search("harbour master", mode="fts")
         assert memory.doctor() == Diagnosis()
 
-    def test_what_cannot_be_mended_is_left_and_the_rest_is_mended(self, home, memory, monkeypatch):
+    def test_problems_that_cannot_be_fixed_stay_and_the_others_are_fixed(self, home, memory, monkeypatch):
         def fail(*_):
             raise ZeroDivisionError("a defect")
 
@@ -252,7 +252,7 @@ class TestIndexes:
 
 class TestVectorSpaces:
     @pytest.mark.usefixtures("memory")
-    def test_another_model(self, home):
+    def test_another_model_is_found(self, home):
         with home.open(embedding={"type": "counting", "model": "newer"}) as other:
             found = other.doctor(fix=True)
             assert {item.check for item in found.findings if item.severity == "error"} == {"vector-space"}
@@ -262,14 +262,14 @@ class TestVectorSpaces:
             other.reindex()
             assert other.doctor() == Diagnosis()
 
-    def test_another_model_behind_the_same_name(self, memory):
+    def test_a_changed_model_with_the_same_name_is_found(self, memory):
         with memory._assembly.store.write() as transaction:
             record = transaction.space("memory")
             other = np.roll(record.probe, 7)
             transaction.set_space("memory", SpaceRecord(record.space, other))
         expect(memory, "vector-probe", where="memory", fixable=False)
 
-    def test_vectors_of_nobody_knows_which_model(self, memory):
+    def test_vectors_of_an_unknown_model_are_found(self, memory):
         with writing(memory) as connection:
             connection.execute("DELETE FROM collection_spaces")
         found = memory.doctor()
@@ -278,11 +278,11 @@ class TestVectorSpaces:
         memory.reindex()
         assert memory.doctor() == Diagnosis()
 
-    def test_a_model_that_does_not_work(self, home, memory):
+    def test_a_model_that_does_not_work_is_found(self, home, memory):
         home.recorder.fail_at = 0
         expect(memory, "model", fixable=False)
 
-    def test_a_model_that_cannot_even_say_which_it_is(self, home, memory):
+    def test_a_model_without_a_name_is_found(self, home, memory):
         class Keyless:
             max_tokens = 100
             embed_query = embed_documents = None
@@ -312,7 +312,7 @@ class TestVectorSpaces:
         ],
     )
     @pytest.mark.usefixtures("memory")
-    def test_a_language_model_that_does_not_answer(self, home, error, findings):
+    def test_a_language_model_that_does_not_answer_is_found(self, home, error, findings):
         class Checked(ScriptedModel):
             def check(self):
                 if error is not None:
@@ -348,34 +348,34 @@ class TestVectorSpaces:
 
 
 class TestSources:
-    def test_a_note_that_changed(self, home, memory):
+    def test_a_changed_note_is_found(self, home, memory):
         home.write("b.md", "# Beta\n\nGulls sleep elsewhere.\n")
         expect(memory, "stale", where="notes", severity="warning", fixable=True)
         assert memory.search("elsewhere", mode="fts")
 
-    def test_a_note_that_is_gone(self, home, memory):
+    def test_a_deleted_note_is_found(self, home, memory):
         (home.notes / "b.md").unlink()
         found = memory.doctor()
         assert found.findings[0].items == ("notes/b.md",)
         expect(memory, "ghosts", where="notes", severity="warning", fixable=True)
         assert not memory.search("gulls", mode="fts")
 
-    def test_a_note_that_was_never_indexed(self, home, memory):
+    def test_a_note_that_was_never_indexed_is_found(self, home, memory):
         home.write("new.md", "# New\n\nPelicans.\n")
         expect(memory, "never-indexed", where="notes", severity="warning", fixable=True)
 
-    def test_a_directory_that_is_gone_keeps_what_is_indexed(self, home, memory):
+    def test_documents_of_a_missing_directory_are_kept(self, home, memory):
         home.notes.rename(home.root / "away")
         expect(memory, "source-gone", where="notes", severity="warning", fixable=False)
         assert memory.search("lighthouse")
 
-    def test_a_workspace_that_is_not_known_any_more(self, home, memory):
+    def test_documents_of_an_unknown_workspace_are_found(self, home, memory):
         Workspaces(home.root / "data" / "workspaces.json").forget("notes")
         expect(memory, "ghost-source", where="notes", severity="warning", fixable=True)
         assert not memory.search("lighthouse", mode="fts")
         assert memory.search("ferry", mode="fts"), "saved memories stay"
 
-    def test_a_note_that_cannot_be_read_is_no_ghost(self, home, memory):
+    def test_an_unreadable_note_is_not_a_deleted_note(self, home, memory):
         if os.geteuid() == 0:
             pytest.skip("root reads everything")
         (home.notes / "sub").chmod(0)
@@ -386,14 +386,14 @@ class TestSources:
 
 
 class TestOwnedFiles:
-    def test_a_broken_line_of_the_saved_journal(self, home, memory):
+    def test_an_invalid_line_of_saved_memories_is_found(self, home, memory):
         memory.save("Second.")
         path = home.root / "data" / "saved.jsonl"
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"{broken}\n" + b"".join(lines))
         expect(memory, "saved-lines", where="saved.jsonl", fixable=False)
 
-    def test_what_only_the_index_still_has_is_not_removed(self, home, memory):
+    def test_chunks_whose_journal_line_is_missing_are_kept(self, home, memory):
         path = home.root / "data" / "saved.jsonl"
         path.write_bytes(b"{" + path.read_bytes())
         assert checks(memory.doctor(fix=True)) == {"saved-lines"}
@@ -404,7 +404,7 @@ class TestOwnedFiles:
             file.write(b'{"id": "saved/')
         expect(memory, "saved-lines", severity="warning", fixable=False)
 
-    def test_an_unfinished_forget(self, home, memory):
+    def test_an_unfinished_forget_is_found_and_completed(self, home, memory):
         path = home.root / "data" / "saved.jsonl"
         secret = memory.save("the password is swordfish")
         memory._assembly.collection("memory").remove([secret.path])
@@ -413,25 +413,25 @@ class TestOwnedFiles:
         expect(memory, "saved-unfinished", fixable=True)
         assert b"swordfish" not in path.read_bytes()
 
-    def test_a_journal_that_is_gone(self, home, memory):
+    def test_a_missing_journal_is_found(self, home, memory):
         (home.root / "data" / "saved.jsonl").unlink()
         expect(memory, "journal-gone", where="saved", fixable=False)
         assert memory.search("ferry", mode="fts")
 
-    def test_core_memory_that_is_broken_by_hand(self, home, memory):
+    def test_a_broken_core_memory_is_found(self, home, memory):
         path = home.root / "data" / "core_memory.json"
         CoreMemory(path).update("user", "name", "Ada")
         path.write_text('{"user": {"name": "Ada",}}')
         expect(memory, "core-memory", where="core_memory.json", fixable=False)
         assert path.read_text() == '{"user": {"name": "Ada",}}'
 
-    def test_a_list_of_workspaces_that_is_broken(self, home, memory):
+    def test_a_broken_list_of_workspaces_is_found(self, home, memory):
         (home.root / "data" / "workspaces.json").write_text("[]")
         found = memory.doctor(fix=True)
         assert checks(found) == {"workspaces", "sources"}
         assert memory.search("lighthouse", mode="fts"), "nothing was taken for a ghost"
 
-    def test_a_broken_line_of_a_conversation(self, home, memory):
+    def test_an_invalid_line_of_a_conversation_is_found(self, home, memory):
         path = home.root / "data" / "conversations" / "telegram_1" / "2026-02-24.jsonl"
         path.parent.mkdir(parents=True, mode=0o700)
         path.touch(0o600)
@@ -443,12 +443,12 @@ class TestOwnedFiles:
         assert checks(memory.doctor()) == {"conversation-files"}
 
     @pytest.mark.parametrize("name", ["saved.jsonl", "workspaces.json", "klaw.db", "klaw.db.lock"])
-    def test_a_file_that_others_may_read(self, home, memory, name):
+    def test_a_file_that_others_can_read_is_found(self, home, memory, name):
         (home.root / "data" / name).chmod(0o644)
         expect(memory, "permissions", where=name, fixable=True)
         assert (home.root / "data" / name).stat().st_mode & 0o777 == 0o600
 
-    def test_modes_that_may_not_be_changed_keep_nothing_else_from_being_mended(self, home, memory, monkeypatch):
+    def test_permissions_that_cannot_be_changed_do_not_prevent_other_fixes(self, home, memory, monkeypatch):
         def refuse(path, _mode):
             raise PermissionError(1, "Operation not permitted", str(path))
 
@@ -466,7 +466,7 @@ class TestOwnedFiles:
         }
         assert b"swordfish" not in path.read_bytes()
 
-    def test_summaries_are_examined_as_conversations_are(self, home, memory):
+    def test_summaries_are_checked_like_conversations(self, home, memory):
         memory.conversations.add_summary(Chat("telegram", "1"), "They spoke of piers.")
         root = home.root / "data" / "summaries"
         path = root / "telegram_1" / "summaries.jsonl"
@@ -484,7 +484,7 @@ class TestOwnedFiles:
 
 class TestParts:
     @pytest.mark.usefixtures("memory")
-    def test_an_extension_that_does_not_load(self, home, monkeypatch, tmp_path):
+    def test_a_sqlite_extension_that_does_not_load_is_found(self, home, monkeypatch, tmp_path):
         monkeypatch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: tmp_path / "vec0")
         with home.open() as crippled:
             found = crippled.doctor()
@@ -504,7 +504,7 @@ class TestParts:
         assert found.healthy
 
     @pytest.mark.usefixtures("memory")
-    def test_an_embedder_that_cannot_be_built(self, home):
+    def test_an_embedder_that_cannot_be_built_is_found(self, home):
         def build(_options, _place):
             raise RuntimeError("no runtime")
 
@@ -535,12 +535,12 @@ class TestParts:
         assert failed.severity == "error"
         assert "a defect" in failed.what
 
-    def test_the_worst_comes_first(self, home, memory):
+    def test_findings_are_ordered_by_severity(self, home, memory):
         home.write("new.md", "# New\n\nPelicans.\n")
         add_orphan(memory)
         assert [item.severity for item in memory.doctor().findings] == ["error", "warning"]
 
-    def test_nothing_is_mended_while_another_process_holds_the_lock(self, home, memory):
+    def test_nothing_is_fixed_while_another_process_holds_the_lock(self, home, memory):
         (home.root / "data" / "klaw.db").chmod(0o644)
         add_orphan(memory)
         with home.open(store={"type": "sqlite", "busy_timeout_seconds": 0.05}) as other:
@@ -567,7 +567,7 @@ class TestConversations:
         assert memory.doctor() == Diagnosis()
         return memory
 
-    def test_messages_that_are_not_mirrored_yet(self, talked):
+    def test_messages_without_rows_are_found(self, talked):
         where = {"channel": "telegram", "chat_id": "1"}
         talked.conversations.journal.append(Message("user", "one more", ts=MOMENT, meta=where))
         found = talked.doctor()
@@ -584,7 +584,7 @@ class TestConversations:
             "UPDATE messages SET id = 'another' WHERE key = 2",
         ],
     )
-    def test_rows_that_are_not_the_journals(self, talked, damage):
+    def test_rows_that_differ_from_the_journal_are_found(self, talked, damage):
         with writing(talked) as connection:
             connection.execute(damage)
         found = talked.doctor()
@@ -594,7 +594,7 @@ class TestConversations:
         talked.index()  # a message that is in no file was perhaps being forgotten, so its day was removed
         assert talked.doctor() == Diagnosis()
 
-    def test_words_that_are_not_the_messages(self, talked):
+    def test_words_that_differ_from_the_messages_are_found(self, talked):
         with writing(talked) as connection:
             connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
         expect(talked, "messages-index", where="klaw.db", fixable=True)

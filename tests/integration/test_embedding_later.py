@@ -30,10 +30,10 @@ def embedder_of(memory):
     return memory._assembly.embedder.serving
 
 
-class TestWhatAnotherRunHasWritten:
+class TestChunksOfAnotherRun:
     """A run that has written a text may end before it embeds it: whoever keeps that text then embeds it."""
 
-    def test_a_saved_memory_is_embedded_though_its_chunks_are_there(self, memory, check):
+    def test_a_saved_memory_is_embedded_if_only_its_vectors_are_missing(self, memory, check):
         other = Saved.make("a lantern at the pier", "manual", None, MOMENT)
         memory.extension("saved").journal.append(other)
         memory.index(origin="saved", embed=False)
@@ -42,7 +42,7 @@ class TestWhatAnotherRunHasWritten:
         assert lacking(memory) == []
         check(memory)
 
-    def test_a_document_that_is_added_again_is_embedded_and_what_has_a_vector_is_left(self, memory, home, check):
+    def test_a_document_that_is_added_again_embeds_only_missing_vectors(self, memory, home, check):
         text = "\n\n".join(f"# Part {number}\n\nlantern {number} " + "of the pier " * 80 for number in range(3))
         memory.add([NewDocument("pier", text)])
         assert len(_texts(memory)) > 2
@@ -58,7 +58,7 @@ class TestWhatAnotherRunHasWritten:
         assert len([sent for sent in home.recorder.take() if sent != PROBE]) == 1
         check(memory)
 
-    def test_a_failure_to_embed_it_is_told(self, memory, monkeypatch):
+    def test_a_failure_to_embed_it_is_reported(self, memory, monkeypatch):
         memory.save("a lantern at the pier", created_at=MOMENT)
         memory.extension("saved").journal.append(Saved.make("a boat at the pier", "manual", None, MOMENT))
         memory.index(origin="saved", embed=False)
@@ -71,7 +71,7 @@ class TestWhatAnotherRunHasWritten:
 
 
 class TestWithoutEmbedding:
-    def test_words_find_everything_and_the_embedder_is_not_asked(self, home, memory, notes, check):
+    def test_words_find_everything_without_calling_the_embedder(self, home, memory, notes, check):
         report = memory.index(notes, embed=False)
         assert (report.added, report.embedded, report.lacking) == (200, 0, 200)
         assert home.recorder.calls == 0
@@ -79,7 +79,7 @@ class TestWithoutEmbedding:
         assert memory.status().space is None
         check(memory, embedded=False)
 
-    def test_embed_goes_on_in_order_and_can_be_stopped(self, home, memory, notes, monkeypatch, check):
+    def test_embed_continues_in_order_and_can_be_stopped(self, home, memory, notes, monkeypatch, check):
         monkeypatch.setattr(type(embedder_of(memory)), "remote", True, raising=False)  # told of, and kept, call by call
         memory.index(notes, embed=False)
         every = lacking(memory)
@@ -99,9 +99,7 @@ class TestWithoutEmbedding:
         assert home.recorder.calls == 2, "the probe, and all the others at once"
         assert sorted(home.recorder.take()) == sorted({PROBE, *_texts(memory)})
 
-    def test_without_a_tokenizer_texts_are_cut_by_estimate_and_cut_again_when_there_is_one(
-        self, home, memory, notes, monkeypatch, check
-    ):
+    def test_texts_are_split_by_estimate_until_a_tokenizer_exists(self, home, memory, notes, monkeypatch, check):
         home.write("long.md", "word " * 900)
 
         def no_model(*_):
@@ -122,7 +120,7 @@ class TestWithoutEmbedding:
 
 
 class TestAnEmbedderThatFails:
-    def test_one_that_is_gone_is_not_asked_again_in_the_run(self, memory, notes, monkeypatch):
+    def test_an_unavailable_embedder_is_not_called_again_in_the_run(self, memory, notes, monkeypatch):
         calls = []
 
         def gone(_self, texts, /):
@@ -135,7 +133,7 @@ class TestAnEmbedderThatFails:
         assert report.notices == ("the server is away (start it)",)
         assert len(calls) == 1
 
-    def test_a_text_that_is_refused_takes_only_its_call_along(self, memory, notes, monkeypatch, check):
+    def test_a_rejected_text_affects_only_its_call(self, memory, notes, monkeypatch, check):
         embed = type(embedder_of(memory)).embed_documents
 
         def refuse_one(self, texts, /):
@@ -150,13 +148,13 @@ class TestAnEmbedderThatFails:
         assert memory.embed().lacking == 0
         check(memory)
 
-    def test_an_embedder_that_only_fails_is_not_asked_for_ever(self, home, memory, notes):
+    def test_an_embedder_that_always_fails_is_not_called_forever(self, home, memory, notes):
         memory.save("the first")
         home.recorder.calls, home.recorder.fail_at = 0, 1
         memory.index(notes)
         assert 2 <= home.recorder.calls <= 16
 
-    def test_a_text_that_is_refused_costs_only_itself(self, memory, notes, monkeypatch):
+    def test_a_rejected_text_does_not_affect_the_others(self, memory, notes, monkeypatch):
         embed = type(embedder_of(memory)).embed_documents
 
         def refuse(self, texts, /):
@@ -192,7 +190,7 @@ class TestMovingToAnotherModel:
             assert any("klaw reindex" in notice for notice in late.search("lantern").notices)
 
     @pytest.mark.parametrize("call", [2, 3, 5])
-    def test_interrupted_it_embeds_nothing_twice(self, home, memory, notes, check, call):
+    def test_an_interrupted_move_embeds_nothing_twice(self, home, memory, notes, check, call):
         memory.index(notes)
         home.recorder.take()
         home.recorder.calls, home.recorder.fail_at = 0, call
@@ -207,7 +205,7 @@ class TestMovingToAnotherModel:
         assert sorted(text for text in first + second if text != PROBE) == sorted(_texts(memory))
         check(memory)
 
-    def test_others_write_and_search_while_it_embeds(self, home, memory, notes, monkeypatch, check):
+    def test_others_can_write_and_search_during_a_move(self, home, memory, notes, monkeypatch, check):
         memory.index(notes)
         embed, done = type(embedder_of(memory)).embed_documents, []
         with home.open() as other:
@@ -226,7 +224,7 @@ class TestMovingToAnotherModel:
         assert memory.search("late a heron came late", mode="vector")[0].path == "notes/late.md"
         check(memory)
 
-    def test_the_bound_of_the_cache_spares_what_is_being_built(self, home, notes):
+    def test_the_limit_of_the_cache_does_not_evict_a_space_being_built(self, home, notes):
         with home.open(cache={"max_entries": 20}) as memory:
             memory.index(notes)
             home.recorder.take()
@@ -244,7 +242,7 @@ class TestMovingToAnotherModel:
 
 
 class TestTheCache:
-    def test_it_is_shared_by_collections_and_counted(self, home, memory):
+    def test_the_cache_is_shared_by_collections_and_counted(self, home, memory):
         home.write("a.md", "the same words")
         (home.root / "manual").mkdir()
         (home.root / "manual" / "a.md").write_text("the same words")  # of the same name: that is embedded as well
@@ -256,7 +254,7 @@ class TestTheCache:
             assert (statistics["cached_vectors"], statistics["cache_hit_rate"]) == (1, "50% of 2")
             assert statistics["cache_bytes"] == 2 * 48
 
-    def test_it_is_kept_within_its_bound(self, home, notes, check):
+    def test_the_cache_is_kept_within_its_limit(self, home, notes, check):
         with home.open(cache={"max_entries": 50}) as memory:
             memory.index(notes)
             with memory._assembly.store.read() as snapshot:
@@ -278,7 +276,7 @@ class TestAModelThatChangedUnderItsName:
         home.write("new.md", "a new heron")
         return memory
 
-    def test_the_next_run_sees_it_and_nothing_is_compared_any_more(self, changed, check):
+    def test_the_next_run_detects_it_and_vectors_are_not_compared(self, changed, check):
         report = changed.index()
         assert report.lacking == 1
         assert "has changed" in report.notices[0]
@@ -291,11 +289,11 @@ class TestAModelThatChangedUnderItsName:
         assert changed.status().problems == ()
         check(changed)
 
-    def test_reindex_takes_no_vector_of_the_old_weights(self, changed, check):
+    def test_reindex_uses_no_vector_of_the_old_weights(self, changed, check):
         assert changed.reindex().embedded == 201
         check(changed)
 
-    def test_the_probe_goes_with_the_first_texts_of_a_run_and_only_with_them(self, home, memory, notes, monkeypatch):
+    def test_the_probe_is_sent_only_with_the_first_texts_of_a_run(self, home, memory, notes, monkeypatch):
         monkeypatch.setattr(type(embedder_of(memory)), "remote", True, raising=False)
         memory.index(notes)
         home.recorder.take()
@@ -308,7 +306,7 @@ class TestAModelThatChangedUnderItsName:
 
 
 class TestFallback:
-    def test_another_runtime_of_the_model_serves_and_its_vectors_count(self, home, notes, check):
+    def test_another_runtime_of_the_model_is_used(self, home, notes, check):
         chain = {"type": "counting", "fallback": [{"type": "twin"}]}
         home.extra.append(("embedder", home.component("twin")))
         with home.open(embedding=chain) as memory:
@@ -326,7 +324,7 @@ class TestFallback:
             home.recorder.fail_at = None
             check(memory)
 
-    def test_another_model_does_not(self, home, notes):
+    def test_another_model_is_not_used(self, home, notes):
         home.extra.append(("embedder", home.component("twin", model="another")))
         with home.open(embedding={"type": "counting", "fallback": [{"type": "twin"}]}) as memory:
             memory.index(notes)
@@ -361,14 +359,14 @@ class TestWhileAnotherRunEmbeds:
 
         return note
 
-    def test_a_run_without_anything_to_embed_waits_for_nobody(self, memory, notes, stages, look):
+    def test_a_run_without_anything_to_embed_does_not_wait(self, memory, notes, stages, look):
         memory.index(notes)
         with memory._assembly.store.lock("embedding"):
             report = memory.index(on_progress=look)
         assert (report.unchanged, report.lacking) == (200, 0)
         assert "left" in stages
 
-    def test_a_run_that_removes_only_waits_for_nobody(self, home, memory, notes, look):
+    def test_a_run_that_only_removes_does_not_wait(self, home, memory, notes, look):
         memory.index(notes)
         (home.notes / "007.md").unlink()
         with memory._assembly.store.lock("embedding"):
@@ -380,13 +378,13 @@ class TestWhileAnotherRunEmbeds:
         with memory._assembly.store.lock("embedding"), pytest.raises(LookupError):
             memory.index(on_progress=look)
 
-    def test_who_asks_for_vectors_waits(self, memory, notes, look):
+    def test_embed_waits(self, memory, notes, look):
         memory.index(notes, embed=False)
         with memory._assembly.store.lock("embedding"), pytest.raises(LookupError):
             memory.embed(on_progress=look)
 
 
-def test_a_rebuild_tells_its_progress_within_a_batch(memory, notes, monkeypatch):
+def test_a_rebuild_reports_progress_within_a_batch(memory, notes, monkeypatch):
     """A batch of a slow model takes minutes: chunks are counted as the model answers."""
     memory.index(notes)
     monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", 0.0)
@@ -412,7 +410,7 @@ def other_embedder(home, **attributes):
 
 
 @pytest.mark.parametrize("way", ["index", "save", "append"])
-def test_at_the_very_first_run_words_come_before_the_server_is_asked_anything(home, way):
+def test_the_first_run_writes_words_before_it_calls_the_server(home, way):
     """Not even what its model is called, or how long its vectors are: a server that stalls would hold the words up."""
     words = []
 
@@ -435,7 +433,7 @@ def test_at_the_very_first_run_words_come_before_the_server_is_asked_anything(ho
     assert all(words), "the server was asked before the words were there"
 
 
-def test_what_was_cut_before_the_server_was_asked_is_unchanged_when_it_answers(home):
+def test_chunks_that_were_split_before_the_first_answer_stay_unchanged(home):
     other_embedder(home, remote=True, model="other")
     home.write("a.md", "the harbour")
     with home.open(embedding={"type": "other"}) as memory:

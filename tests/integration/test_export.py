@@ -57,7 +57,7 @@ def files(directory):
     return {str(path.relative_to(directory)): path.read_bytes() for path in found}
 
 
-def test_the_lines_say_what_they_are(exported):
+def test_each_line_has_its_kind(exported):
     found = lines(exported)
     assert [line["kind"] for line in found] == ["header", "workspace", "core", "saved", "message", "end"]
     assert found[0] == {"kind": "header", "format": "klaw-export", "version": 1}
@@ -65,7 +65,7 @@ def test_the_lines_say_what_they_are(exported):
     assert stat.S_IMODE(exported.stat().st_mode) == 0o600
 
 
-def test_it_is_all_there_in_an_empty_place_and_can_be_found(exported, make_home, home):
+def test_an_import_into_an_empty_memory_restores_everything(exported, make_home, home):
     other = make_home("sqlite")
     with other.open() as memory:
         report = memory.import_(exported, workspaces=True)
@@ -82,7 +82,7 @@ def test_it_is_all_there_in_an_empty_place_and_can_be_found(exported, make_home,
     }
 
 
-def test_a_model_that_does_not_work_costs_only_the_vectors(exported, make_home):
+def test_a_failing_model_affects_only_the_vectors_of_an_import(exported, make_home):
     other = make_home("sqlite")
     other.recorder.fail_at = 0
     with other.open() as memory:
@@ -91,7 +91,7 @@ def test_a_model_that_does_not_work_costs_only_the_vectors(exported, make_home):
         assert any("told to fail" in notice for notice in report.notices)
 
 
-def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
+def test_differing_records_are_kept_and_named(exported, tmp_path):
     here = tmp_path / "here"
     CoreMemory(here / "core_memory.json").update("user", "name", "Grace")
     report = import_(shipped_extensions(here), exported, workspaces=True)
@@ -120,7 +120,7 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
         (lambda found: [*found, found[2]], "there is data after the end record"),
     ],
 )
-def test_what_is_not_understood_changes_nothing(exported, tmp_path, spoil, reason):
+def test_an_unknown_record_changes_nothing(exported, tmp_path, spoil, reason):
     exported.write_text("".join(json.dumps(line) + "\n" for line in spoil(lines(exported))))
     with pytest.raises(RecordError) as caught:
         import_(shipped_extensions(tmp_path / "here"), exported, workspaces=True)
@@ -140,7 +140,7 @@ def test_a_file_that_is_no_export_is_called_that_first(tmp_path, content):
     assert "klaw export" in caught.value.hint
 
 
-def test_an_export_cut_at_any_byte_is_refused(exported, tmp_path):
+def test_a_truncated_export_is_rejected(exported, tmp_path):
     data = exported.read_bytes()
     for size in range(0, len(data), 7):
         exported.write_bytes(data[:size])
@@ -149,14 +149,14 @@ def test_an_export_cut_at_any_byte_is_refused(exported, tmp_path):
     assert not (tmp_path / "here").exists()
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(NotFoundError):
         import_(shipped_extensions(tmp_path / "here"), tmp_path / "missing.jsonl", workspaces=True)
     with pytest.raises(RecordError):
         import_(shipped_extensions(tmp_path / "here"), tmp_path, workspaces=True)
 
 
-def test_a_failure_half_way_says_what_was_done_and_the_next_import_goes_on(exported, tmp_path):
+def test_a_failed_import_reports_its_progress_and_the_next_one_continues(exported, tmp_path):
     here = tmp_path / "here"
     (here / "saved.jsonl").mkdir(parents=True)
     with pytest.raises(KlawError) as caught:
@@ -167,7 +167,7 @@ def test_a_failure_half_way_says_what_was_done_and_the_next_import_goes_on(expor
     assert (report.added, report.present) == ({"saved": 1, "message": 1}, {"workspace": 1, "core": 1})
 
 
-def test_broken_lines_are_named_and_the_good_ones_taken(exported, home, tmp_path):
+def test_invalid_lines_are_named_and_valid_ones_exported(exported, home, tmp_path):
     path = home.root / "data" / "saved.jsonl"
     path.write_bytes(b"{broken}\n" + path.read_bytes())
     report = export(shipped_extensions(home.root / "data"), home.root / "data", tmp_path / "again.jsonl")
@@ -177,7 +177,7 @@ def test_broken_lines_are_named_and_the_good_ones_taken(exported, home, tmp_path
 
 
 @pytest.mark.usefixtures("exported")
-def test_summaries_are_exported_and_what_is_none_is_named_and_left_out(home, tmp_path):
+def test_summaries_are_exported_and_invalid_ones_named(home, tmp_path):
     root = home.root / "data" / "summaries"
     with home.open() as memory:
         memory.conversations.add_summary(Chat("telegram", "1"), "They spoke of piers.", created_at=memory_moment())
@@ -212,7 +212,7 @@ def test_summaries_that_cannot_be_listed_are_named(home, tmp_path):
 @pytest.mark.parametrize(
     "value", [3, None, {}, {"content": 3}, {"content": "x", "ts": "2026-02-24T00:00:00Z", "from_message_id": 3}]
 )
-def test_a_line_that_holds_no_summary_is_refused(exported, tmp_path, value):
+def test_an_invalid_summary_is_rejected(exported, tmp_path, value):
     found = lines(exported)
     told = {"kind": "summary", "chat": "telegram_1", "value": value}
     exported.write_text("".join(json.dumps(line) + "\n" for line in [*found[:-1], told, found[-1] | {"records": 5}]))
@@ -220,7 +220,7 @@ def test_a_line_that_holds_no_summary_is_refused(exported, tmp_path, value):
         import_(shipped_extensions(tmp_path / "here"), exported, workspaces=True)
 
 
-def test_core_memory_that_is_broken_leaves_an_older_export_as_it_is(exported, home):
+def test_a_broken_core_memory_keeps_an_older_export(exported, home):
     before = exported.read_bytes()
     (home.root / "data" / "core_memory.json").write_text("[]")
     with pytest.raises(KlawError, match="not core memory"):
@@ -229,7 +229,7 @@ def test_core_memory_that_is_broken_leaves_an_older_export_as_it_is(exported, ho
     assert [path.name for path in exported.parent.glob(".klaw-*")] == []
 
 
-def test_many_memories_are_written_in_batches_of_their_order(tmp_path):
+def test_many_memories_are_imported_in_ordered_batches(tmp_path):
     texts = [
         Saved(f"saved/2026-02-24/{number:012}", f"text {number}", "manual", memory_moment()) for number in range(250)
     ]
@@ -258,7 +258,7 @@ def test_an_agents_memory_is_named_as_left_out(exported, home, tmp_path):
     assert (tmp_path / "again.jsonl").read_bytes() == exported.read_bytes()
 
 
-def test_notes_that_are_not_here_are_named_and_come_back_under_their_name(exported, home, make_home, tmp_path):
+def test_workspaces_without_notes_are_named_and_restored_under_their_name(exported, home, make_home, tmp_path):
     with home.open() as memory:
         memory.forget("notes/a.md")
         memory.export(exported)
@@ -272,7 +272,7 @@ def test_notes_that_are_not_here_are_named_and_come_back_under_their_name(export
         assert [result.path for result in memory.search("lighthouse harbour", mode="fts")] == ["notes/b.md"]
 
 
-def test_an_export_of_somebody_else_does_not_say_what_is_indexed(exported, make_home, tmp_path):
+def test_an_import_does_not_add_workspaces_without_consent(exported, make_home, tmp_path):
     """Neither a directory of this machine that is to be read, nor that notes which are here leave the index."""
     other = make_home("sqlite")
     secret = tmp_path / "secret"

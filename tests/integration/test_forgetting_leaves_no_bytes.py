@@ -53,7 +53,7 @@ def test_a_saved_memory_leaves_no_bytes(home, check, before, after):
     assert left_behind(home) == []
 
 
-def test_its_vector_leaves_no_bytes(home):
+def test_the_vector_of_a_memory_leaves_no_bytes(home):
     text = f"the secret is {WORD}"
     with home.open() as memory:
         others(memory, 3)
@@ -68,7 +68,7 @@ def test_its_vector_leaves_no_bytes(home):
     assert np.asarray(vector, "<f4").tobytes() not in database(home)
 
 
-def test_it_leaves_no_bytes_after_the_index_was_merged_into_one(home):
+def test_a_memory_leaves_no_bytes_after_the_index_was_merged(home):
     with home.open() as memory:
         path = memory.save(f"the secret is {WORD}").path
         kept, *rest = others(memory, 3)
@@ -93,7 +93,7 @@ def test_a_note_and_a_workspace_leave_no_bytes(home, check):
         assert left_behind(home) == []
 
 
-def test_the_index_is_asked_in_the_transaction_that_removes(home, monkeypatch):
+def test_the_index_erases_in_the_transaction_that_removes(home, monkeypatch):
     with home.open() as memory:
         path = memory.save(f"the secret is {WORD}").path
 
@@ -181,7 +181,7 @@ def test_a_message_leaves_no_bytes(home, check, way):
     assert left_behind(home) == []
 
 
-def test_a_message_takes_the_summaries_of_it_along(home, check):
+def test_forgetting_a_message_removes_its_summaries(home, check):
     with home.open() as memory:
         memory.conversations.append_many([said("the harbour", "one"), said(f"a secret: {WORD}", "two")])
         memory.conversations.append_many([said("the gulls", "three"), said("the ferry", "four")])
@@ -493,7 +493,7 @@ def test_what_happens_to_a_chat_while_its_messages_are_read_again_is_in_its_rows
 
 
 @pytest.mark.parametrize("others", [0, 1, 40])
-def test_the_words_of_a_purged_chat_go_and_those_of_others_stay(home, check, others):
+def test_only_the_words_of_a_purged_chat_are_removed(home, check, others):
     """With few others the index of words is made again; with many, its entries are deleted one by one."""
     other = Chat("telegram", "other")
     with home.open() as memory:
@@ -535,7 +535,7 @@ def moving(home, during, texts):
 
 
 @pytest.mark.parametrize("kind", ["saved", "note", "message", "chat", "document"])
-def test_what_is_forgotten_beside_a_reindex_is_not_in_the_cache(home, kind):
+def test_a_text_forgotten_during_a_reindex_leaves_the_cache(home, kind):
     """A run that had read the text before must not put its vector, and its hash, into the cache after."""
     from klaw_core import NewDocument
 
@@ -583,7 +583,7 @@ def _killed(_store):
     raise EmbeddingError("killed")
 
 
-def test_what_a_reindex_that_was_killed_has_cached_goes_with_the_text(home):
+def test_vectors_cached_by_a_killed_reindex_are_removed_with_the_text(home):
     """The other model counts tokens otherwise, so that its chunks are not those of the index."""
     sentences = [f"Sentence {number} about the {WORD}." for number in range(60)]
     with home.open() as memory:

@@ -71,7 +71,7 @@ sys.exit(f"{len(failed)} of {forks} children failed: {failed}" if failed else 0)
 
 
 @pytest.mark.parametrize("way", ["close", "open", "both", "use"])
-def test_a_child_of_a_fork_beside_threads(tmp_path, way):
+def test_a_fork_next_to_running_threads_works(tmp_path, way):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, "-W", "ignore", str(program), str(tmp_path / "data"), way, "12"]
@@ -79,7 +79,7 @@ def test_a_child_of_a_fork_beside_threads(tmp_path, way):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_the_lock_of_a_parent_does_not_outlive_it_in_a_child(tmp_path):
+def test_a_child_does_not_keep_the_lock_of_its_parent(tmp_path):
     """A child that was forked while a thread held a lock keeps a copy of what it was held through."""
     program = """
 import os, sys, threading

@@ -21,7 +21,7 @@ def test_lines_of_results_are_those_of_the_file(home, memory):
     assert memory.get("notes/a.md").content.startswith("---\ntags: [x]")
 
 
-def test_what_stands_in_front_matter_is_not_found_as_text(home, memory):
+def test_front_matter_is_not_searched_as_text(home, memory):
     home.write("a.md", "---\nstatus: kingfisher\n---\nThe heron stands.\n")
     memory.index(home.notes)
     assert not found(memory, "kingfisher")
@@ -51,14 +51,14 @@ def test_a_change_of_front_matter_alone_is_indexed(home, memory, check):
         "\x07: \x1b",
     ],
 )
-def test_bad_front_matter_stops_neither_its_note_nor_the_others(home, memory, block):
+def test_invalid_front_matter_does_not_prevent_indexing(home, memory, block):
     home.write("bad.md", f"---\n{block}\n---\nThe heron of the bad note.\n")
     home.write("good.md", "The heron of the good note.\n")
     assert memory.index(home.notes).skipped == ()
     assert sorted(result.path for result in found(memory, "heron")) == ["notes/bad.md", "notes/good.md"]
 
 
-def test_a_note_of_front_matter_alone_is_no_chunk(home, memory):
+def test_a_note_with_only_front_matter_has_no_chunks(home, memory):
     home.write("a.md", "---\nstatus: open\n---\n")
     memory.index(home.notes)
     assert not found(memory, "open")

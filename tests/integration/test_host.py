@@ -21,7 +21,7 @@ class Reader:
         self.host = host
 
 
-def test_an_extension_reads_what_was_said_and_strikes_secrets_out_of_it(home):
+def test_an_extension_reads_messages_and_redacts_secrets(home):
     reader = Reader()
     live = [LiveComponent("extension", "reader", reader)]
     with Memory.open(home.config(), registry=home.registry(), components=live) as memory:

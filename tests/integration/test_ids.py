@@ -19,7 +19,7 @@ def found(memory, query):
     return {result.content for result in memory.search(query, mode="fts")}
 
 
-def test_the_pair_that_had_one_id(memory):
+def test_two_texts_that_once_shared_an_id_have_different_ids(memory):
     """A regression: the second of two acknowledged saves replaced the first."""
     for text in ALIKE:
         memory.save(text, created_at=DAY)
@@ -38,7 +38,7 @@ def weak_hash(monkeypatch):
 
 
 @pytest.mark.usefixtures("weak_hash")
-def test_texts_of_one_id_are_told_apart(memory):
+def test_texts_whose_ids_collide_are_distinguished(memory):
     texts = [f"harbour {letter}" for letter in "acegikmo"]
     paths = [memory.save(text, created_at=DAY).path for text in texts]
     assert len(set(paths)) == len(texts)
@@ -48,7 +48,7 @@ def test_texts_of_one_id_are_told_apart(memory):
     assert found(memory, "harbour") == set(texts)
 
 
-def test_the_same_text_again_is_no_other_text(memory):
+def test_an_equal_text_keeps_its_id(memory):
     first = memory.save("the harbour code is 4711", created_at=DAY)
     assert memory.save("the harbour code is 4711", created_at=DAY).path == first.path
     assert len(memory.search("harbour", mode="fts")) == 1
@@ -70,7 +70,7 @@ def header(memory, tmp_path):
     "name",
     ["notes/a.md", "notes/", "x", "../../etc/passwd", "conversations/t_c/2026-02-24.jsonl", "documents/a", "saved/x"],
 )
-def test_an_import_brings_no_memory_under_a_foreign_path(home, memory, header, tmp_path, name):
+def test_an_import_rejects_a_memory_with_a_foreign_path(home, memory, header, tmp_path, name):
     home.write("a.md", "the real note about the harbour")
     memory.index(home.notes)
     lines = [header, record(name), {"kind": "end", "records": 1}]
@@ -81,7 +81,7 @@ def test_an_import_brings_no_memory_under_a_foreign_path(home, memory, header, t
     assert found(memory, "harbour EVIL") == {"the real note about the harbour"}
 
 
-def test_a_line_of_the_journal_under_a_foreign_path_is_broken_and_shown(home, memory):
+def test_a_journal_line_with_a_foreign_path_is_invalid(home, memory):
     """The journal may have been written by an older version that took any id."""
     home.write("a.md", "the real note about the harbour")
     memory.index(home.notes)
@@ -104,7 +104,7 @@ def test_old_short_ids_stay_readable_and_can_be_forgotten(memory, header, tmp_pa
     assert found(memory, "harbour") == set()
 
 
-def test_an_import_beside_another_writer_replaces_nothing(memory, header, tmp_path, monkeypatch):
+def test_an_import_next_to_another_writer_replaces_nothing(memory, header, tmp_path, monkeypatch):
     """Another program saves between the look at what is known and the writing."""
     name = Saved.make("mine", "manual", None, DAY).id
     journal = memory.extension("saved").journal
@@ -136,7 +136,7 @@ class Impostor:
         return Document(entry.path, "EVIL", "manual", self.origin, DAY)
 
 
-def test_no_source_gives_documents_under_the_paths_of_another(memory):
+def test_a_source_cannot_provide_documents_under_paths_of_another(memory):
     source = IsolatedSource.of(Impostor(), "impostor")
     with pytest.raises(Exception, match=r"with the path 'notes/a.md', .*below impostor/"):
         source.read(Entry("notes/a.md"))
@@ -144,7 +144,7 @@ def test_no_source_gives_documents_under_the_paths_of_another(memory):
         memory.extensions.host.index_documents([Document("notes/a.md", "EVIL", "manual", "saved", DAY)])
 
 
-def test_what_no_source_has_cannot_be_forgotten(memory):
+def test_a_document_without_a_source_cannot_be_forgotten(memory):
     memory.save("one")
     with pytest.raises(NotFoundError):
         memory.forget("notes/a.md")

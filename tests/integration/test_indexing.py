@@ -44,7 +44,7 @@ def test_a_second_run_and_a_second_start_embed_nothing(home, check, dump):
         check(memory)
 
 
-def test_touching_a_file_costs_no_embedding_but_dates_it_anew(home, memory, check):
+def test_touching_a_file_updates_its_date_without_embedding(home, memory, check):
     home.write("a.md", "# A\n\ntext")
     memory.index(home.notes)
     keys = keys_by_id(memory)
@@ -79,7 +79,7 @@ def test_a_changed_file_replaces_only_its_changed_chunks(home, memory, check):
     check(memory)
 
 
-def test_rows_and_words_agree_at_every_moment_of_a_run_and_vectors_are_of_rows_that_are_there(home, memory, check):
+def test_rows_and_indexes_agree_at_every_moment_of_a_run(home, memory, check):
     for number in range(4):
         home.write(f"{number}.md", f"# Note {number}\n\nthe first text")
     memory.index(home.notes)
@@ -120,7 +120,7 @@ def test_a_renamed_file_keeps_its_vectors(home, memory, check):
     check(memory)
 
 
-def test_what_a_renamed_directory_held_is_found_under_its_new_name_only(home, memory, check):
+def test_notes_of_a_renamed_directory_are_found_only_under_its_new_name(home, memory, check):
     home.write("old/a.md", "the text")
     memory.index(home.notes)
     (home.notes / "old").rename(home.notes / "new")
@@ -129,7 +129,7 @@ def test_what_a_renamed_directory_held_is_found_under_its_new_name_only(home, me
     check(memory)
 
 
-def test_below_a_directory_that_cannot_be_read_everything_stays(home, memory, check, monkeypatch):
+def test_documents_of_an_unreadable_directory_stay(home, memory, check, monkeypatch):
     """Root reads what chmod forbids, so the refusal is the system's: listing a directory raises."""
     home.write("a.md", "outside")
     home.write("sub/b.md", "inside")
@@ -152,7 +152,7 @@ def test_below_a_directory_that_cannot_be_read_everything_stays(home, memory, ch
     check(memory)
 
 
-def test_a_file_that_became_unusable_is_no_longer_found(home, memory, check):
+def test_a_file_that_became_invalid_is_no_longer_found(home, memory, check):
     home.write("a.md", "the text")
     memory.index(home.notes)
     (home.notes / "a.md").write_bytes(b"\0\1\2")
@@ -163,18 +163,18 @@ def test_a_file_that_became_unusable_is_no_longer_found(home, memory, check):
     check(memory)
 
 
-def test_an_empty_directory_is_no_error(home, memory, check):
+def test_an_empty_directory_is_not_an_error(home, memory, check):
     assert counts(memory.index(home.notes)) == (0, 0, 0, 0)
     assert list(memory.search("anything")) == []
     check(memory)
 
 
-def test_nothing_to_index_says_what_to_do(memory):
+def test_an_index_run_without_sources_names_the_next_command(memory):
     with pytest.raises(WorkspaceError, match="klaw index DIR"):
         memory.index()
 
 
-def test_force_cuts_everything_but_embeds_nothing_twice(home, memory, dump):
+def test_force_splits_everything_and_embeds_nothing_again(home, memory, dump):
     home.write("a.md", LONG)
     memory.index(home.notes)
     before, keys = dump(memory), keys_by_id(memory)
@@ -186,7 +186,7 @@ def test_force_cuts_everything_but_embeds_nothing_twice(home, memory, dump):
     assert (dump(memory), keys_by_id(memory)) == (before, keys)
 
 
-def test_equal_passages_are_embedded_once(home, memory, check):
+def test_equal_chunks_are_embedded_once(home, memory, check):
     for name in "abc":
         home.write(f"{name}.md", "# Same\n\nthe same words")
     report = memory.index(home.notes)
@@ -254,7 +254,7 @@ def test_progress_never_goes_back_and_ends_at_the_total(home, memory):
 
 
 @pytest.mark.parametrize("lie", ["beyond the end", "before the start", "backwards", "empty", "out of order"])
-def test_a_chunker_that_cuts_wrongly_is_named_and_nothing_is_kept(home, check, liars, lie):
+def test_an_invalid_chunker_is_named_and_nothing_is_stored(home, check, liars, lie):
     home.write("a.md", "some text to cut")
     home.extra.append(("chunker", liars["chunker"]))
     with home.open(chunking={"type": "liar", "lie": lie}) as memory:
@@ -267,7 +267,7 @@ def test_a_chunker_that_cuts_wrongly_is_named_and_nothing_is_kept(home, check, l
 @pytest.mark.parametrize(
     "lie", ["nan", "infinity", "zero", "length", "too few", "too many", "dimension", "dtype", "list", "none"]
 )
-def test_an_embedder_that_lies_is_named_and_no_vector_is_kept(home, liars, lie):
+def test_an_embedder_with_invalid_vectors_is_named_and_none_is_stored(home, liars, lie):
     home.write("a.md", "some text")
     home.extra.append(("embedder", liars["embedder"]))
     with home.open(embedding={"type": "liar", "lie": lie}) as memory:

@@ -289,7 +289,7 @@ class TestTwoMachines:
         for memory in opened:
             memory.close()
 
-    def test_what_one_keeps_the_other_has_and_an_index_of_one_removes_nothing(self, machine, check):
+    def test_both_machines_share_owned_data_and_an_index_run_removes_none(self, machine, check):
         one, two = machine("one"), machine("two")
         saved = one.save("the lantern hangs at the pier", created_at=MOMENT)
         two.add([NewDocument("boat", "the boat lies at the pier")])
@@ -308,7 +308,7 @@ class TestTwoMachines:
         check(one)
         assert not [finding for finding in two.doctor().findings if finding.severity == "error"]
 
-    def test_what_one_forgets_the_other_forgets(self, machine):
+    def test_a_text_forgotten_on_one_machine_is_forgotten_on_the_other(self, machine):
         one, two = machine("one"), machine("two")
         saved = one.save("the lantern hangs at the pier", created_at=MOMENT)
         said = one.conversations.append(Message("user", "where is the harbour?", MOMENT, meta=CHAT.meta))
@@ -321,7 +321,7 @@ class TestTwoMachines:
             assert not list(memory.search("lantern harbour", mode="fts"))
             assert [line.message.content for line in memory.conversations.tail(CHAT, 9)] == ["and the mill?"]
 
-    def test_nothing_a_person_owns_is_a_file_and_a_rebuild_keeps_it(self, machine, tmp_path):
+    def test_owned_data_is_in_the_store_and_survives_a_rebuild(self, machine, tmp_path):
         memory = machine("one")
         memory.save("the lantern hangs at the pier", created_at=MOMENT)
         memory.core.update("user", "name", "Ada")
@@ -330,7 +330,7 @@ class TestTwoMachines:
         assert {found.origin for found in memory.search("harbour lantern", 9)} == {"conversations", "saved"}
         assert not [path.name for path in (tmp_path / "one").rglob("*") if path.suffix in (".json", ".jsonl")]
 
-    def test_an_export_gives_the_files_back(self, machine, tmp_path, make_home):
+    def test_an_export_contains_the_owned_data(self, machine, tmp_path, make_home):
         memory = machine("one")
         saved = memory.save("the lantern hangs at the pier", created_at=MOMENT)
         memory.core.update("user", "name", "Ada")

@@ -38,11 +38,11 @@ def paths(memory):
 
 
 class TestRecent:
-    def test_the_newest_come_first(self, memory):
+    def test_the_newest_documents_are_first(self, memory):
         assert [item.path for item in memory.recent()] == ["notes/sub/b.md", "notes/c.txt", "notes/a.md"]
         assert [item.path for item in memory.recent(1)] == ["notes/sub/b.md"]
 
-    def test_each_shows_its_title_and_its_beginning(self, memory):
+    def test_each_document_has_title_and_preview(self, memory):
         by_path = {item.path: item for item in memory.recent()}
         assert (by_path["notes/a.md"].title, by_path["notes/a.md"].preview) == ("Alpha", "the harbour at night")
         assert by_path["notes/c.txt"].preview == "a buoy"
@@ -53,7 +53,7 @@ class TestRecent:
         (found,) = (item for item in memory.recent() if item.path == "documents/note")
         assert found.preview == "Replaces the account. Context: One card. Why? Old."
 
-    def test_saved_texts_and_other_collections_are_there(self, memory):
+    def test_saved_texts_and_other_collections_are_included(self, memory):
         memory.save("The ferry leaves at seven.", created_at=datetime(2030, 1, 1, tzinfo=UTC))
         memory.add([NewDocument("x", "a rope", created_at=datetime(2029, 1, 1, tzinfo=UTC))], collection="shed")
         first, second, *_ = memory.recent()
@@ -64,7 +64,7 @@ class TestRecent:
         assert len(memory.recent(None)) == 5
         assert memory.collections() == ("memory", "docs", "shed")
 
-    def test_since_leaves_out_what_is_older(self, memory):
+    def test_since_leaves_out_older_documents(self, memory):
         assert [item.path for item in memory.recent(since=datetime(2026, 2, 24, 15, tzinfo=UTC))] == ["notes/sub/b.md"]
 
     def test_only_the_newest_are_read(self, memory, monkeypatch):
@@ -88,7 +88,7 @@ class TestRecent:
             memory.recent(collection="nope")
 
 
-def test_chats_are_listed_by_the_day_they_last_spoke(memory):
+def test_chats_are_ordered_by_their_last_day(memory):
     assert memory.conversations.chats() == ()
     for name, days in (("1", (3, 5)), ("2", (4, 4))):
         for day in days:
@@ -100,7 +100,7 @@ def test_chats_are_listed_by_the_day_they_last_spoke(memory):
 
 
 class TestRestore:
-    def test_a_forgotten_note_comes_back(self, memory, check):
+    def test_restore_indexes_a_forgotten_note(self, memory, check):
         memory.forget("notes/a.md")
         assert memory.index().added == 0
         report = memory.restore("notes/a.md")
@@ -110,18 +110,18 @@ class TestRestore:
         assert memory.status().excluded == {}
         check(memory)
 
-    def test_it_can_be_named_by_its_file(self, home, memory):
+    def test_restore_accepts_the_path_of_the_file(self, home, memory):
         memory.forget("notes/sub/b.md")
         memory.restore(str(home.notes / "sub" / "b.md"))
         assert "notes/sub/b.md" in paths(memory)
 
-    def test_a_name_with_characters_of_patterns(self, home, memory):
+    def test_restore_accepts_a_name_with_pattern_characters(self, home, memory):
         home.write("[x] *?.md", "a gull")
         memory.index()
         memory.forget("notes/[x] *?.md")
         assert memory.restore("notes/[x] *?.md").added == 1
 
-    def test_one_whose_file_is_gone_is_indexed_when_it_comes_back(self, home, memory):
+    def test_a_restored_note_without_a_file_is_indexed_when_the_file_returns(self, home, memory):
         memory.forget("notes/a.md")
         (home.notes / "a.md").unlink()
         assert "is missing now" in memory.restore("notes/a.md").notices[0]
@@ -129,23 +129,23 @@ class TestRestore:
         assert memory.index().added == 1
 
     @pytest.mark.parametrize("path", ["notes/a.md", "notes/nope.md", "elsewhere/a.md", "saved/2026-01-01/abc", "", "/"])
-    def test_anything_else_is_refused(self, memory, path):
+    def test_restore_rejects_other_paths(self, memory, path):
         with pytest.raises(NotFoundError):
             memory.restore(path)
 
-    def test_one_that_a_pattern_excludes_is_named_with_the_pattern(self, memory):
+    def test_restore_of_an_excluded_note_names_the_pattern(self, memory):
         memory.workspaces.exclude("notes", "sub/*")
         with pytest.raises(NotFoundError, match="sub/"):
             memory.restore("notes/sub/b.md")
 
 
 class TestWorkspaces:
-    def test_list(self, home, memory):
+    def test_list_returns_the_workspaces(self, home, memory):
         (listed,) = memory.workspaces.list()
         assert (listed.name, listed.root, listed.documents, listed.is_there) == ("notes", home.notes, 3, True)
         assert listed.include == ("*.md", "*.markdown", "*.txt")
 
-    def test_rename_keeps_vectors_and_removes_the_old_paths(self, home, memory, check):
+    def test_rename_keeps_vectors_and_removes_old_paths(self, home, memory, check):
         home.recorder.take()
         report = memory.workspaces.rename("notes", "vault")
         assert (report.added, report.embedded) == (3, 0)
@@ -155,7 +155,7 @@ class TestWorkspaces:
         assert not memory.status().problems
         check(memory)
 
-    def test_a_taken_or_unusable_name_is_refused_and_nothing_changes(self, memory, tmp_path):
+    def test_rename_to_a_taken_or_invalid_name_changes_nothing(self, memory, tmp_path):
         (tmp_path / "other").mkdir()
         memory.index(tmp_path / "other")
         for name in ("other", "saved", "a/b", ".x", "", "notes"):
@@ -176,14 +176,14 @@ class TestWorkspaces:
         assert paths(memory) == ["vault/a.md", "vault/c.txt", "vault/sub/b.md"]
         check(memory)
 
-    def test_one_that_is_not_there_is_not_renamed(self, home, memory):
+    def test_rename_of_an_unknown_workspace_is_an_error(self, home, memory):
         shutil.rmtree(home.notes)
         with pytest.raises(WorkspaceError, match="does not exist"):
             memory.workspaces.rename("notes", "vault")
         assert [item.name for item in memory.workspaces.list()] == ["notes"]
         assert not memory.workspaces.list()[0].is_there
 
-    def test_remove_is_to_forget_all_of_it(self, home, memory):
+    def test_remove_equals_forgetting_the_workspace(self, home, memory):
         home.write("bad.md", "\0")
         memory.index()
         assert len(memory.workspaces.remove("notes").paths) == 3
@@ -193,7 +193,7 @@ class TestWorkspaces:
         with pytest.raises(NotFoundError):
             memory.workspaces.remove("notes")
 
-    def test_exclude_removes_at_once_and_remove_takes_back(self, memory, check):
+    def test_exclude_removes_notes_at_once_and_can_be_reversed(self, memory, check):
         assert memory.workspaces.exclude("notes", "sub", "*.txt").removed == 2
         assert paths(memory) == ["notes/a.md"]
         assert memory.workspaces.list()[0].exclude == ("sub", "*.txt")
@@ -204,7 +204,7 @@ class TestWorkspaces:
 
 
 class TestPatternsOfARun:
-    def test_they_are_remembered(self, home):
+    def test_patterns_of_a_run_are_stored(self, home):
         for name in ("a.md", "b.py", "c.org", "build/d.py"):
             home.write(name, "a gull")
         with home.open() as memory:
@@ -216,7 +216,7 @@ class TestPatternsOfARun:
             assert paths(memory) == ["notes/c.org"]
             assert memory.workspaces.list()[0].exclude == ("build/*", "a*")
 
-    def test_a_lone_string_is_one_pattern(self, home):
+    def test_a_single_string_is_one_pattern(self, home):
         for name in ("a.py", "drafts/b.py"):
             home.write(name, "a gull")
         with home.open() as memory:
@@ -224,7 +224,7 @@ class TestPatternsOfARun:
             assert paths(memory) == ["notes/a.py"]
             assert memory.workspaces.list()[0].exclude == ("drafts",)
 
-    def test_the_list_of_before_is_read(self, home):
+    def test_a_list_of_an_older_version_is_read(self, home):
         home.write("a.md", "a gull")
         file = home.root / "data" / "workspaces.json"
         file.parent.mkdir()
@@ -233,7 +233,7 @@ class TestPatternsOfARun:
             assert memory.index().added == 1
 
 
-class TestLeftOut:
+class TestSkippedFiles:
     @pytest.fixture
     def odd(self, home, memory):
         home.write("latin.md", "")
@@ -243,7 +243,7 @@ class TestLeftOut:
         memory.index()
         return memory
 
-    def test_status_names_what_the_last_run_skipped(self, home, odd):
+    def test_status_names_files_that_the_last_run_skipped(self, home, odd):
         reasons = {item.path: item.reason for item in odd.status().skipped["notes"]}
         assert reasons == {
             "notes/latin.md": "is not valid UTF-8 (byte 3)",
@@ -258,12 +258,12 @@ class TestLeftOut:
         odd.index()
         assert odd.status().skipped == {}
 
-    def test_what_is_forgotten_leaves_the_list(self, odd):
+    def test_forgotten_files_leave_the_list(self, odd):
         odd.forget("notes/latin.md")
         assert "latin" not in (odd.config.data_dir / "skipped.json").read_text("utf-8")
         assert "notes/binary.txt" in {item.path for item in odd.status().skipped["notes"]}
 
-    def test_doctor_names_it_with_a_remedy(self, odd):
+    def test_doctor_names_skipped_files_with_a_fix(self, odd):
         found = {item.what: item for item in odd.doctor().findings if item.check == "skipped"}
         (latin,) = [item for what, item in found.items() if "UTF-8" in what]
         assert latin.severity == "warning"
@@ -272,7 +272,7 @@ class TestLeftOut:
         (empty,) = [item for what, item in found.items() if "empty" in what]
         assert empty.severity == "note"
 
-    def test_a_run_over_a_file_says_why_it_is_left_out(self, home, memory):
+    def test_an_index_run_over_a_skipped_file_reports_the_reason(self, home, memory):
         home.write("code.py", "print()")
         home.write(".hidden.md", "text")
         memory.forget("notes/a.md")
@@ -283,14 +283,14 @@ class TestLeftOut:
         assert "klaw restore notes/a.md" in reasons["notes/a.md"]
         assert memory.status().skipped == {}, "what a person left out is no trouble"
 
-    def test_who_asks_for_a_file_that_is_left_out_is_told_why(self, memory):
+    def test_get_of_a_skipped_file_reports_the_reason(self, memory):
         memory.workspaces.exclude("notes", "sub")
         with pytest.raises(NotFoundError, match="excluded by the pattern 'sub'"):
             memory.get("notes/sub/b.md")
         with pytest.raises(NotFoundError, match="no indexed document has the path or id"):
             memory.get("notes/nope.md")
 
-    def test_a_list_that_cannot_be_read_or_written_is_no_trouble(self, tmp_path):
+    def test_an_inaccessible_list_is_ignored(self, tmp_path):
         skipped = SkippedFiles(tmp_path / "skipped.json")
         for text in ("", "[]", '{"notes": 1}', '{"notes": [{}]}', "\udcff"):
             skipped.file.write_text(text, "utf-8", errors="surrogateescape")
@@ -309,7 +309,7 @@ class TestSyncOnSearch:
         home.write("new.md", "a gull on the mast")
         assert not [result for result in memory.search("gull", mode="fts") if result.path == "notes/new.md"]
 
-    def test_a_search_finds_what_is_new_changed_and_gone(self, home, eager, check):
+    def test_a_search_sees_new_changed_and_deleted_notes(self, home, eager, check):
         home.write("new.md", "a gull on the mast")
         assert eager.search("gull")[0].path == "notes/new.md"
         home.write("new.md", "a heron on the mast")
@@ -318,7 +318,7 @@ class TestSyncOnSearch:
         assert eager.search("heron", mode="fts").results == ()
         check(eager)
 
-    def test_it_embeds_few_and_says_so(self, home, eager, monkeypatch):
+    def test_it_embeds_a_limited_number_of_chunks_with_a_notice(self, home, eager, monkeypatch):
         monkeypatch.setattr("klaw_core.sources.index_runs._MAX_EMBEDDED_BEFORE_SEARCH", 2)
         for number in range(5):
             home.write(f"{number}.md", f"gull number{number}")
@@ -327,12 +327,12 @@ class TestSyncOnSearch:
         assert "3 chunks are found by words alone" in found.notices[0]
         assert eager.index().lacking == 0
 
-    def test_it_waits_for_no_other_run(self, home, eager):
+    def test_it_does_not_wait_for_another_run(self, home, eager):
         home.write("new.md", "a gull on the mast")
         with eager._assembly.store.lock("embedding"):
             assert eager.search("gull", mode="fts")[0].path == "notes/new.md"
 
-    def test_a_source_that_is_gone_is_a_notice(self, home, eager):
+    def test_a_missing_source_is_a_notice(self, home, eager):
         home.write("new.md", "a gull on the mast")
         eager.index()
         home.notes.rename(home.root / "elsewhere")
@@ -341,6 +341,6 @@ class TestSyncOnSearch:
         assert "notes may be out of date" in found.notices[0]
 
     @pytest.mark.parametrize("table", ["yes", {"on_search": 1}, {"on_serch": True}, {"debounce_ms": -1}, {"watch": 1}])
-    def test_a_wrong_table_is_named(self, home, table):
+    def test_an_invalid_table_is_named(self, home, table):
         with pytest.raises(ConfigError, match=r"memory\.sync"):
             home.config(sync=table)

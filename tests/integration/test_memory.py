@@ -28,7 +28,7 @@ def words(memory, query, **options):
     return [result.path for result in memory.search(query, mode="fts", **options)]
 
 
-def test_the_first_minutes(home):
+def test_a_memory_indexes_searches_saves_and_forgets(home):
     home.write("a.md", "# Auth\n\nWe decided to use short tokens.\n\n# Deploy\n\nBlue and green.\n")
     shutil.rmtree(home.root / "data", ignore_errors=True)
     with home.open() as memory:
@@ -51,7 +51,7 @@ def test_close_twice_is_allowed(home):
 
 
 class TestSaveAndGet:
-    def test_what_is_saved_is_found_at_once_and_read_back(self, memory, check):
+    def test_a_saved_text_is_found_and_read_at_once(self, memory, check):
         saved = memory.save("The harbour code is 4711.\n\nDo not tell.", source="manual", chat_id="telegram_1")
         (result,) = memory.search("harbour")
         assert (result.path, result.source, result.chat_id) == (saved.path, "manual", "telegram_1")
@@ -63,7 +63,7 @@ class TestSaveAndGet:
         check(memory)
 
     @pytest.mark.parametrize("error", [RetrievalError, PluginError, StoreError])
-    def test_what_the_index_refuses_is_kept_all_the_same(self, memory, monkeypatch, error):
+    def test_a_text_that_the_index_rejects_is_kept(self, memory, monkeypatch, error):
         def refuse(*_):
             raise error("not now")
 
@@ -92,7 +92,7 @@ class TestSaveAndGet:
         assert memory.get(saved.path).content == "The harbour code is 4711."
         check(memory)
 
-    def test_saved_memories_outlive_the_database(self, home, check):
+    def test_saved_memories_survive_the_loss_of_the_database(self, home, check):
         """It is derived: what was saved stands in a journal beside it, and what was forgotten does not come back."""
         with home.open() as memory:
             kept = memory.save("the harbour code", chat_id="telegram_1", source="conversation")
@@ -108,7 +108,7 @@ class TestSaveAndGet:
             assert (found.path, found.chat_id, found.source) == (kept.path, "telegram_1", "conversation")
         assert "lighthouse" not in "".join(file.read_text() for file in (home.root / "data").glob("*.jsonl"))
 
-    def test_saving_again_changes_nothing(self, home, memory, check):
+    def test_saving_an_equal_text_changes_nothing(self, home, memory, check):
         first = memory.save("the same", created_at=datetime(2026, 1, 2, tzinfo=UTC))
         home.recorder.calls = 0
         assert memory.save("the same", created_at=datetime(2026, 1, 2, tzinfo=UTC)) == first
@@ -130,7 +130,7 @@ class TestSaveAndGet:
         assert memory.search("leap")[0].created_at == moment
 
     @pytest.mark.parametrize("year", [1, 999, 9998])
-    def test_a_date_far_away_is_written_and_read(self, memory, year):
+    def test_extreme_dates_are_kept(self, memory, year):
         moment = datetime(year, 6, 1, tzinfo=UTC)
         memory.save("far away", created_at=moment)
         assert memory.search("far")[0].created_at == moment
@@ -149,7 +149,7 @@ class TestSaveAndGet:
             ("a", {"created_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=12)))}),
         ],
     )
-    def test_what_cannot_be_saved_is_refused_and_leaves_nothing(self, memory, text, where):
+    def test_an_invalid_text_is_rejected_and_leaves_nothing(self, memory, text, where):
         with pytest.raises(RecordError):
             memory.save(text, **where)
         assert memory.status().origins == {}
@@ -176,7 +176,7 @@ class TestSaveAndGet:
 
     @given(text=st.text(st.characters(exclude_categories=("Cs",)), max_size=300).filter(str.strip))
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def test_any_text_is_read_back_but_for_white_space_around_it(self, memory, text):
+    def test_any_text_is_read_back_without_outer_white_space(self, memory, text):
         saved = memory.save(text)
         read = memory.get(saved.path)
         assert "".join(read.content.split()) == "".join(text.split())
@@ -193,21 +193,21 @@ class TestGet:
         ("first", "count", "content", "last"),
         [(1, None, "one\r\ntwo\nthree\rfour", 4), (2, 1, "two\n", 2), (3, 2, "three\rfour", 4), (4, 99, "four", 4)],
     )
-    def test_lines_are_cut_as_editors_count_them(self, memory, first, count, content, last):
+    def test_lines_are_counted_as_in_editors(self, memory, first, count, content, last):
         passage = memory.get("notes/sub/a.md", first, count)
         assert (passage.content, passage.start_line, passage.end_line) == (content, first, last)
         assert passage.file == self.file
 
     @pytest.mark.parametrize(("first", "count"), [(0, None), (-1, None), (5, None), (1, 0), (1, -3)])
-    def test_lines_that_are_not_there_are_named(self, memory, first, count):
+    def test_missing_lines_are_named(self, memory, first, count):
         with pytest.raises(NotFoundError, match="line"):
             memory.get("notes/sub/a.md", first, count)
 
-    def test_the_file_is_read_as_it_is_now(self, home, memory):
+    def test_get_reads_the_current_file(self, home, memory):
         home.write("sub/a.md", "new")
         assert memory.get("notes/sub/a.md").content == "new"
 
-    def test_a_deleted_file_is_answered_from_the_index(self, memory):
+    def test_get_reads_a_deleted_file_from_the_index(self, memory):
         (result, *_) = memory.search("two")
         self.file.unlink()
         read = memory.get(result.chunk_id)
@@ -246,7 +246,7 @@ class TestGet:
             "%",
         ],
     )
-    def test_nothing_outside_and_nothing_odd_is_read(self, home, memory, target):
+    def test_get_reads_nothing_outside_of_the_sources(self, home, memory, target):
         (home.root / "outside.md").write_text("secret")
         (home.notes / "out.md").symlink_to(home.root / "outside.md")
         (home.notes / "outdir").symlink_to(home.root)
@@ -256,24 +256,24 @@ class TestGet:
             memory.get(str(home.notes / target.removeprefix("notes/")) if "out" in target else "nothing")
 
     @pytest.mark.parametrize("name", [".env", ".git/config", "node_modules/x.md", "key.pem", "sub/.hidden.md"])
-    def test_what_is_no_note_of_the_workspace_is_not_read(self, home, memory, name):
+    def test_get_does_not_read_files_that_are_not_notes(self, home, memory, name):
         home.write(name, "secret = 1")
         with pytest.raises(NotFoundError):
             memory.get(f"notes/{name}")
         with pytest.raises(NotFoundError):
             memory.get(str(home.notes / name))
 
-    def test_a_fifo_is_refused_without_waiting(self, home, memory):
+    def test_a_fifo_is_rejected_without_waiting(self, home, memory):
         os.mkfifo(home.notes / "pipe.md")
         with pytest.raises(NotFoundError):
             memory.get("notes/pipe.md")
 
-    def test_a_file_that_became_binary_says_so(self, memory):
+    def test_a_file_that_became_binary_is_reported(self, memory):
         self.file.write_bytes(b"\0\0")
         with pytest.raises(NotFoundError, match="is binary"):
             memory.get("notes/sub/a.md")
 
-    def test_the_beginning_of_two_ids_is_refused(self, memory):
+    def test_an_ambiguous_beginning_of_an_id_is_rejected(self, memory):
         """Ids are hashes, so two that begin alike are made by hand."""
         alike = [Chunk(f"abcdef{number}" + "0" * 25, "text", 0, 4, 1, 1) for number in range(2)]
         with memory._assembly.store.write() as transaction:
@@ -296,7 +296,7 @@ class TestForget:
         with memory._assembly.store.read() as snapshot:
             return len(snapshot.cached_vectors(memory._assembly.embedder.space, [text_hash(text) for text in texts]))
 
-    def test_a_saved_memory_goes_with_its_rows_and_its_cached_vector(self, memory, check):
+    def test_forgetting_removes_a_saved_memory_with_rows_and_cached_vector(self, memory, check):
         saved = memory.save("the harbour code")
         kept = memory.save("something else")
         assert self.cached(memory, ["the harbour code"]) == 1
@@ -322,7 +322,7 @@ class TestForget:
         with pytest.raises(NotFoundError):
             memory.forget(saved.id)
 
-    def test_what_is_no_memory_takes_no_line_of_the_journal_with_it(self, home, memory):
+    def test_forgetting_another_document_removes_no_journal_line(self, home, memory):
         saved = memory.save("the harbour code")
         journal = home.root / "data" / "saved.jsonl"
         day = saved.path.rpartition("/")[0]
@@ -333,7 +333,7 @@ class TestForget:
                 memory.forget(target)
         assert journal.read_bytes() == before
 
-    def test_a_whole_workspace_is_named_with_its_slash(self, home, memory):
+    def test_forgetting_a_whole_workspace_needs_the_slash(self, home, memory):
         home.write("a.md", "note")
         memory.index(home.notes)
         with pytest.raises(NotFoundError, match="notes is a whole workspace") as caught:
@@ -356,7 +356,7 @@ class TestForget:
         check(memory)
 
     @pytest.mark.parametrize("name", ["a.md", "sub/a.md", "a[1].md", "a?.md", "a*.md", "[!a].md", "日本.md"])
-    def test_a_note_is_excluded_from_then_on_and_only_it(self, home, memory, check, name):
+    def test_a_forgotten_note_is_excluded_and_no_other_note(self, home, memory, check, name):
         home.write(name, "the harbour")
         home.write("a1.md", "the harbour too")
         home.write("ab.md", "the harbour too")
@@ -370,7 +370,7 @@ class TestForget:
         assert memory.status().origins["notes"][0] == 3
         check(memory)
 
-    def test_a_workspace_goes_whole_and_may_come_again(self, home, memory, check):
+    def test_a_forgotten_workspace_can_be_indexed_again(self, home, memory, check):
         home.write("a.md", "the harbour")
         home.write("sub/b.md", "the lighthouse")
         kept = memory.save("the lighthouse keeper")
@@ -387,7 +387,7 @@ class TestForget:
         check(memory)
 
     @pytest.mark.parametrize("target", ["", "nothing", "notes/", "saved/", "saved", "/", "a" * 32, "\ud800"])
-    def test_what_is_not_there_is_named(self, memory, target):
+    def test_a_missing_path_is_named(self, memory, target):
         memory.save("text")
         with pytest.raises(NotFoundError):
             memory.forget(target)

@@ -290,7 +290,7 @@ def missing(memory):
         return [keys - index.keys(snapshot.resource, "memory").size for _, index in memory._assembly.indexes()]
 
 
-def test_a_memory_in_a_file_is_one_that_never_died(make_home, check, dump):
+def test_a_memory_with_crashes_equals_one_without(make_home, check, dump):
     run_state_machine_as_test(
         lambda: Lives(make_home, check, dump),
         settings=settings(

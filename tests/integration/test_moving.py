@@ -104,7 +104,7 @@ def once(act):
     return look
 
 
-def test_what_is_forgotten_and_added_meanwhile_is_so_afterwards(home, check):
+def test_changes_during_a_move_are_kept(home, check):
     home.write("a.md", "the secret")
     home.write("b.md", "the rest")
     with home.open() as memory:
@@ -126,7 +126,7 @@ def test_what_is_forgotten_and_added_meanwhile_is_so_afterwards(home, check):
         check(memory)
 
 
-def test_what_is_forgotten_as_the_index_is_swapped_stays_forgotten(home, check):
+def test_a_text_forgotten_during_the_swap_stays_forgotten(home, check):
     """``forget`` has removed the note and not yet excluded it when the rebuild reads what there is."""
     home.write("a.md", "the secret")
     home.write("b.md", "the rest")
@@ -142,7 +142,7 @@ def test_what_is_forgotten_as_the_index_is_swapped_stays_forgotten(home, check):
         check(memory)
 
 
-def test_a_directory_that_the_configuration_names_is_none_that_was_forgotten(home, check):
+def test_a_configured_directory_is_not_treated_as_forgotten(home, check):
     home.write("a.md", "the harbour")
     with home.open(sources=[{"type": "workspace", "path": str(home.notes)}]) as memory:
         memory.index()
@@ -151,7 +151,7 @@ def test_a_directory_that_the_configuration_names_is_none_that_was_forgotten(hom
         check(memory)
 
 
-def test_an_interrupted_move_goes_on_with_the_same_weights_only(home, server):
+def test_an_interrupted_move_continues_only_with_the_same_weights(home, server):
     write_notes(home)
     with home.open() as memory:
         memory.index(home.notes)
@@ -183,7 +183,7 @@ def test_the_same_weights_in_another_precision_are_the_same_model(home, server):
         assert memory.doctor() == Diagnosis()
 
 
-def test_what_a_rebuild_left_of_other_weights_is_not_gone_on_with(home, server):
+def test_an_unfinished_rebuild_of_other_weights_is_not_continued(home, server):
     write_notes(home)
     with home.open(embedding={"type": "renewable"}) as memory:
         memory.index(home.notes)
@@ -200,7 +200,7 @@ def test_what_a_rebuild_left_of_other_weights_is_not_gone_on_with(home, server):
         check_weights(memory, server)
 
 
-def test_a_rebuild_with_the_old_model_keeps_what_an_interrupted_move_has_paid_for(make_home):
+def test_a_rebuild_with_the_old_model_keeps_vectors_of_an_interrupted_move(make_home):
     home = make_home("sqlite")
     write_notes(home)
     with home.open() as memory:
@@ -220,7 +220,7 @@ def test_a_rebuild_with_the_old_model_keeps_what_an_interrupted_move_has_paid_fo
         assert not paid & set(home.recorder.take())
 
 
-def test_one_who_writes_right_after_the_swap_makes_no_failure_of_it(home, memory, monkeypatch):
+def test_a_writer_right_after_the_swap_does_not_fail_the_move(home, memory, monkeypatch):
     home.write("a.md", "the harbour")
     memory.index(home.notes)
     store = memory._assembly.store

@@ -23,7 +23,7 @@ def own_home(tmp_path, monkeypatch):
 
 
 class TestAFile:
-    def test_the_database_is_that_file(self, tmp_path):
+    def test_a_path_of_a_file_is_the_database(self, tmp_path):
         with Memory.open("x.db") as memory:
             assert memory.status().location == str(tmp_path / "x.db")
             memory.save("The ferry leaves at seven.")
@@ -32,7 +32,7 @@ class TestAFile:
         with Memory.open(tmp_path / "x.db") as memory:
             assert memory.search("ferry")
 
-    def test_two_files_of_one_directory_are_two_memories(self):
+    def test_two_files_in_one_directory_are_separate_memories(self):
         with Memory.open("x.db") as memory:
             memory.save("The ferry leaves at seven.")
         with Memory.open("y.db") as memory:
@@ -40,32 +40,32 @@ class TestAFile:
             memory.index()
             assert len(memory.search("ferry")) == 1
 
-    def test_a_data_directory_for_what_stands_next_to_it(self, tmp_path):
+    def test_other_files_can_have_a_separate_data_directory(self, tmp_path):
         with Memory.open("x.db", data_dir="own") as memory:
             assert memory.status().location == str(tmp_path / "x.db")
             assert memory.config.data_dir == tmp_path / "own"
 
     @pytest.mark.parametrize("name", [":memory:", ""])
-    def test_no_file_is_no_memory(self, name):
+    def test_an_invalid_file_name_is_rejected(self, name):
         with pytest.raises(ConfigError, match="is not a file name"):
             Memory.open(name)
 
 
 class TestADirectory:
     @pytest.mark.parametrize("given", [{"data_dir": "there"}, {"config": "there"}])
-    def test_it_holds_everything(self, tmp_path, given):
+    def test_a_directory_contains_the_whole_memory(self, tmp_path, given):
         with Memory.open(**given) as memory:
             assert memory.status().location == str(tmp_path / "there" / "klaw.db")
 
-    def test_one_that_is_there_may_have_a_suffix(self, tmp_path):
+    def test_an_existing_directory_can_have_a_suffix(self, tmp_path):
         (tmp_path / "v1.0").mkdir()
         assert config_for("v1.0", None, no_check).data_dir == tmp_path / "v1.0"
 
-    def test_it_moves_a_configuration(self, tmp_path):
+    def test_a_data_directory_overrides_that_of_a_configuration(self, tmp_path):
         config = load_config(data_dir=tmp_path / "a")
         assert config_for(config, None, no_check) is config
         assert config_for(config, "b", no_check).data_dir == tmp_path / "b"
 
-    def test_two_are_refused(self):
+    def test_two_different_data_directories_are_rejected(self):
         with pytest.raises(ConfigError, match="different data directories"):
             Memory.open("a", data_dir="b")

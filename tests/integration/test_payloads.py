@@ -13,7 +13,7 @@ def open_memory(tmp_path):
     return lambda name="data": Memory.open(load_config(overrides=WORDS_ONLY, data_dir=tmp_path / name))
 
 
-def test_it_is_returned_and_not_searched(open_memory):
+def test_a_payload_is_returned_and_not_searched(open_memory):
     with open_memory() as memory:
         memory.add([NewDocument("a", "The ferry leaves at seven.", payload=PAYLOAD), NewDocument("b", "No payload.")])
         first, second = memory.get_by_ids(["a", "b"])
@@ -22,7 +22,7 @@ def test_it_is_returned_and_not_searched(open_memory):
         assert not memory.search("wombat", mode="fts")
 
 
-def test_it_outlives_a_rebuild_an_export_and_an_import(open_memory, tmp_path):
+def test_a_payload_survives_rebuild_export_and_import(open_memory, tmp_path):
     with open_memory() as memory:
         memory.add([NewDocument("a", "The ferry leaves at seven.", payload=PAYLOAD)])
         memory.reindex()
@@ -32,7 +32,7 @@ def test_it_outlives_a_rebuild_an_export_and_an_import(open_memory, tmp_path):
         assert memory.get_by_ids(["a"])[0].payload == PAYLOAD
 
 
-def test_a_document_may_have_nothing_but_a_payload(open_memory):
+def test_a_document_can_have_only_a_payload(open_memory):
     with open_memory() as memory:
         memory.add([NewDocument("a", "", payload={"n": 1})])
         assert memory.get_by_ids(["a"])[0].payload == {"n": 1}
@@ -43,6 +43,6 @@ def test_a_document_may_have_nothing_but_a_payload(open_memory):
 
 
 @pytest.mark.parametrize("payload", [{1: "a"}, (1, 2), {"a": float("nan")}, object(), "x" * 1_000_001], ids=type)
-def test_what_is_not_json_is_refused(payload):
+def test_a_payload_that_is_not_json_is_rejected(payload):
     with pytest.raises(RecordError, match="payload"):
         NewDocument("a", "text", payload=payload)

@@ -37,7 +37,7 @@ def held(memory):
 
 
 @pytest.mark.parametrize(("remote", "waiting"), [(True, 0), (False, POOL)])
-def test_what_was_answered_is_kept_before_the_next_call_to_a_server(home, many, monkeypatch, remote, waiting):
+def test_vectors_of_a_server_are_committed_before_the_next_call(home, many, monkeypatch, remote, waiting):
     answered = kept = 0
 
     def look(texts):
@@ -56,7 +56,7 @@ def test_what_was_answered_is_kept_before_the_next_call_to_a_server(home, many, 
         assert held(memory) == (1500, 1500)
 
 
-def test_no_more_chunks_are_held_than_are_read_at_once(make_home, monkeypatch):
+def test_only_one_batch_of_chunks_is_in_memory(make_home, monkeypatch):
     home = make_home("sqlite")  # the other store holds everything, which is its nature
     for number in range(30):
         home.write(f"{number:02}.md", "\n\n".join(f"# StyledText {number}.{part}\n\nlantern" for part in range(80)))
@@ -75,7 +75,7 @@ def test_no_more_chunks_are_held_than_are_read_at_once(make_home, monkeypatch):
     assert POOL <= max(most) - before <= POOL + 64
 
 
-def test_ctrl_c_loses_the_call_in_flight_and_nothing_else(home, many, monkeypatch):
+def test_ctrl_c_loses_only_the_current_call(home, many, monkeypatch):
     sent = []
 
     def look(texts):
@@ -96,7 +96,7 @@ def test_ctrl_c_loses_the_call_in_flight_and_nothing_else(home, many, monkeypatc
         assert held(memory) == (1500, 1500)
 
 
-def test_an_embedder_that_hangs_keeps_nobody_from_reading_or_writing(home, many, monkeypatch):
+def test_a_hanging_embedder_does_not_block_readers_or_writers(home, many, monkeypatch):
     looked = []
 
     def look(texts):

@@ -121,7 +121,7 @@ def root(tmp_path):
     return tmp_path.resolve()
 
 
-def test_four_write_and_two_read(root):
+def test_four_writers_and_two_readers_work_at_the_same_time(root):
     with open_memory(root) as memory:
         memory.index(root / "notes")
     with workers(root, *["write"] * 4, *["read"] * 2) as begin:
@@ -152,7 +152,7 @@ def test_four_write_and_two_read(root):
         assert seen["log"] < MAX_LOG
 
 
-def test_several_make_the_database_at_once(root):
+def test_several_processes_can_create_the_database_at_the_same_time(root):
     """SQLite does not wait when two switch a new file to write-ahead mode; Klaw does."""
     for attempt in range(2):
         place = root / str(attempt)
@@ -162,7 +162,7 @@ def test_several_make_the_database_at_once(root):
             assert memory.status().origins == {"saved": (5, 5)}
 
 
-def test_threads_of_one_memory(root):
+def test_threads_can_use_one_memory(root):
     failures = []
     with open_memory(root) as memory:
         memory.index(root / "notes")
@@ -195,7 +195,7 @@ def test_threads_of_one_memory(root):
         assert memory.doctor().findings == ()
 
 
-def test_a_reader_that_stays_costs_log_only_while_it_stays(root):
+def test_the_log_shrinks_after_a_long_reader_ends(root):
     with open_memory(root) as memory, open_memory(root) as other:
         memory.index(root / "notes")
 
@@ -216,7 +216,7 @@ def test_a_reader_that_stays_costs_log_only_while_it_stays(root):
         assert memory.doctor().findings == ()
 
 
-def test_a_reader_that_stays_keeps_nobody_from_forgetting_and_writing(root):
+def test_a_long_reader_does_not_block_forgetting_and_writing(root):
     with open_memory(root) as memory, open_memory(root) as other, open_memory(root) as reader:
         paths = [memory.save(f"kept{number}").path for number in range(3)]
         with reader._assembly.store.read() as snapshot:
@@ -231,7 +231,7 @@ def test_a_reader_that_stays_keeps_nobody_from_forgetting_and_writing(root):
         assert memory.status().origins == {"saved": (5, 5)}
 
 
-def test_after_a_fork_the_child_is_told(root):
+def test_use_after_a_fork_is_an_error_in_the_child(root):
     """In a process of its own, which has no other thread.
 
     Before its embedder is asked: a model's runtime that has lost its threads does not answer.
@@ -270,7 +270,7 @@ print(memory.save("after").notice == "", bool(memory.search("before")))
         assert memory.search("child", mode="fts")
 
 
-def test_a_memory_that_is_closed_under_a_thread_says_so(root):
+def test_use_of_a_memory_that_another_thread_closed_is_an_error(root):
     memory = open_memory(root)
     memory.index(root / "notes")
     told = []
@@ -363,7 +363,7 @@ def found_afterwards(root, *words):
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_two_commands_at_once(root, klaw, one, two):
+def test_two_commands_can_run_at_the_same_time(root, klaw, one, two):
     """Both succeed, or one says which process it met and what to do; then all is well."""
     ends = [klaw(*(str(root / word) if word == "notes" else word for word in words)) for words in (one, two)]
     answers = [end() for end in ends]
@@ -400,7 +400,7 @@ WRITING = "is locked by another process"
         ("write", ("search", "lantern"), 0, ("the lantern is blue",)),
     ],
 )
-def test_a_command_meets_one_that_does_not_end(root, klaw, held, command, code, says):  # noqa: PLR0917
+def test_a_command_next_to_a_blocked_one_reports_it(root, klaw, held, command, code, says):  # noqa: PLR0917
     configure(root, timeout=0.2)
     with configured(root) as memory:
         hold = memory._assembly.store.rebuild if held == "rebuild" else memory._assembly.store.write

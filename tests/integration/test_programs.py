@@ -43,7 +43,7 @@ def indexed(home, memory):
 
 
 class TestSingleFiles:
-    def test_only_the_files_named_are_touched(self, home, indexed, check):
+    def test_only_named_files_are_updated(self, home, indexed, check):
         home.write("a.md", "The kingfisher of a.\n", hours=1)
         home.write("b.md", "The kingfisher of b.\n", hours=1)
         home.write("d.md", "The kingfisher of d.\n", hours=1)
@@ -55,7 +55,7 @@ class TestSingleFiles:
         assert paths(indexed.search("heron", mode="fts")) == ["notes/b.md", "notes/c.md"]
         check(indexed)
 
-    def test_every_changed_file_by_name_gives_what_a_whole_run_gives(self, home, indexed, dump):
+    def test_updating_every_changed_file_equals_a_full_run(self, home, indexed, dump):
         home.write("a.md", "The kingfisher of a.\n", hours=1)
         (home.notes / "c.md").unlink()
         indexed.index(paths=[home.notes / "a.md", home.notes / "c.md"])
@@ -63,19 +63,19 @@ class TestSingleFiles:
         assert indexed.index().changed == 0
         assert dump(indexed) == single
 
-    def test_a_file_that_is_gone_leaves_the_index(self, home, indexed):
+    def test_a_deleted_file_leaves_the_index(self, home, indexed):
         (home.notes / "b.md").unlink()
         assert indexed.index(paths=[home.notes / "b.md"]).removed == 1
         assert paths(indexed.search("heron", mode="fts")) == ["notes/a.md", "notes/c.md"]
 
-    def test_a_file_of_no_source_is_refused_and_nothing_changes(self, home, indexed, tmp_path, dump):
+    def test_a_file_without_a_source_is_rejected_and_changes_nothing(self, home, indexed, tmp_path, dump):
         home.write("a.md", "The kingfisher of a.\n", hours=1)
         before = dump(indexed)
         with pytest.raises(NotFoundError):
             indexed.index(paths=[home.notes / "a.md", tmp_path / "elsewhere.md"])
         assert dump(indexed) == before
 
-    def test_a_journal_by_name_is_looked_at_and_not_taken_for_gone(self, indexed, dump):
+    def test_a_journal_can_be_updated_by_name(self, indexed, dump):
         message = Message("user", "A lantern on the pier.", datetime.now(UTC), meta=Chat("telegram", "1").meta)
         indexed.conversations.append(message)
         (file,) = (indexed.config.data_dir / "conversations").rglob("*.jsonl")
@@ -85,14 +85,14 @@ class TestSingleFiles:
         assert (report.removed, report.unchanged) == (0, 1)
         assert dump(indexed) == before
 
-    def test_no_files_are_no_work(self, indexed, dump):
+    def test_an_empty_list_of_files_does_nothing(self, indexed, dump):
         before = dump(indexed)
         assert indexed.index(paths=[]).changed == 0
         assert dump(indexed) == before
 
 
 class TestLiveComponents:
-    def test_the_object_given_is_the_one_that_serves(self, home):
+    def test_the_given_object_is_used(self, home):
         home.write("a.md", "The heron.\n")
         live = home.component("mine").factory(None, None)
         components = [LiveComponent(EMBEDDER, "mine", live)]
@@ -103,7 +103,7 @@ class TestLiveComponents:
         assert live.recorder.texts[-1] == "a\nThe heron."  # after the probe of its weights
         assert live.recorder.questions == ["heron"]
 
-    def test_it_takes_the_place_of_a_plugins_component(self, home):
+    def test_a_live_component_replaces_that_of_a_plugin(self, home):
         home.write("a.md", "The heron.\n")
         live = home.component("mine").factory(None, None)
         components = [LiveComponent(EMBEDDER, "counting", live)]
@@ -133,7 +133,7 @@ class TestLiveComponents:
         assert ear.heard == [SearchEvent, CloseEvent]
         assert deaf.heard == []
 
-    def test_without_it_its_name_is_unknown(self, home):
+    def test_without_the_object_its_name_is_unknown(self, home):
         with Memory.open(home.config(embedding={"type": "mine"}), registry=home.registry()) as memory:
             assert any("no plugin provides the embedder 'mine'" in problem for problem in memory.status().problems)
             home.write("a.md", "The harbour master writes down every ship.")
@@ -142,7 +142,7 @@ class TestLiveComponents:
 
 
 class TestEvents:
-    def test_an_event_comes_after_what_it_reports_can_be_found(self, home, memory):
+    def test_an_event_is_sent_after_its_change_is_visible(self, home, memory):
         found = []
 
         def listen(event):
@@ -155,7 +155,7 @@ class TestEvents:
         memory.index(home.notes)
         assert found == [(("notes",), ["notes/a.md"])]
 
-    def test_every_kind_of_event_is_told_once(self, indexed):
+    def test_every_kind_of_event_is_sent_once(self, indexed):
         events = []
         indexed.on_change(events.append)
         indexed.search("heron")
@@ -180,7 +180,7 @@ class TestEvents:
         assert [type(event) for event in events] == [IndexEvent, SearchEvent]
         assert "the listener is broken" in caplog.text
 
-    def test_who_has_ended_listening_is_told_nothing(self, indexed):
+    def test_a_removed_listener_receives_no_events(self, indexed):
         events = []
         stop = indexed.on_change(events.append)
         stop()
@@ -188,7 +188,7 @@ class TestEvents:
         indexed.search("heron")
         assert events == []
 
-    def test_a_run_that_fails_is_no_event_of_success(self, home, memory):
+    def test_a_failed_run_sends_no_event(self, home, memory):
         events = []
         memory.on_change(events.append)
         home.recorder.fail_at = 1
@@ -211,7 +211,7 @@ class TestRemovingMessages:
     def left(self, memory):
         return [line.message.id for line in memory.conversations.read(CHAT)]
 
-    def test_a_removed_message_is_found_nowhere_and_the_others_are(self, chat, home):
+    def test_a_removed_message_is_not_found_and_the_others_are(self, chat, home):
         assert chat.conversations.remove(CHAT, ["m2"]) == 1
         assert self.left(chat) == ["m1", "m3"]
         assert not chat.search("4711", mode="fts")
@@ -222,7 +222,7 @@ class TestRemovingMessages:
             path for path in (home.root / "data" / "conversations").rglob("*.jsonl") if b"4711" in path.read_bytes()
         ]
 
-    def test_it_does_not_come_back(self, chat):
+    def test_a_removed_message_does_not_return(self, chat):
         chat.conversations.remove(CHAT, ["m2"])
         chat.conversations.sync()
         chat.index()
@@ -230,14 +230,14 @@ class TestRemovingMessages:
         assert not chat.search("4711", mode="fts")
         assert not chat.doctor().findings
 
-    def test_removing_what_is_not_there_changes_nothing(self, chat, dump):
+    def test_removing_an_unknown_message_changes_nothing(self, chat, dump):
         before = dump(chat)
         assert chat.conversations.remove(CHAT, ["m9"]) == 0
         assert chat.conversations.remove(Chat.parse("telegram_2"), ["m1"]) == 0
         assert dump(chat) == before
         assert self.left(chat) == ["m1", "m2", "m3"]
 
-    def test_all_of_them_leave_an_empty_chat(self, chat):
+    def test_removing_all_messages_leaves_an_empty_chat(self, chat):
         assert chat.conversations.remove(CHAT, ["m1", "m2", "m3"]) == 3
         assert self.left(chat) == []
         assert not chat.search("key gate ladder", mode="fts")
@@ -256,7 +256,7 @@ class NoOptions:
 
 
 @pytest.mark.parametrize("store", [MemoryStore, SharedStore])
-def test_agents_refuse_a_store_that_does_not_keep_them_apart(make_home, store):
+def test_agents_reject_a_store_without_isolation(make_home, store):
     home = make_home("memory")
     opened = []
 

@@ -62,7 +62,7 @@ def test_a_vector_of_the_old_model_never_enters_the_new_index(home, monkeypatch,
         check(new)
 
 
-def test_a_vector_never_goes_to_another_chunk_that_has_its_key_after_a_rebuild(home, monkeypatch, check):
+def test_a_vector_is_not_given_to_another_chunk_with_its_key_after_a_rebuild(home, monkeypatch, check):
     home.write("0.md", "the harbour at night")
     with home.open() as saving, home.open() as other:
         saving.index(home.notes)
@@ -74,7 +74,7 @@ def test_a_vector_never_goes_to_another_chunk_that_has_its_key_after_a_rebuild(h
         assert [finding for finding in saving.doctor().findings if finding.check != "disk-space"] == []
 
 
-def test_an_index_run_whose_space_is_gone_stops_and_says_so(home, monkeypatch, check):
+def test_an_index_run_whose_space_was_replaced_ends_with_an_error(home, monkeypatch, check):
     home.write("a.md", "the harbour at night")
     with home.open() as old, home.open(embedding={"type": "counting", "model": "other"}) as new:
         old.index(home.notes)
@@ -98,7 +98,7 @@ def test_a_question_is_never_compared_with_vectors_of_another_model(home, monkey
         assert any("rebuilt during the search" in notice for notice in found.notices)
 
 
-def test_a_question_is_never_compared_with_vectors_of_other_weights_of_the_same_name(home, monkeypatch):
+def test_a_question_is_never_compared_with_vectors_of_other_weights(home, monkeypatch):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
@@ -112,7 +112,7 @@ def test_a_question_is_never_compared_with_vectors_of_other_weights_of_the_same_
         assert any("rebuilt during the search" in notice for notice in memory.search("harbour").notices)
 
 
-def test_only_vectors_and_the_index_moved_is_an_error(home, monkeypatch):
+def test_a_vector_search_during_a_move_is_an_error(home, monkeypatch):
     home.write("a.md", "the harbour at night")
     with home.open() as old, home.open(embedding={"type": "counting", "model": "other"}) as new:
         old.index(home.notes)
@@ -121,7 +121,7 @@ def test_only_vectors_and_the_index_moved_is_an_error(home, monkeypatch):
             old.search("harbour", mode="vector")
 
 
-def test_what_the_last_search_knew_of_the_index_is_not_believed_when_it_has_moved(home):
+def test_cached_spaces_are_not_used_after_the_index_moved(home):
     home.write("a.md", "the harbour at night")
     with home.open() as old, home.open(embedding={"type": "counting", "model": "other"}) as new:
         old.index(home.notes)
@@ -135,7 +135,7 @@ def test_what_the_last_search_knew_of_the_index_is_not_believed_when_it_has_move
         assert len(old.search("harbour")[0].explain) == 2
 
 
-def test_other_weights_since_the_last_search_are_taken_as_they_are(home):
+def test_changed_weights_since_the_last_search_are_used(home):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
@@ -148,7 +148,7 @@ def test_other_weights_since_the_last_search_are_taken_as_they_are(home):
         assert found.notices == ()
 
 
-def test_an_embedder_that_fails_is_asked_once_a_search(home, monkeypatch):
+def test_a_failing_embedder_is_called_once_per_search(home, monkeypatch):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
@@ -167,7 +167,7 @@ def test_an_embedder_that_fails_is_asked_once_a_search(home, monkeypatch):
 
 @pytest.mark.parametrize("moment", ["count_tokens", "embed_documents"])
 @pytest.mark.parametrize("target", ["notes/", "notes/b.md"])
-def test_what_is_forgotten_during_an_index_run_stays_forgotten(home, monkeypatch, check, target, moment):
+def test_a_note_forgotten_during_an_index_run_stays_forgotten(home, monkeypatch, check, target, moment):
     home.write("a.md", "the harbour at night")
     with home.open() as one, home.open() as two:
         one.index(home.notes)
@@ -181,7 +181,7 @@ def test_what_is_forgotten_during_an_index_run_stays_forgotten(home, monkeypatch
 
 
 @pytest.mark.parametrize("target", ["notes/", "notes/b.md", "saved"])
-def test_what_is_indexed_between_its_removal_and_the_record_of_it_goes_too(home, monkeypatch, check, target):
+def test_a_text_indexed_between_its_removal_and_its_record_is_removed(home, monkeypatch, check, target):
     home.write("a.md", "the harbour at night")
     home.write("b.md", "a lantern on the pier")
     with home.open() as one, home.open() as two:
@@ -229,7 +229,7 @@ def _say(memory):
 
 
 @pytest.mark.parametrize("write", [_save, _add, _say])
-def test_what_is_written_while_a_run_looks_for_what_was_forgotten_stays_in_the_index(home, monkeypatch, check, write):
+def test_a_text_saved_while_a_run_looks_for_forgotten_texts_stays(home, monkeypatch, check, write):
     """The run has read which memories there are, and only then reads which are indexed."""
     with home.open() as one, home.open() as two:
         one.save("something else")
@@ -250,7 +250,7 @@ def test_what_is_written_while_a_run_looks_for_what_was_forgotten_stays_in_the_i
         check(one)
 
 
-def test_what_is_saved_again_while_a_run_removes_it_stays_in_the_index(home, monkeypatch, check):
+def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, check):
     text = "the lantern is blue"
     with home.open() as one, home.open() as two:
         one.save("something else")
@@ -294,7 +294,7 @@ def _add_again(memory):
 
 
 @pytest.mark.parametrize("kind", ["saved", "document"])
-def test_what_is_saved_again_while_it_is_forgotten_stays_in_the_index(pier, monkeypatch, check, kind):
+def test_a_text_saved_again_while_it_is_forgotten_stays(pier, monkeypatch, check, kind):
     one, two, saved = pier
     again = _save_again if kind == "saved" else _add_again
     after(monkeypatch, "forget", lambda: again(two), FileJournal)
@@ -308,7 +308,7 @@ def test_what_is_saved_again_while_it_is_forgotten_stays_in_the_index(pier, monk
 
 
 @pytest.mark.parametrize("kind", ["saved", "document"])
-def test_what_is_forgotten_while_it_is_saved_again_leaves_the_index(pier, monkeypatch, check, kind):
+def test_a_text_forgotten_while_it_is_saved_again_leaves_the_index(pier, monkeypatch, check, kind):
     one, two, saved = pier
     if kind == "saved":
         meanwhile(monkeypatch, one, "count_tokens", lambda: two.forget(saved))
@@ -321,7 +321,7 @@ def test_what_is_forgotten_while_it_is_saved_again_leaves_the_index(pier, monkey
 
 
 @pytest.mark.parametrize("kind", ["saved", "document"])
-def test_what_a_run_indexes_while_it_is_forgotten_goes_although_a_line_is_broken(pier, monkeypatch, check, kind):
+def test_a_text_indexed_while_it_is_forgotten_is_removed_despite_an_invalid_line(pier, monkeypatch, check, kind):
     one, two, saved = pier
     original = FileJournal.forget
 
@@ -380,7 +380,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
         assert counts(quick.index()) == (0, 0, 2, 0)
         check(slow)
 
-    def test_a_date_is_not_given_to_another_text(self, home, runs, monkeypatch, check, dump):
+    def test_a_date_is_not_written_to_a_newer_text(self, home, runs, monkeypatch, check, dump):
         slow, quick = runs
         home.date("a.md", 1)
 
@@ -395,7 +395,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
         assert dump(slow) == before
         check(slow)
 
-    def test_what_is_there_again_is_not_removed(self, home, runs, monkeypatch, check):
+    def test_a_file_that_exists_again_is_not_removed(self, home, runs, monkeypatch, check):
         slow, quick = runs
         (home.notes / "a.md").unlink()
 
@@ -408,7 +408,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
         assert found(slow, "heron") == ["notes/a.md"]
         check(slow)
 
-    def test_a_note_that_another_run_has_removed_meanwhile_is_looked_for_again(self, home, runs, monkeypatch):
+    def test_a_note_that_another_run_removed_is_scanned_again(self, home, runs, monkeypatch):
         slow, quick = runs
         home.write("a.md", "a lantern on the pier", hours=1)
 
@@ -421,7 +421,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
         assert found(slow, "lantern") == []
         assert [(item.path, item.reason) for item in report.skipped] == [("notes/a.md", "vanished")]
 
-    def test_a_run_that_is_always_overtaken_ends_and_says_so(self, home, runs, monkeypatch, check):
+    def test_a_run_that_is_always_overtaken_ends_with_a_notice(self, home, runs, monkeypatch, check):
         slow, quick = runs
         original = Workspace.read_changed
         moments = count(1)
@@ -456,7 +456,7 @@ def test_a_chat_that_is_purged_during_an_index_run_stays_purged(home, monkeypatc
         assert found(one, "lantern") == []
 
 
-def test_the_first_memory_does_not_empty_an_index_that_another_process_has_filled_meanwhile(home, monkeypatch, check):
+def test_the_first_save_does_not_empty_an_index_that_another_process_filled(home, monkeypatch, check):
     home.write("a.md", "the harbour at night")
     with home.open() as slow, home.open() as quick:
         begin = slow._assembly.store.write
@@ -472,7 +472,7 @@ def test_the_first_memory_does_not_empty_an_index_that_another_process_has_fille
         check(slow)
 
 
-def test_the_first_memory_is_not_embedded_in_a_space_of_its_own(home, monkeypatch, check):
+def test_the_first_save_uses_the_space_of_a_concurrent_run(home, monkeypatch, check):
     home.write("a.md", "the harbour at night")
     with home.open() as slow, home.open(embedding={"type": "counting", "model": "other"}) as quick:
         meanwhile(monkeypatch, slow, "embed_documents", lambda: quick.index(home.notes))
@@ -482,7 +482,7 @@ def test_the_first_memory_is_not_embedded_in_a_space_of_its_own(home, monkeypatc
 
 
 @pytest.mark.parametrize(("other", "model"), [("reindex", "counting"), ("index", "counting"), ("reindex", "other")])
-def test_no_text_is_embedded_twice_by_a_reindex_and_another_run_at_once(home, monkeypatch, check, other, model):
+def test_a_concurrent_reindex_and_index_run_embed_no_text_twice(home, monkeypatch, check, other, model):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
@@ -527,7 +527,7 @@ def test_an_origin_without_a_source_is_named_and_can_be_forgotten(home):
         assert memory.status().problems == ()
 
 
-class TestSaveKeepsWhatItCannotEmbed:
+class TestSaveWithoutVector:
     def test_the_embedder_cannot_even_be_built(self, home):
         with home.open(embedding={"type": "ollama", "url": "http://127.0.0.1:9", "retries": 0}) as memory:
             saved = memory.save("the lantern is blue")
@@ -561,7 +561,7 @@ class TestSaveKeepsWhatItCannotEmbed:
             memory.index()
             assert memory.search("lantern", mode="fts")
 
-    def test_all_is_well(self, home):
+    def test_nothing_fails(self, home):
         with home.open() as memory:
             assert memory.save("the lantern is blue").notice == ""
 

@@ -55,7 +55,7 @@ def test_a_run_that_changes_a_document_lists_no_keys(home, memory, listed, check
 
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("too_many", [False, True])
-def test_what_an_index_lacks_or_holds_in_vain_is_mended(memory, listed, check, number, too_many):
+def test_missing_and_orphaned_keys_of_an_index_are_fixed(memory, listed, check, number, too_many):
     index = memory._assembly.indexes()[number][1]
     with memory._assembly.store.write() as transaction:
         index.remove(transaction.resource, "memory", keys(memory)[:1])
@@ -68,7 +68,7 @@ def test_what_an_index_lacks_or_holds_in_vain_is_mended(memory, listed, check, n
 
 
 @pytest.mark.parametrize("table", ["memory_fts_docsize", "vec_memory_rowids"])
-def test_a_key_that_damage_has_made_huge_is_no_number_too_many(memory, table):
+def test_a_huge_key_of_a_damaged_row_does_not_exhaust_memory(memory, table):
     """SQLite's SUM raises an error where it overflows."""
     with memory._assembly.store.write() as transaction:
         column = "rowid" if table.endswith("rowids") else "id"

@@ -101,7 +101,7 @@ def test_reindex_rebuilds_an_index_that_lost_its_rows(home, memory, check):
     assert memory.status().problems == ()
 
 
-def test_rows_that_an_index_has_too_many_go_at_the_next_run(home, check):
+def test_orphaned_rows_of_an_index_are_removed_by_the_next_run(home, check):
     """The vectors were off while a note was deleted; its vector must not stay behind."""
     home.write("a.md", "the secret")
     home.write("b.md", "the rest")
@@ -129,7 +129,7 @@ def test_a_retriever_that_is_added_later_is_filled(home, check):
     assert vectors in home.retrievers
 
 
-def test_another_cut_cuts_everything_again(home, check):
+def test_changed_chunking_options_split_everything_again(home, check):
     home.write("a.md", "\n\n".join(f"Paragraph {number} " + "has some words. " * 20 for number in range(20)))
     home.write("b.md", "short")
     with home.open() as memory:
@@ -143,7 +143,7 @@ def test_another_cut_cuts_everything_again(home, check):
         assert counts(memory.index()) == (0, 0, 2, 0)
 
 
-def test_reindex_loses_nothing_of_a_workspace_that_is_not_there(home, memory, check):
+def test_reindex_keeps_the_documents_of_a_missing_workspace(home, memory, check):
     home.write("a.md", "in the first")
     memory.index(home.notes)
     home.notes.rename(home.root / "away")
@@ -156,7 +156,7 @@ def test_reindex_loses_nothing_of_a_workspace_that_is_not_there(home, memory, ch
     assert memory.search("first", mode="vector")
 
 
-class TestWhatCannotBeReadDuringAReindexStaysIndexed:
+class TestUnreadableSourcesDuringAReindex:
     """A link to itself can be seen and not read, like a file of another user's, whoever runs the test."""
 
     @pytest.fixture
@@ -170,7 +170,7 @@ class TestWhatCannotBeReadDuringAReindexStaysIndexed:
         (home.notes / "sub" / "b.md").symlink_to("b.md")
         return memory
 
-    def test_its_passages_are_carried_over_until_it_can_be_read(self, home, memory, check, dump):
+    def test_chunks_of_an_unreadable_file_are_kept(self, home, memory, check, dump):
         report = memory.reindex()
         assert [(item.path, item.keep) for item in report.skipped] == [("notes/sub/b.md", True)]
         assert report.lacking == 0
@@ -187,13 +187,13 @@ class TestWhatCannotBeReadDuringAReindexStaysIndexed:
         assert dump(memory) == before
 
     @pytest.mark.usefixtures("memory")
-    def test_in_another_vector_space_as_well(self, home, check):
+    def test_chunks_are_kept_in_another_vector_space(self, home, check):
         with home.open(embedding={"type": "counting", "model": "other"}) as other:
             other.reindex()
             assert paths(other) == {"notes/a.md", "notes/sub/b.md"}
             check(other)
 
-    def test_a_directory_with_all_that_is_in_it(self, memory, monkeypatch, check):
+    def test_documents_of_an_unreadable_directory_are_kept(self, memory, monkeypatch, check):
         scandir = os.scandir
 
         def refuse(place):
@@ -209,7 +209,7 @@ class TestWhatCannotBeReadDuringAReindexStaysIndexed:
         check(memory)
 
 
-def test_documentation_that_cannot_be_read_keeps_its_version(home, memory):
+def test_unreadable_documentation_keeps_its_version(home, memory):
     home.write("a.md", LONG)
     memory.index(home.notes, collection="docs", version="2.1")
     (home.notes / "a.md").unlink()
@@ -222,7 +222,7 @@ def test_documentation_that_cannot_be_read_keeps_its_version(home, memory):
     assert [evolve(stored, key=0) for stored in after] == [evolve(stored, key=0) for stored in before]
 
 
-def test_a_conversation_that_cannot_be_read_keeps_its_passages_and_its_messages(home, memory, monkeypatch, check, dump):
+def test_an_unreadable_conversation_keeps_its_chunks_and_messages(home, memory, monkeypatch, check, dump):
     chat = Chat("telegram", "1")
     for day, words in enumerate(["the lantern is blue", "the heron is grey"]):
         memory.conversations.append(Message("user", words, MOMENT + timedelta(days=day), meta=chat.meta))

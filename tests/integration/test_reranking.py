@@ -66,7 +66,7 @@ def paths(results):
     return [result.path for result in results]
 
 
-def test_a_stage_orders_and_explains_what_it_did(with_stages, notes):
+def test_a_stage_orders_results_and_explains_its_scores(with_stages, notes):
     memory, asked = with_stages(reverse)
     memory.index(notes)
     results = memory.search("harbour tide")
@@ -79,7 +79,7 @@ def test_a_stage_orders_and_explains_what_it_did(with_stages, notes):
         assert math.isclose(sum(part.value for part in result.explain), result.score, abs_tol=1e-9)
 
 
-def test_stages_are_applied_in_order_and_only_the_last_is_told_the_limit(with_stages, notes):
+def test_stages_are_applied_in_order_and_only_the_last_gets_the_limit(with_stages, notes):
     memory, asked = with_stages(reverse, reverse)
     memory.index(notes)
     results = memory.search("harbour tide", 2)
@@ -91,7 +91,7 @@ def test_stages_are_applied_in_order_and_only_the_last_is_told_the_limit(with_st
     assert second[0].fused.contributions == second[0].hit.contributions[:-1]
 
 
-def test_what_a_stage_did_not_score_keeps_its_order_behind(with_stages, notes):
+def test_results_without_a_score_follow_in_their_order(with_stages, notes):
     memory, asked = with_stages(lambda candidates, _: [RerankScore(candidates[3].key, -7.0)])
     memory.index(notes)
     results = memory.search("harbour tide")
@@ -106,7 +106,7 @@ def test_what_a_stage_did_not_score_keeps_its_order_behind(with_stages, notes):
         assert math.isclose(result.score, fused[result.path] + shifts[0].value)
 
 
-def test_what_stands_lower_anyway_is_not_touched(with_stages, notes):
+def test_results_below_the_candidates_are_not_changed(with_stages, notes):
     memory, asked = with_stages(lambda candidates, _: [RerankScore(candidates[3].key, 7.0)])
     memory.index(notes)
     results = memory.search("harbour tide")
@@ -114,7 +114,7 @@ def test_what_stands_lower_anyway_is_not_touched(with_stages, notes):
     assert [result.score for result in results[1:]] == [fused[result.path] for result in results[1:]]
 
 
-def test_a_stage_may_abstain(with_stages, notes):
+def test_a_stage_may_score_nothing(with_stages, notes):
     memory, asked = with_stages(lambda _c, _l: None)
     memory.index(notes)
     results = memory.search("harbour tide")
@@ -146,7 +146,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("answer", BAD.values(), ids=BAD)
-def test_a_stage_that_fails_leaves_the_order_and_is_named(with_stages, home, notes, answer):
+def test_a_failing_stage_keeps_the_order_and_is_named(with_stages, home, notes, answer):
     with home.open() as plain:
         plain.index(notes)
         before = plain.search("harbour tide")
@@ -178,13 +178,13 @@ def test_a_stage_that_cannot_be_built_is_named_and_tried_again(home, notes):
         assert len(built) == 2
 
 
-def test_numbers_of_numpy_become_plain_ones(with_stages, notes):
+def test_scores_of_numpy_become_python_numbers(with_stages, notes):
     memory, _ = with_stages(lambda c, _l: [RerankScore(item.key, np.float32(0.5), np.float32(2)) for item in c])
     memory.index(notes)
     json.dumps([result_to_json(result) for result in memory.search("harbour tide")])
 
 
-def test_vectors_are_given_to_who_needs_them_and_are_those_of_the_passages(with_stages, notes):
+def test_a_stage_that_needs_vectors_gets_those_of_the_chunks(with_stages, notes):
     memory, asked = with_stages(reverse, needs_vectors=True)
     memory.index(notes)
     for mode in ("hybrid", "fts"):
@@ -197,14 +197,14 @@ def test_vectors_are_given_to_who_needs_them_and_are_those_of_the_passages(with_
         assert (query.vector is None) == (mode == "fts")
 
 
-def test_without_vectors_there_are_none(with_stages, notes):
+def test_a_stage_gets_no_vectors_if_there_are_none(with_stages, notes):
     memory, asked = with_stages(reverse, needs_vectors=True, embedding={"type": "none"})
     memory.index(notes)
     assert paths(memory.search("harbour tide"))
     assert {candidate.vector for candidate in asked[0][1]} == {None}
 
 
-def test_without_stages_nothing_is_added_to_a_result(home, notes):
+def test_without_stages_results_are_unchanged(home, notes):
     with home.open() as memory:
         memory.index(notes)
         results = memory.search("harbour tide")
@@ -214,7 +214,7 @@ def test_without_stages_nothing_is_added_to_a_result(home, notes):
 @pytest.mark.parametrize(
     "stage", [{"type": "recency", "floor": 1.0}, {"type": "importance", "factors": {}}, {"type": "mmr", "relevance": 1}]
 )
-def test_the_neutral_setting_of_a_stage_is_no_stage(home, notes, stage):
+def test_the_neutral_setting_of_a_stage_changes_nothing(home, notes, stage):
     with home.open() as memory:
         memory.index(notes)
         plain = memory.search("harbour tide")
@@ -224,7 +224,7 @@ def test_the_neutral_setting_of_a_stage_is_no_stage(home, notes, stage):
     assert staged.notices == ()
 
 
-def test_recency_lifts_the_younger_of_two_equals(home):
+def test_recency_prefers_the_newer_of_two_equal_results(home):
     home.write("old.md", "# Port\n\nthe harbour opens at six", hours=0)
     home.write("new.md", "# Port\n\nthe harbour opens at nine", hours=24 * 60)
     question = "when opens the harbour at"
@@ -240,7 +240,7 @@ def test_recency_lifts_the_younger_of_two_equals(home):
             assert memory.search(question)[0].path == first, stages
 
 
-def test_mmr_puts_another_subject_before_a_near_copy(home):
+def test_mmr_prefers_a_different_subject_to_a_near_copy(home):
     home.write("a.md", "harbour tide table for the north quay in spring")
     home.write("b.md", "harbour tide table for the north quay in autumn")
     home.write("c.md", "harbour masters sleep")

@@ -56,7 +56,7 @@ def small(home, memory):
 
 
 class TestModes:
-    def test_each_mode_asks_its_own_retrievers(self, home, small):
+    def test_each_mode_uses_its_retrievers(self, home, small):
         vectors, words = home.retrievers
         for mode, expected in (("hybrid", {vectors, words}), ("fts", {words}), ("vector", {vectors})):
             results = small.search("short tokens", mode=mode)
@@ -64,23 +64,23 @@ class TestModes:
             assert {part.component for result in results for part in result.explain} == expected
             assert results.notices == ()
 
-    def test_words_alone_never_embed(self, home, small):
+    def test_a_search_by_words_does_not_embed(self, home, small):
         small.search("short tokens", mode="fts")
         assert home.recorder.questions == []
         small.search("short tokens")
         assert home.recorder.questions == ["short tokens"]
 
-    def test_a_mode_without_a_retriever_is_refused(self, home):
+    def test_a_mode_without_a_retriever_is_rejected(self, home):
         vectors, words = home.retrievers
         for only, mode in ((vectors, "fts"), (words, "vector")):
             with home.open(retrieval=[{"type": only}]) as memory, pytest.raises(QueryError, match=f"mode {mode}: no"):
                 memory.search("x", mode=mode)
 
-    def test_an_unknown_mode_is_refused(self, small):
+    def test_an_unknown_mode_is_rejected(self, small):
         with pytest.raises(QueryError, match="unknown mode 'vectors'"):
             small.search("x", mode="vectors")
 
-    def test_what_is_not_embedded_yet_is_said(self, home):
+    def test_missing_vectors_are_a_notice(self, home):
         home.write("a.md", "the kiln")
         with home.open() as memory:
             assert memory.search("kiln").notices == ("nothing is indexed yet: klaw index DIR",)
@@ -91,12 +91,12 @@ class TestModes:
                 assert results.notices == ("searched without vectors: nothing is embedded yet: run `klaw embed`",)
             assert memory.search("kiln", mode="fts").notices == ()
 
-    def test_no_chat_has_an_empty_name(self, small):
+    def test_an_empty_chat_name_is_rejected(self, small):
         assert not small.search("tokens", filters=Filters(chat_id="")).results
         assert not small.search("tokens", filters=Filters(source="")).results
         assert small.search("tokens", filters=Filters(path="")).results
 
-    def test_a_filter_that_nothing_passes_is_named(self, small):
+    def test_a_filter_without_matches_is_named(self, small):
         assert small.search("tokens", filters=Filters(path="notes/", chat_id="7")).notices == (
             "no messages from chat '7' (a chat name has the form CHANNEL_ID, e.g. telegram_123456)",
         )
@@ -105,7 +105,7 @@ class TestModes:
         (notice,) = small.search("tokens", filters=Filters(source="notes/auth.md")).notices
         assert notice.startswith("no results with source 'notes/auth.md' (")
 
-    def test_both_retrievers_outrank_one(self, small):
+    def test_a_hit_of_both_retrievers_ranks_before_a_hit_of_one(self, small):
         results = small.search("we use short tokens")
         assert len(results[0].explain) == 2
         assert results[0].path == "notes/auth.md"
@@ -117,16 +117,16 @@ class TestLimits:
             assert len(filled.search("harbour log", limit, mode=mode)) == limit
 
     @pytest.mark.parametrize("limit", [0, -1])
-    def test_less_than_one_is_refused(self, small, limit):
+    def test_a_limit_below_one_is_rejected(self, small, limit):
         with pytest.raises(QueryError, match="at least 1"):
             small.search("tokens", limit)
 
     @pytest.mark.parametrize("limit", [10_000, 2**31, 2**63, 10**30])
-    def test_more_than_there_is_gives_what_there_is(self, small, limit):
+    def test_a_limit_above_the_number_of_chunks_returns_all(self, small, limit):
         assert len(small.search("tokens", limit, mode="fts")) == 2
         assert 2 <= len(small.search("tokens", limit)) <= 3
 
-    def test_min_score_cuts_only_below_it(self, small):
+    def test_min_score_removes_only_lower_scores(self, small):
         scores = [result.score for result in small.search("tokens")]
         assert scores == sorted(scores, reverse=True)
         assert len(small.search("tokens", min_score=scores[0])) == scores.count(scores[0])
@@ -135,14 +135,14 @@ class TestLimits:
 
 
 class TestFilters:
-    def test_the_one_of_five_hundred_is_found(self, filled):
+    def test_a_filter_finds_one_chunk_of_five_hundred(self, filled):
         for mode, number in product(MODES, (0, 250, 499)):
             path = f"notes/{number % 10}/{number:03}.md"
             for filters in (Filters(path=path), Filters(source=path.removeprefix("notes/"))):
                 assert paths(filled.search("harbour", 3, mode=mode, filters=filters)) == [path]
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_dates_cut_exactly(self, home, memory, mode):
+    def test_date_filters_are_exact(self, home, memory, mode):
         for day in range(1, 21):
             home.write(f"2026-03-{day:02}.md", f"the harbour, day{day}")
         memory.index(home.notes)
@@ -152,11 +152,11 @@ class TestFilters:
         assert {result.created_at for result in results} == {since + timedelta(days=day) for day in range(3)}
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_a_filter_that_nothing_passes_finds_nothing(self, small, mode):
+    def test_a_filter_without_matches_finds_nothing(self, small, mode):
         results = small.search("tokens", mode=mode, filters=Filters(chat_id="nobody"))
         assert list(results) == []
 
-    def test_a_chat_sees_its_own(self, small):
+    def test_a_chat_filter_finds_only_its_chat(self, small):
         small.save("tokens of the chat", chat_id="telegram_1")
         assert [result.chat_id for result in small.search("tokens", filters=Filters(chat_id="telegram_1"))] == [
             "telegram_1"
@@ -165,22 +165,22 @@ class TestFilters:
 
 class TestQueries:
     @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u2003"])
-    def test_an_empty_query_is_refused(self, small, text):
+    def test_an_empty_query_is_rejected(self, small, text):
         with pytest.raises(QueryError, match="empty"):
             small.search(text)
 
-    def test_a_huge_query_is_refused_and_a_large_one_is_not(self, small):
+    def test_a_query_over_the_limit_is_rejected(self, small):
         with pytest.raises(QueryError, match="10,001"):
             small.search("x" * 10_001)
         assert small.search(("tokens " * 2000)[:10_000])
 
-    def test_any_text_is_a_query(self, small):
+    def test_any_text_is_a_valid_query(self, small):
         for mode, text in product(MODES, ODD):
             results = small.search(text, mode=mode)
             assert results.notices == (), text
             assert all(math.isfinite(result.score) for result in results), text
 
-    def test_an_index_that_finds_nothing_and_lacks_chunks_is_named(self, small):
+    def test_an_incomplete_index_is_named_if_nothing_is_found(self, small):
         with small._assembly.store.write() as transaction:
             for _, index in small._assembly.indexes():
                 if not index.needs_vectors:
@@ -193,7 +193,7 @@ class TestQueries:
         assert (len(again), again.notices) == (2, ())
         assert small.search("xylophone", mode="fts").notices == ()
 
-    def test_nothing_indexed_is_an_empty_answer(self, home, memory):
+    def test_a_search_in_an_empty_memory_is_empty(self, home, memory):
         for mode in MODES:
             results = memory.search("anything", mode=mode)
             assert list(results) == []
@@ -215,7 +215,7 @@ class TestExplanation:
                     assert result.explain
                     assert all(part.rank >= 1 for part in result.explain)
 
-    def test_a_weight_of_nothing_leaves_the_order_to_the_other(self, home, small):
+    def test_a_retriever_with_weight_zero_does_not_affect_the_order(self, home, small):
         vectors, words = home.retrievers
         with home.open(retrieval=[{"type": vectors, "weight": 0}, {"type": words, "weight": 1}]) as memory:
             alone = paths(small.search("canteen tokens", mode="fts"))
@@ -223,7 +223,7 @@ class TestExplanation:
 
 
 class TestCollapse:
-    def test_equal_texts_show_once(self, home, memory):
+    def test_equal_texts_are_shown_once(self, home, memory):
         for name in "abcde":
             home.write(f"{name}.md", "the very same words")
         home.write("z.md", "other words")
@@ -231,7 +231,7 @@ class TestCollapse:
         results = memory.search("words", 10)
         assert sorted(result.content for result in results) == ["other words", "the very same words"]
 
-    def test_duplicates_do_not_crowd_out_the_rest(self, home, memory):
+    def test_duplicates_do_not_displace_other_results(self, home, memory):
         for number in range(40):
             home.write(f"copy{number:02}.md", "harbour harbour harbour")
         for number in range(8):
@@ -239,7 +239,7 @@ class TestCollapse:
         memory.index(home.notes)
         assert len(memory.search("harbour", 5)) == 5
 
-    def test_overlapping_passages_of_one_note_show_once(self, home, memory):
+    def test_overlapping_chunks_of_one_note_are_shown_once(self, home, memory):
         sentences = " ".join(f"Sentence number{number} speaks of the harbour." for number in range(60))
         home.write("a.md", sentences)
         with home.open(chunking={"type": "markdown", "max_tokens": 40, "overlap_tokens": 20}) as dense:
@@ -259,7 +259,7 @@ class TestCollapse:
 
 class TestFailures:
     @pytest.mark.parametrize("lie", ["nan", "infinity", "zero", "length", "dimension", "dtype", "list", "none"])
-    def test_an_embedder_that_lies_is_named_and_words_answer(self, home, liars, lie):
+    def test_an_embedder_with_invalid_vectors_is_named_and_words_answer(self, home, liars, lie):
         """It is in the honest one's vector space, so only its vectors give it away."""
         home.write("a.md", "the harbour")
         with home.open() as memory:
@@ -295,7 +295,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("lie", ["unsorted", "repeated", "too many", "nan"])
     @pytest.mark.usefixtures("small")
-    def test_a_retriever_that_lies_is_named_and_the_others_answer(self, home, liars, lie):
+    def test_a_retriever_with_invalid_hits_is_named_and_the_others_answer(self, home, liars, lie):
         home.extra.append(("retriever", liars["retriever"]))
         _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "liar", "lie": lie}]) as memory:
@@ -336,7 +336,7 @@ class TestFailures:
             memory.search("short tokens")
 
     @pytest.mark.usefixtures("small")
-    def test_a_retriever_that_breaks_in_its_own_way_is_contained_too(self, home):
+    def test_any_exception_of_a_retriever_is_caught(self, home):
         def fail(_query):
             raise KeyError("a bug of the plugin")
 
@@ -347,7 +347,7 @@ class TestFailures:
             assert results[0].path == "notes/auth.md"
             assert "mine" in results.notices[0]
 
-    def test_a_retriever_that_ignores_the_filter_cannot_leak(self, home, small):
+    def test_a_retriever_that_ignores_the_filter_does_not_leak_results(self, home, small):
         with small._assembly.store.read() as snapshot:
             every = snapshot.keys("memory").tolist()
         self.retriever(home, lambda _query: [Hit(key, 1.0) for key in every])
@@ -355,14 +355,14 @@ class TestFailures:
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             assert paths(memory.search("tokens", filters=Filters(path="notes/lunch"))) == ["notes/lunch.md"]
 
-    def test_keys_that_are_no_longer_there_are_left_out(self, home, small):
+    def test_keys_of_deleted_chunks_are_left_out(self, home, small):
         with small._assembly.store.read() as snapshot:
             key = snapshot.keys("memory").tolist()[0]
         self.retriever(home, lambda _query: [Hit(10**9, 9.0), Hit(key, 1.0)])
         with home.open(retrieval=[{"type": "mine"}]) as memory:
             assert len(memory.search("anything")) == 1
 
-    def test_an_embedder_that_fails_at_a_query_leaves_the_words(self, home, small):
+    def test_words_answer_if_the_embedder_fails_at_a_query(self, home, small):
         class Failing:
             space, max_tokens = small._assembly.embedder.space, 10
 
@@ -398,12 +398,12 @@ class TestFailures:
 class TestNearest:
     TEXTS = ("blue and green", "we use short tokens", "the canteen")
 
-    def test_the_text_nearest_to_a_question_that_was_asked(self, small):
+    def test_the_nearest_text_to_a_question_is_returned(self, small):
         small.search("short tokens")
         assert small.nearest("short tokens", TestNearest.TEXTS) == 1
         assert small.nearest("short tokens", []) is None
 
-    def test_nobody_can_tell_without_vectors(self, home, small):
+    def test_without_vectors_no_text_is_nearest(self, home, small):
         assert small.nearest("short tokens", TestNearest.TEXTS) is None
         small.search("short tokens")
         home.recorder.fail_at = 1

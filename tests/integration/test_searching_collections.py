@@ -31,7 +31,7 @@ def both(home, memory):
 
 @pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
 @pytest.mark.parametrize("query", WORDS)
-def test_several_collections_give_what_each_gives_united(both, query, mode):
+def test_a_search_in_several_collections_unites_their_results(both, query, mode):
     found = both.search(query, 100, mode=mode, collection=["memory", "docs"], duplicates="keep")
     apart = [both.search(query, 100, mode=mode, collection=name, duplicates="keep") for name in ("memory", "docs")]
     assert shown(found) == shown(apart[0]) | shown(apart[1])
@@ -40,7 +40,7 @@ def test_several_collections_give_what_each_gives_united(both, query, mode):
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
-def test_the_order_in_which_collections_are_named_changes_no_score(both, mode):
+def test_the_order_of_collections_changes_no_score(both, mode):
     one, other = (
         both.search("harbour kiln", 100, mode=mode, collection=names, duplicates="keep")
         for names in (["memory", "docs"], ["docs", "memory"])
@@ -55,7 +55,7 @@ def test_a_collection_named_twice_is_searched_once(both):
     assert twice.results == both.search("harbour", 100, collection="docs").results
 
 
-def test_a_text_that_two_collections_hold_is_shown_once_unless_copies_are_kept(both):
+def test_a_text_of_two_collections_is_shown_once_unless_duplicates_are_kept(both):
     assert len(both.search("buoy", 1, mode="fts", collection=["memory", "docs"])) == 1
     both_copies = both.search("buoy", 10, mode="fts", collection=["memory", "docs"], duplicates="keep")
     assert sorted((item.collection, item.path) for item in both_copies) == [
@@ -64,14 +64,14 @@ def test_a_text_that_two_collections_hold_is_shown_once_unless_copies_are_kept(b
     ]
 
 
-def test_filters_hold_in_every_collection(both):
+def test_filters_apply_in_every_collection(both):
     conditions = Filters(metadata=(parse_condition("place=manual"),))
     found = both.search("harbour heron", 100, collection=["memory", "docs"], filters=conditions)
     assert {result.collection for result in found} == {"docs"}
     assert all(result.metadata == {"place": "manual"} for result in found)
 
 
-def test_a_chunk_of_any_collection_can_be_got_by_what_the_result_says(both):
+def test_get_reads_a_result_of_any_collection(both):
     for result in both.search("harbour", 100, mode="fts", collection=["memory", "docs"]):
         excerpt = both.get(result.path, result.start_line, result.end_line - result.start_line + 1)
         assert result.content.strip() in excerpt.content
@@ -84,7 +84,7 @@ def test_collections_that_do_not_exist_are_refused(both, names):
 
 
 @pytest.mark.parametrize("query", WORDS)
-def test_a_questions_own_vector_finds_what_the_question_finds(home, both, query):
+def test_the_vector_of_a_question_finds_the_same_as_the_question(home, both, query):
     vector = home.component("counting").factory(None, None).embed_query(query)
     asked, given = both.search(query, mode="vector"), both.search("else", mode="vector", vector=vector)
     assert asked.results == given.results
@@ -100,12 +100,12 @@ def test_a_vector_needs_no_embedder(home, both):
 
 
 @pytest.mark.parametrize("vector", [np.ones(48), np.ones(3) / np.sqrt(3), np.zeros(48), np.full(48, np.nan)])
-def test_a_vector_that_is_none_of_the_index_is_refused(both, vector):
+def test_a_vector_of_another_space_is_rejected(both, vector):
     with pytest.raises(QueryError, match="unit length"):
         both.search("kiln", vector=vector)
 
 
-def test_copies_are_kept_only_on_request(home, memory):
+def test_duplicates_are_kept_only_on_request(home, memory):
     for number in range(3):
         home.write(f"copy{number}.md", "Twine is in the drawer.\n")
     memory.index(home.notes)
@@ -129,7 +129,7 @@ def manual(home):
 
 @pytest.mark.parametrize("names", [["docs", "memory"], ["memory", "docs"]])
 @pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
-def test_an_empty_collection_changes_nothing_of_what_another_one_answers(home, manual, mode, names):
+def test_an_empty_collection_does_not_affect_other_results(home, manual, mode, names):
     with home.open(reranking=[{"type": "mmr"}]) as memory:
         memory.index(manual, collection="docs")
         alone, both = (memory.search("heron", mode=mode, collection=wanted) for wanted in (["docs"], names))
@@ -139,7 +139,7 @@ def test_an_empty_collection_changes_nothing_of_what_another_one_answers(home, m
         assert stages == [[part.value for part in item.explain if part.component == "mmr"] for item in alone]
 
 
-def test_a_collection_that_is_not_embedded_yet_is_no_empty_one(home, manual, memory):
+def test_a_collection_without_vectors_is_not_an_empty_one(home, manual, memory):
     memory.index(manual, collection="docs")
     home.write("a.md", "The heron is waiting.\n")
     memory.index(home.notes, embed=False)

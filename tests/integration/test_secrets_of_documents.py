@@ -36,7 +36,7 @@ def in_database(home):
     return SECRET.encode() in b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))
 
 
-def test_a_saved_memory_and_a_document_of_a_program_are_kept_without_secrets(home):
+def test_saved_memories_and_added_documents_are_redacted(home):
     with home.open() as memory:
         memory.save(f"The key is {SECRET}.")
         memory.add([NewDocument("d", f"Another key: {SECRET}", {"note": SECRET})])
@@ -50,7 +50,7 @@ def test_a_saved_memory_and_a_document_of_a_program_are_kept_without_secrets(hom
     assert SECRET in (home.root / "data" / "saved.jsonl").read_text("utf-8"), "the journal is what was said"
 
 
-def test_a_source_of_a_plugin_is_redacted_and_its_lines_stay(home):
+def test_documents_of_a_plugin_are_redacted_and_keep_their_lines(home):
     with home.open() as memory:
         indexer = memory._assembly.indexer("memory")
         indexer.sync(Transcripts())
@@ -61,7 +61,7 @@ def test_a_source_of_a_plugin_is_redacted_and_its_lines_stay(home):
     assert not in_database(home)
 
 
-def test_notes_are_redacted_where_that_is_configured_and_again_when_patterns_change(home):
+def test_notes_are_redacted_if_configured_and_again_after_a_change(home):
     home.write("a.md", f"# Keys\n\nthe key is {SECRET}\n\nand hunter2\n")
     with home.open() as memory:
         memory.index(home.notes)

@@ -61,7 +61,7 @@ def found(memory, query):
 
 class TestAPluginsSource:
     @pytest.mark.parametrize("method", ["scan", "read"])
-    def test_one_that_fails_costs_only_itself(self, home, mail, check, method):
+    def test_a_failing_source_does_not_affect_others(self, home, mail, check, method):
         home.write("a.md", "an otter")
         with home.open(sources=[{"type": "mail"}]) as memory:
             memory.index(home.notes)
@@ -80,14 +80,14 @@ class TestAPluginsSource:
             assert found(memory, "crane") == {"mail/3"}
             check(memory)
 
-    def test_alone_it_is_named_as_a_directory_that_is_gone(self, home, mail):
+    def test_a_failing_source_is_in_the_skipped_files(self, home, mail):
         mail.away = "scan"
         with home.open(sources=[{"type": "mail"}]) as memory:
             (skipped,) = memory.index().skipped
             assert "server away" in skipped.reason
 
     @pytest.mark.usefixtures("mail")
-    def test_a_defect_of_an_index_is_not_the_sources(self, home, monkeypatch):
+    def test_a_failure_of_an_index_is_not_reported_as_one_of_the_source(self, home, monkeypatch):
         with home.open(sources=[{"type": "mail"}]) as memory:
             words = next(
                 configured.retriever
@@ -102,7 +102,7 @@ class TestAPluginsSource:
             with pytest.raises(PluginError, match="a defect"):
                 memory.index()
 
-    def test_what_is_skipped_stays_or_goes_as_it_says(self, home, mail, check):
+    def test_skipped_documents_are_kept_or_removed_as_the_source_says(self, home, mail, check):
         with home.open(sources=[{"type": "mail"}]) as memory:
             memory.index()
             mail.skipped["mail/1"] = SkippedEntry("mail/1", "the server does not answer", keep=True)
@@ -111,12 +111,12 @@ class TestAPluginsSource:
             assert found(memory, "pelican heron") == {"mail/1"}
             check(memory)
 
-    def test_whether_it_stays_has_to_be_said(self):
+    def test_a_source_must_say_whether_skipped_documents_are_kept(self):
         with pytest.raises(TypeError, match="keep"):
             SkippedEntry("mail/1", "the server does not answer")
 
 
-def test_a_chunker_that_fails_is_no_failure_of_a_workspace(home, liars):
+def test_a_failing_chunker_is_not_reported_as_a_failing_workspace(home, liars):
     home.write("a.md", "some text to cut")
     home.extra.append(("chunker", liars["chunker"]))
     with home.open(chunking={"type": "liar", "lie": "backwards"}) as memory:
@@ -127,7 +127,7 @@ def test_a_chunker_that_fails_is_no_failure_of_a_workspace(home, liars):
 
 class TestAConfiguredWorkspace:
     @pytest.mark.parametrize("path", ["notes", "./notes", "../notes", "", "."])
-    def test_a_path_that_depends_on_where_klaw_is_started_is_refused(self, home, path):
+    def test_a_relative_path_is_rejected(self, home, path):
         with pytest.raises(ConfigError, match=r"memory\.sources\[0\]: path: expected an absolute path"):
             home.open(sources=[{"type": "workspace", "path": path}])
 
@@ -135,7 +135,7 @@ class TestAConfiguredWorkspace:
         "options",
         [{"name": "a/b"}, {"name": ".hidden"}, {"name": "line\nbreak"}, {"path": "/x/.hidden"}, {"path": "/x/.."}],
     )
-    def test_a_name_that_would_lead_astray_is_refused(self, home, options):
+    def test_an_ambiguous_name_is_rejected(self, home, options):
         with pytest.raises(ConfigError, match=r"memory\.sources\[0\]: name: .* is not a valid workspace name"):
             home.open(sources=[{"type": "workspace", "path": str(home.notes), **options}])
 
@@ -148,7 +148,7 @@ class TestAConfiguredWorkspace:
             assert found(memory, "otter") == {f"{origin}/a.md"}
             assert memory.get(f"{origin}/a.md").file == home.notes / "a.md"
 
-    def test_it_is_the_configurations_to_add_and_to_take_away(self, home):
+    def test_removing_the_table_removes_the_workspace(self, home):
         home.write("a.md", "an otter")
         with home.open(sources=[{"type": "workspace", "path": str(home.notes), "name": "mine"}]) as memory:
             with pytest.raises(WorkspaceError, match="belongs to the configured source 'mine'") as caught:
@@ -166,7 +166,7 @@ class TestAConfiguredWorkspace:
             assert [source.origin for source in memory._sources.all()] == ["root"]
 
 
-def test_an_empty_name_is_not_the_current_directory(home, memory, monkeypatch):
+def test_an_empty_path_is_rejected(home, memory, monkeypatch):
     home.write("a.md", "an otter")
     monkeypatch.chdir(home.notes)
     with pytest.raises(WorkspaceError, match="empty"):

@@ -55,7 +55,7 @@ def checks(memory):
         ("UPDATE summaries SET content = 'They did not.'", "summary-rows"),
     ],
 )
-def test_rows_are_found_and_made_right(home, change, sql, check):
+def test_manual_changes_of_rows_are_found_and_fixed(home, change, sql, check):
     change(sql)
     with home.open() as memory:
         assert check in checks(memory)
@@ -66,7 +66,7 @@ def test_rows_are_found_and_made_right(home, change, sql, check):
         assert memory.doctor().findings == ()
 
 
-def test_an_index_run_writes_a_document_again_whose_date_is_none(home, change):
+def test_an_index_run_writes_a_document_with_an_invalid_date_again(home, change):
     change("UPDATE documents SET created_at = 'bogus' WHERE id = 1")
     with home.open() as memory:
         assert memory.index().changed == 1
@@ -74,7 +74,7 @@ def test_an_index_run_writes_a_document_again_whose_date_is_none(home, change):
 
 
 @pytest.mark.parametrize("table", ["memory_fts", "messages_fts", "sessions", "documents"])
-def test_a_table_that_is_gone_is_named_with_what_makes_it_again(home, change, table):
+def test_a_missing_table_is_named_with_its_fix(home, change, table):
     change("PRAGMA foreign_keys = off")
     change(f"DROP TABLE {table}")
     home.write("0.md", "# Note0\n\nharbour changed\n")
@@ -86,7 +86,7 @@ def test_a_table_that_is_gone_is_named_with_what_makes_it_again(home, change, ta
             assert memory.doctor().findings == ()
 
 
-def test_an_index_run_without_its_table_says_what_helps(home, change):
+def test_an_index_run_with_a_missing_table_names_the_fix(home, change):
     change("DROP TABLE memory_fts")
     home.write("0.md", "# Note0\n\nharbour changed\n")
     with home.open() as memory, pytest.raises(StoreCorruptError, match="no such table") as caught:

@@ -55,14 +55,14 @@ def test_a_name_is_embedded_with_a_chunk_that_has_no_heading(notes):
 
 
 @pytest.mark.usefixtures("notes")
-def test_content_and_lines_stay_those_of_the_file(memory):
+def test_names_do_not_change_content_and_lines(memory):
     (result,) = memory.search("duck hawk", mode="fts")
     assert result.content == "Old note about a bird."
     assert (result.start_line, result.heading) == (5, ())
     assert memory.get(result.path, 5, 1).content.strip() == result.content
 
 
-def test_another_alias_is_found_and_embeds_only_what_it_is_embedded_with(memory, notes, check):
+def test_a_new_alias_is_found_and_embeds_only_affected_chunks(memory, notes, check):
     kept = {result.chunk_id for result in memory.search("old onion boil", 9, mode="fts")}
     notes.recorder.take()
     notes.write("falcon.md", "---\ntitle: Peregrine\naliases: [stooper]\n---\nOld note about a bird.\n", hours=1)
@@ -87,7 +87,7 @@ def test_the_date_of_a_note_is_that_of_its_front_matter(memory):
     assert [item.path for item in memory.search("marmots", mode="fts", filters=early)] == ["notes/a.md"]
 
 
-def test_what_nobody_wrote_to_be_read_is_not_found_and_can_be_got(memory):
+def test_encoded_data_is_not_found_but_can_be_read(memory):
     home = memory.home
     picture = "iVBORw0KGgoAAAANSUhEUgAAAAUA9Zk" * 40
     image = f"![p](data:image/png;base64,{picture})"
@@ -101,7 +101,7 @@ def test_what_nobody_wrote_to_be_read_is_not_found_and_can_be_got(memory):
 
 
 @pytest.mark.parametrize("question", ["2025-05-10", "what did I do on 10 May 2025", "May 10"])
-def test_a_day_means_the_note_of_that_day_before_one_that_links_to_it(memory, question):
+def test_a_question_about_a_day_prefers_the_note_of_that_day(memory, question):
     home = memory.home
     home.write("Daily/2025-05-10.md", "Fired the kiln with Ben, who brought the new cones.\n")
     home.write("Daily/2025-05-11.md", "[[2025-05-10]] was a day in May 2025: what did I do? May 10 was odd.\n")

@@ -36,7 +36,7 @@ def memory(home):
 
 
 class TestSchemas:
-    def test_they_are_plain_json_and_short(self, memory):
+    def test_schemas_are_plain_json_and_short(self, memory):
         described = tools(memory)
         assert [tool["name"] for tool in described] == NAMES
         assert json.loads(json.dumps(described)) == described
@@ -50,11 +50,11 @@ class TestSchemas:
             assert set(schema["required"]) <= set(schema["properties"])
             assert all(rules["description"] for rules in schema["properties"].values())
 
-    def test_all_together_they_take_a_model_little_room(self, memory):
+    def test_all_schemas_together_are_short(self, memory):
         described = json.dumps(tools(memory, allow=["memory_forget"]), separators=(",", ":"))
         assert len(described) <= 4_000  # of such JSON a token has 4.3 characters: 900 tokens (Claude's tokenizer)
 
-    def test_a_caller_may_change_what_it_got(self, memory):
+    def test_a_caller_may_change_the_returned_schemas(self, memory):
         tools(memory)[0]["input_schema"]["properties"]["limit"]["maximum"] = 0
         assert tools(memory)[0]["input_schema"]["properties"]["limit"]["maximum"] > 0
 
@@ -66,7 +66,7 @@ class TestSchemas:
 
 
 class TestSearchAndSave:
-    def test_results_say_where_they_are_from(self, memory):
+    def test_results_have_their_origin(self, memory):
         answer = call(memory, "memory_search", {"query": "harbour master", "topK": 1})
         (result,) = answer["results"]
         assert result["source"] == "MEMORY.md"
@@ -75,20 +75,20 @@ class TestSearchAndSave:
         assert memory.get(result["path"].partition(":")[0])
         assert json.loads(json.dumps(answer)) == answer
 
-    def test_the_source_labels(self, memory):
+    def test_results_have_their_source_labels(self, memory):
         call(memory, "memory_save", {"content": "The ferry leaves at seven."})
         found = call(memory, "memory_search", {"query": "ferry lighthouse keeper"})["results"]
         assert {"manual", "memory/2026-02-24.md"} <= {result["source"] for result in found}
         only = call(memory, "memory_search", {"query": "ferry lighthouse", "source": "memory/2026-02-24.md"})["results"]
         assert {result["source"] for result in only} == {"memory/2026-02-24.md"}
 
-    def test_what_is_saved_is_found_at_once_and_has_its_source(self, memory):
+    def test_a_saved_text_is_found_at_once_with_its_source(self, memory):
         saved = call(memory, "memory_save", {"content": "Pelicans came.", "source": "conversation"})
         assert memory.get(saved["saved"]).content == "Pelicans came."
         found = call(memory, "memory_search", {"query": "pelicans", "topK": 1.0})["results"]
         assert [result["source"] for result in found] == ["conversation"]
 
-    def test_days_are_whole(self, memory):
+    def test_until_a_day_includes_that_day(self, memory):
         def found(**arguments):
             return len(call(memory, "memory_search", {"query": "harbour lighthouse", **arguments})["results"])
 
@@ -100,7 +100,7 @@ class TestSearchAndSave:
         assert "since is not a date" in call(memory, "memory_search", {"query": "x", "since": "last week"})["error"]
 
 
-class TestWhatModelsReachFor:
+class TestAliases:
     """Arguments under other tools' names, in other types: taken where the meaning is plain."""
 
     @pytest.mark.parametrize(
@@ -114,26 +114,26 @@ class TestWhatModelsReachFor:
             '{"query": "harbour", "limit": 1}',
         ],
     )
-    def test_the_search_is_the_same(self, memory, arguments):
+    def test_aliases_of_arguments_give_the_same_search(self, memory, arguments):
         expected = call(memory, "memory_search", {"query": "harbour", "limit": 1})
         assert len(expected["results"]) == 1
         assert call(memory, "memory_search", arguments) == expected
 
     @pytest.mark.parametrize("name", ["memory.search", "memory-search", "memorySearch"])
-    def test_the_name_of_a_tool(self, memory, name):
+    def test_aliases_of_tool_names_are_accepted(self, memory, name):
         assert call(memory, name, {"query": "harbour"})["results"]
 
-    def test_every_alias_is_an_argument_and_hides_none(self, memory):
+    def test_every_alias_maps_to_an_argument_and_hides_none(self, memory):
         for tool in all_tools(memory, ["memory_forget"]).values():
             assert set(tool.aliases.values()) <= set(tool.properties), tool.name
             assert not set(tool.aliases) & set(tool.properties), tool.name
 
-    def test_ten_results_by_default(self, memory):
+    def test_the_default_limit_is_ten(self, memory):
         for number in range(12):
             memory.save(f"Ship number {number} is in the harbour.")
         assert len(call(memory, "memory_search", {"query": "ship harbour"})["results"]) == 10
 
-    def test_a_path_as_results_show_it_narrows_the_search(self, memory):
+    def test_a_path_of_a_result_restricts_the_search(self, memory):
         (first, *_) = call(memory, "memory_search", {"query": "lighthouse keeper"})["results"]
         for name in ("path", "source"):
             found = call(memory, "memory_search", {"query": "harbour lighthouse", name: first["path"]})["results"]
@@ -141,7 +141,7 @@ class TestWhatModelsReachFor:
         below = call(memory, "memory_search", {"query": "harbour lighthouse", "path": "notes/memory/"})["results"]
         assert {result["path"] for result in below} == {first["path"]}
 
-    def test_collections(self, memory, home):
+    def test_collections_restrict_the_search(self, memory, home):
         manual = home.root / "manual"
         manual.mkdir()
         (manual / "API.md").write_text("# Harbour API\n")
@@ -153,14 +153,14 @@ class TestWhatModelsReachFor:
 
 
 class TestGet:
-    def test_a_result_is_read_as_it_is_shown(self, memory):
+    def test_get_accepts_the_path_of_a_result(self, memory):
         (result, *_) = call(memory, "memory_search", {"query": "harbour master"})["results"]
         read = call(memory, "memory_get", {"path": result["path"]})
         assert read["content"] == memory.get("notes/MEMORY.md").content
         assert (read["path"], read["start_line"], read["end_line"]) == ("notes/MEMORY.md", 1, 3)
         assert "next_line" not in read
 
-    def test_a_long_note_is_read_a_page_at_a_time(self, memory, home):
+    def test_a_long_note_is_read_in_pages(self, memory, home):
         home.write("long.md", "".join(f"line {number}\n" for number in range(1, 451)))
         first = call(memory, "memory_get", {"path": "notes/long.md"})
         assert (first["start_line"], first["end_line"], first["next_line"]) == (1, 200, 201)
@@ -179,7 +179,7 @@ class TestGet:
 
 
 class TestForget:
-    def test_only_where_a_program_allows_it(self, memory):
+    def test_forget_is_offered_only_if_the_program_allows_it(self, memory):
         saved = memory.save("The ferry leaves at seven.")
         assert "memory_forget" not in {tool["name"] for tool in memory.tools()}
         assert "memory_forget" in {tool["name"] for tool in memory.tools(allow=["memory_forget"])}
@@ -188,7 +188,7 @@ class TestForget:
         answer = memory.call_tool("memory_forget", {"path": found}, allow=["memory_forget"])
         assert answer == {"forgotten": [saved.path], "chunks": 1}
 
-    def test_never_a_whole_workspace(self, memory):
+    def test_forget_rejects_a_whole_workspace(self, memory):
         answer = call(memory, "memory_forget", {"path": "notes/"}, ["memory_forget"])
         assert "whole workspace" in answer["error"]
 
@@ -208,7 +208,7 @@ class TestContextAndStatus:
 
 
 class TestCore:
-    def test_update_get_delete(self, memory):
+    def test_core_values_can_be_updated_read_and_deleted(self, memory):
         assert call(memory, "memory_core_get", {}) == {"user": {}, "agent": {}}
         update = {"section": "user", "key": "name", "value": "Ada"}
         assert call(memory, "memory_core_update", update) == {"updated": "user.name"}
@@ -220,7 +220,7 @@ class TestCore:
             "hint": "known keys: nothing yet",
         }
 
-    def test_a_broken_file_is_an_answer(self, memory, home):
+    def test_a_broken_core_memory_is_an_error_in_the_answer(self, memory, home):
         (home.root / "data").mkdir(exist_ok=True)
         (home.root / "data" / "core_memory.json").write_text("[]")
         assert "is not core memory" in call(memory, "memory_core_get", {})["error"]
@@ -261,7 +261,7 @@ class TestWrongArguments:
             ("memory_save", {"content": "half \ud800"}, "not valid Unicode"),
         ],
     )
-    def test_every_problem_is_named_as_data(self, memory, name, arguments, error):
+    def test_all_problems_are_in_the_answer(self, memory, name, arguments, error):
         answer = call(memory, name, arguments)
         assert error in answer["error"]
         assert set(answer) <= {"error", "hint"}
@@ -299,12 +299,12 @@ class TestWrongArguments:
         arguments=st.dictionaries(keys, json_values, max_size=5) | json_values,
     )
     @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def test_nothing_that_a_model_says_raises(self, memory, name, arguments):
+    def test_no_input_of_a_model_raises(self, memory, name, arguments):
         answer = call(memory, name, arguments)
         json.dumps(answer).encode()
 
 
-def test_a_toolbox_says_which_tools_only_read_and_runs_as_the_memory_does(memory):
+def test_a_toolbox_marks_read_only_tools_and_runs_like_the_memory(memory):
     toolbox = memory.toolbox(allow=["memory_forget"])
     reading = ["memory_search", "memory_get", "memory_context", "memory_status", "memory_core_get"]
     assert [name for name, tool in toolbox.items() if tool.read_only] == reading
@@ -344,7 +344,7 @@ def test_a_model_cannot_save_under_a_label_of_other_documents(home, memory):
 
 
 @pytest.mark.parametrize("source", ["manual", "conversation", "weekly meeting", "e-mail", "réunion", "बैठक", "会議_2"])
-def test_a_model_may_save_under_a_label_of_words(memory, source):
+def test_a_model_may_save_under_an_ordinary_label(memory, source):
     memory.conversations.append(Message("user", "the harbour of a chat", MOMENT, meta=Chat("telegram", "1").meta))
     memory.index()
     for text in ("Pelicans came.", "Herons left."):  # the second where the first has the label
@@ -352,14 +352,14 @@ def test_a_model_may_save_under_a_label_of_words(memory, source):
         assert saved in [result.path for result in memory.search(text, filters=Filters(source))]
 
 
-def test_a_label_that_a_person_gave_stays(memory):
+def test_a_person_may_use_any_label(memory):
     saved = memory.save("Pelicans came.", source="MEMORY.md").path
     found = memory.call_tool("memory_search", {"query": "pelicans", "source": "MEMORY.md"})["results"]
     (one,) = [result for result in found if "Pelicans" in result["content"]]
     assert (one["origin"], one["path"].partition(":")[0]) == ("saved", saved)
 
 
-def test_every_result_says_where_its_text_came_from(home, memory):
+def test_every_result_has_its_origin(home, memory):
     home.write("a.md", "the harbour of the note")
     memory.index(home.notes)
     memory.save("the harbour, saved as if from a note", source="a.md")

@@ -85,7 +85,7 @@ def mixed(memory, weights):
     return found
 
 
-def test_a_model_that_has_changed_is_noticed_as_another_collection_begins(home, weights, write):
+def test_a_changed_model_is_detected_when_another_collection_starts(home, weights, write):
     directory = write("a.md", "the heron")
     with home.open(embedding={"type": "renewable"}) as memory:
         memory.index(directory, collection="docs")
@@ -105,7 +105,7 @@ def test_a_model_that_has_changed_is_noticed_as_another_collection_begins(home, 
         assert not memory.search("kingfisher", collection="docs").notices
 
 
-def test_each_collection_proves_its_own_weights(home, weights, write):
+def test_each_collection_checks_its_own_probe(home, weights, write):
     home.write("b.md", "a buoy")
     directory = write("a.md", "the heron")
     with home.open(embedding={"type": "renewable"}) as memory:
@@ -120,7 +120,7 @@ def test_each_collection_proves_its_own_weights(home, weights, write):
         assert "manual/c.md" not in mixed(memory, weights)
 
 
-def test_a_collection_that_no_embedder_serves_leaves_the_other_one_served(home, weights, write):
+def test_a_collection_without_an_embedder_does_not_affect_the_other(home, weights, write):
     home.write("b.md", "a buoy")
     directory = write("a.md", "the heron")
     chain = {"type": "renewable", "fallback": [{"type": "other"}]}
@@ -135,7 +135,7 @@ def test_a_collection_that_no_embedder_serves_leaves_the_other_one_served(home, 
         assert memory.search("buoy").notices  # by words, and why
 
 
-def test_a_collection_of_other_weights_does_not_keep_the_next_from_being_embedded(home, weights, write):
+def test_a_collection_of_other_weights_does_not_block_the_next(home, weights, write):
     home.write("b.md", "a buoy")
     directory = write("a.md", "the heron")
     with home.open(embedding={"type": "renewable"}) as memory:

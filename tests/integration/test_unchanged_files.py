@@ -57,7 +57,7 @@ def run(memory, **options):
     return report.added, report.changed, report.unchanged, report.removed
 
 
-class TestWhatIsRead:
+class TestReadFiles:
     @pytest.fixture
     def memory(self, home):
         for name in ("a.md", "b.md", "sub/c.md"):
@@ -81,7 +81,7 @@ class TestWhatIsRead:
         assert sorted(reads) == ["a.md", "b.md", "c.md"]
         assert dump(memory) == before
 
-    def test_a_file_that_was_just_written_is_read_until_its_time_is_past(self, home, memory, reads, monkeypatch):
+    def test_a_recently_written_file_is_read_again(self, home, memory, reads, monkeypatch):
         monkeypatch.setattr(walking, "_TICK", 10**15)  # however slow the machine is
         memory.index(home.notes)
         reads.clear()
@@ -97,7 +97,7 @@ class TestWhatIsRead:
 
     @pytest.mark.parametrize("change", ["edit", "same size", "old time", "replaced", "link"])
     @pytest.mark.usefixtures("settled")
-    def test_whatever_changes_in_a_file_is_found(self, home, memory, check, change):
+    def test_every_change_of_a_file_is_found(self, home, memory, check, change):
         memory.index(home.notes)
         path = home.notes / "a.md"
         status = path.stat()
@@ -122,7 +122,7 @@ class TestWhatIsRead:
         check(memory)
 
     @pytest.mark.usefixtures("settled")
-    def test_a_file_of_other_times_and_equal_bytes_is_read_and_not_parsed(self, home, memory, monkeypatch):
+    def test_a_file_with_new_times_and_equal_bytes_is_not_parsed(self, home, memory, monkeypatch):
         home.write("dated.md", "---\ndate: 2024-02-29\n---\nthe text")
         memory.index(home.notes)
         let_the_clock_tick(home.notes)
@@ -135,7 +135,7 @@ class TestWhatIsRead:
         assert parsed == []
 
     @pytest.mark.usefixtures("settled")
-    def test_a_note_without_a_date_of_its_own_is_dated_anew(self, home, memory, dump):
+    def test_a_touched_note_without_its_own_date_gets_a_new_date(self, home, memory, dump):
         memory.index(home.notes)
         home.date("a.md", 5)
         assert run(memory) == (0, 0, 3, 0)
@@ -143,7 +143,7 @@ class TestWhatIsRead:
         assert dates["notes/a.md"] - dates["notes/b.md"] == timedelta(hours=5)
 
     @pytest.mark.usefixtures("settled")
-    def test_what_else_decides_what_is_made_of_a_file_has_it_read(self, home, memory, reads):
+    def test_a_changed_setting_reads_the_files_again(self, home, memory, reads):
         memory.index(home.notes)
         reads.clear()
         assert run(memory, directory=home.notes, version="2") == (0, 3, 0, 0)
@@ -154,7 +154,7 @@ class TestWhatIsRead:
             assert len(reads) == 3
 
     @pytest.mark.usefixtures("settled")
-    def test_where_nothing_can_be_noted_every_run_reads(self, home, memory, reads, monkeypatch):
+    def test_without_stored_fingerprints_every_run_reads_all_files(self, home, memory, reads, monkeypatch):
         monkeypatch.setattr("klaw_core.indexing.collection.RememberingTransaction", type("Other", (), {}))
         memory.index(home.notes)
         reads.clear()
@@ -162,7 +162,7 @@ class TestWhatIsRead:
         assert len(reads) == 3
 
     @pytest.mark.usefixtures("settled")
-    def test_what_cannot_be_noted_ends_no_run(self, home, memory, monkeypatch):
+    def test_a_fingerprint_that_cannot_be_stored_does_not_end_a_run(self, home, memory, monkeypatch):
         def fail(*_arguments):
             raise StoreReadOnlyError("no")
 
@@ -173,7 +173,7 @@ class TestWhatIsRead:
         assert run(memory) == (0, 0, 3, 0)
 
     @pytest.mark.usefixtures("settled")
-    def test_a_smaller_limit_holds_for_files_that_were_indexed(self, root_of_large):
+    def test_a_smaller_size_limit_applies_to_indexed_files(self, root_of_large):
         entries = {item.path: item.fingerprint for item in evolve(root_of_large, max_bytes=5).scan()}
         assert entries == {"notes/large.md": ""}
 
@@ -186,7 +186,7 @@ class TestWhatIsRead:
         return workspace
 
 
-def test_every_store_notes_what_was_seen(home):
+def test_every_store_keeps_fingerprints(home):
     with home.open() as memory, memory._assembly.store.write() as transaction:
         assert isinstance(transaction, RememberingTransaction)
 
@@ -196,7 +196,7 @@ def test_every_store_notes_what_was_seen(home):
     st.integers(1, 2 * 10**9),
     st.lists(st.tuples(st.sampled_from(["edit", "scan"]), st.integers(0, 3 * 10**9)), max_size=30),
 )
-def test_law_of_ticks(tick, events):
+def test_law_edits_within_a_clock_tick_are_found(tick, events):
     """However coarse the clock of a file system is: equal fingerprints are of one text."""
     now, version, time = 10**18, 0, 10**18
     seen = {}
@@ -215,7 +215,7 @@ def test_law_of_ticks(tick, events):
     st.lists(st.text("ab/*?[]!.-", min_size=1, max_size=6), max_size=4),
     st.text("ab/*?[]!.-", max_size=8),
 )
-def test_law_of_patterns(patterns, text):
+def test_law_compiled_patterns_agree_with_fnmatch(patterns, text):
     """Patterns that were compiled together match what ``fnmatch`` matches one by one."""
     matching = [pattern for pattern in patterns if fnmatch(text, pattern)]
     compiled = Patterns.of(patterns)
@@ -277,7 +277,7 @@ class Editing(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])
 @pytest.mark.usefixtures("settled")
-def test_whatever_is_done_to_files_the_index_is_that_of_a_fresh_one(backend, make_home, check, dump):
+def test_after_any_changes_the_index_equals_a_new_one(backend, make_home, check, dump):
     run_state_machine_as_test(
         lambda: Editing(make_home(backend), make_home, check, dump),
         settings=settings(

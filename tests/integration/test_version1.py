@@ -55,7 +55,7 @@ def known(before):
     return {key: [item[:5] for item in results] for key, results in before.items()}
 
 
-def test_the_same_chunks_are_found(old, before):
+def test_a_file_of_version_1_finds_the_same_chunks(old, before):
     with old.open() as memory:
         assert found(memory, before) == known(before)
 
@@ -69,7 +69,7 @@ def keys(memory):
         }
 
 
-def test_nothing_is_wrong_with_it_but_that_documents_are_to_be_cut_again(old, check):
+def test_a_file_of_version_1_needs_only_new_chunking(old, check):
     with old.open() as memory:
         # That version named the chunkers of all formats in what decides whether a document is cut again.
         assert {finding.check for finding in memory.doctor().findings} <= {"stale", "never-indexed"}
@@ -79,7 +79,7 @@ def test_nothing_is_wrong_with_it_but_that_documents_are_to_be_cut_again(old, ch
         check(memory)
 
 
-def test_cutting_documents_again_replaces_no_chunk_and_embeds_nothing(old, before):
+def test_chunking_again_replaces_no_chunk_and_embeds_nothing(old, before):
     with old.open(conversations=AS_THEN) as memory:
         there = keys(memory)
         report = memory.index()
@@ -100,7 +100,7 @@ def test_after_a_reindex_the_same_chunks_are_found(old, before):
         assert memory.doctor().findings == ()
 
 
-def test_what_was_said_kept_and_forgotten_still_is(old):
+def test_messages_memories_and_forgotten_texts_are_unchanged(old):
     with old.open() as memory:
         assert memory.core.get().user == {"name": "Ada"}
         assert [line.message.id for line in memory.conversations.read(CHAT)] == ["m1", "m2"]
@@ -112,7 +112,7 @@ def test_what_was_said_kept_and_forgotten_still_is(old):
         assert not memory.search("forgotten", mode="fts")
 
 
-def test_what_is_new_works_in_it(old, check):
+def test_new_features_work_in_a_file_of_version_1(old, check):
     old.write("tagged.md", "---\nstatus: open\n---\nThe heron is new.\n")
     with old.open() as memory:
         memory.add([NewDocument("d1", "The kingfisher is new.", {"tags": ["a"]})])

@@ -42,23 +42,23 @@ def test_a_chunk_is_a_slice_with_its_lines():
     assert [(chunk.start, chunk.end) for chunk in chunks] == [(0, 3), (5, 10), (10, 20)]
 
 
-def test_no_spans_are_no_chunks():
+def test_a_text_without_spans_has_no_chunks():
     assert cut("text") == ()
 
 
-def test_a_chunk_of_white_space_has_a_line_too():
+def test_a_chunk_of_white_space_has_line_numbers():
     (chunk,) = cut("a\n \nb", (2, 4))
     assert (chunk.start_line, chunk.end_line) == (2, 2)
 
 
-def test_the_context_is_what_stands_right_before_the_chunk():
+def test_the_context_is_the_text_just_before_the_chunk():
     text = "Anna: When?\n\nBen: On Tuesday.\n"
     first, second = cut(text, (0, 11), (13, 29, (), None, 0))
     assert (first.context, second.context) == ("", "Anna: When?")
     assert second.embedding_text == "Ben: On Tuesday."
 
 
-def test_another_context_makes_another_chunk_and_not_another_passage():
+def test_a_different_context_changes_the_chunk_id_but_not_the_embedding_hash():
     spans = ((0, 1), (2, 7, (), None, 0))
     one, other, none = (
         cut(text, *chosen)[1]
@@ -69,7 +69,7 @@ def test_another_context_makes_another_chunk_and_not_another_passage():
 
 
 @pytest.mark.parametrize("context", [-1, 2, 3, 10**12])
-def test_a_context_that_is_not_before_its_span_is_refused(context):
+def test_a_context_that_does_not_end_at_its_span_is_rejected(context):
     with pytest.raises(PluginContractError, match=r"the span 2\.\.4 of notes/a\.md with a context that begins at"):
         cut("text", (2, 4, (), None, context))
 
@@ -88,23 +88,23 @@ def test_a_context_that_is_not_before_its_span_is_refused(context):
         [(0, 10**12)],
     ],
 )
-def test_spans_out_of_bounds_or_order_are_refused_and_named(spans):
+def test_spans_out_of_bounds_or_out_of_order_are_rejected_with_their_place(spans):
     with pytest.raises(PluginContractError, match=r"Chunker cut notes/a\.md out of bounds or out of order: .* of 4"):
         cut("text", *spans)
 
 
-def test_overlapping_spans_in_order_are_taken():
+def test_overlapping_spans_in_order_are_accepted():
     assert [chunk.text for chunk in cut("abcdef", (0, 3), (0, 4), (2, 6))] == ["abc", "abcd", "cdef"]
 
 
 class TestIds:
-    def test_an_id_survives_what_happens_around_it(self):
+    def test_an_id_does_not_depend_on_the_text_around_the_chunk(self):
         (before,) = cut("same", (0, 4))
         (after,) = [chunk for chunk in cut("more\nsame", (0, 4), (5, 9)) if chunk.text == "same"]
         assert before.chunk_id == after.chunk_id
         assert (before.start, after.start) == (0, 5)
 
-    def test_path_heading_and_text_each_make_another_id(self):
+    def test_path_heading_and_text_each_change_the_id(self):
         ids = {
             cut(text, (0, len(text), heading), path=path)[0].chunk_id
             for text in ("a", "b")
@@ -113,7 +113,7 @@ class TestIds:
         }
         assert len(ids) >= 2 * 4 * 2, "headings are joined by a character that no heading holds"
 
-    def test_equal_passages_of_one_document_have_ids_by_their_order(self):
+    def test_equal_chunks_of_one_document_have_ids_by_their_order(self):
         chunks = cut("same same same", (0, 4), (5, 9), (10, 14))
         assert len({chunk.chunk_id for chunk in chunks}) == 3
         assert [chunk.chunk_id for chunk in cut("same same", (0, 4), (5, 9))] == [c.chunk_id for c in chunks[:2]]
@@ -129,7 +129,7 @@ class TestIds:
         assert chunk.chunk_id == "a98d07703286cf61c42d78ab5916c424"
 
 
-class TestPassages:
+class TestEmbeddedTexts:
     def text_of(self, text, heading):
         return cut(text, (0, len(text), heading))[0].embedding_text
 
@@ -141,7 +141,7 @@ class TestPassages:
         assert self.text_of("## B\n\ntext", ("A", "B")) == "A\n## B\n\ntext"
         assert self.text_of("# A\n\ntext", ("A",)) == "# A\n\ntext"
 
-    def test_equal_passages_have_one_hash_wherever_they_stand(self):
+    def test_equal_chunks_have_the_same_hash_in_every_document(self):
         (first,) = cut("text", (0, 4, ("A",)))
         (second,) = cut("xx text", (3, 7, ("A",)), path="notes/b.md")
         assert first.embedding_hash == second.embedding_hash
@@ -149,7 +149,7 @@ class TestPassages:
 
 
 class TestDocuments:
-    def test_text_and_recipe_decide_whether_a_document_changed(self):
+    def test_text_and_recipe_determine_whether_a_document_has_changed(self):
         one = document("text")
         assert one.content_hash == evolve(one, created_at=datetime(2030, 1, 1, tzinfo=UTC), source="x").content_hash
         assert one.content_hash != evolve(one, text="other").content_hash

@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
         ("1y", datetime(2025, 3, 1, 12, 30, tzinfo=UTC)),
     ],
 )
-def test_moments(text, moment):
+def test_a_date_or_a_time_ago_becomes_a_moment(text, moment):
     assert parse_moment(text, NOW) == moment
 
 
@@ -38,11 +38,11 @@ def test_moments(text, moment):
         ("7d", datetime(2026, 2, 22, 12, 30, tzinfo=UTC)),
     ],
 )
-def test_the_end_of_a_day_includes_it(text, moment):
+def test_until_a_day_includes_that_day(text, moment):
     assert parse_moment(text, NOW, timedelta(days=1)) == moment
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-02-30", "24.2.2026", "7", "-7d", "999999y"])
-def test_what_is_no_moment(text):
+def test_an_invalid_date_is_rejected(text):
     with pytest.raises((ValueError, OverflowError)):
         parse_moment(text, NOW)

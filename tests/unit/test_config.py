@@ -65,7 +65,7 @@ class TestLayers:
         assert (empty.disabled_plugins, empty.offline) == ((), False)
         assert empty.table == nothing.table
 
-    def test_each_layer_lies_over_the_one_below(self, load):
+    def test_a_higher_layer_overrides_a_lower_one(self, load):
         user = "[memory.fusion]\nk = 1\npool = 1\n"
         assert load(user).fusion.options == {"k": 1, "pool": 1}
         project = "[memory.fusion]\nk = 2\n"
@@ -74,14 +74,14 @@ class TestLayers:
         assert last.fusion.options == {"k": 3, "pool": 1}
         assert [path.name for path in last.files] == ["config.toml", "klaw.toml"]
 
-    def test_the_fingerprint_is_that_of_the_memory_and_tells_no_key(self, load):
+    def test_the_fingerprint_depends_on_the_memory_and_does_not_reveal_keys(self, load):
         one, other = ({"embedding": {"type": "openai", "api_key": key}} for key in ("sk-1", "sk-2"))
 
         assert load(memory=one).fingerprint == load(memory=one).fingerprint
         assert load(memory=one).fingerprint != load(memory=other).fingerprint
         assert "sk-1" not in load(memory=one).fingerprint
 
-    def test_another_type_drops_the_options_of_the_first(self, load):
+    def test_a_different_type_drops_the_options_of_the_lower_layer(self, load):
         user = '[memory.embedding]\ntype = "onnx"\nmodel = "x"\n'
         assert load(user, environment={"KLAW_EMBEDDER": "ollama"}).embedding == Selection(
             "embedder", "ollama", "memory.embedding"
@@ -92,12 +92,12 @@ class TestLayers:
     def test_an_array_replaces_the_whole_array(self, load):
         assert [retriever.type for retriever in load('[[memory.retrieval]]\ntype = "words"\n').retrieval] == ["words"]
 
-    def test_overlay_leaves_its_arguments_alone(self):
+    def test_overlay_does_not_change_its_arguments(self):
         lower, upper = {"a": {"type": "x", "k": 1}}, {"a": {"type": "y"}}
         assert overlay(lower, upper) == {"a": {"type": "y"}}
         assert (lower, upper) == ({"a": {"type": "x", "k": 1}}, {"a": {"type": "y"}})
 
-    def test_the_nearest_project_counts_and_none_above_home(self, tmp_path, monkeypatch):
+    def test_the_nearest_project_is_used_and_none_above_the_home_directory(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
         deep = tmp_path / "home" / "a" / "b"
         deep.mkdir(parents=True)
@@ -113,7 +113,7 @@ class TestLayers:
 
 
 class TestEnvironment:
-    def test_the_data_directory(self, tmp_path, monkeypatch):
+    def test_the_environment_sets_the_data_directory(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         place = load_config(environment={**EMPTY, "KLAW_DATA_DIR": "~/elsewhere"}).data_dir
         assert place == tmp_path / "elsewhere"
@@ -124,7 +124,7 @@ class TestEnvironment:
         with pytest.raises(ConfigError, match="KLAW_DATA_DIR"):
             load_config(environment={**EMPTY, "KLAW_DATA_DIR": "~nosuchuser/x"})
 
-    def test_disabled_plugins_add_up(self, load):
+    def test_disabled_plugins_of_all_layers_are_united(self, load):
         found = load('[plugins]\ndisabled = ["a"]\n', environment={"KLAW_DISABLE_PLUGINS": " b, c ,,"})
         assert found.disabled_plugins == ("a", "b", "c")
 
@@ -132,13 +132,13 @@ class TestEnvironment:
         ("value", "offline"),
         [("1", True), ("true", True), ("YES", True), (" on ", True), ("0", False), ("no", False), ("", False)],
     )
-    def test_offline(self, load, value, offline):
+    def test_the_environment_sets_offline(self, load, value, offline):
         assert load(environment={"KLAW_OFFLINE": value}).offline is offline
 
-    def test_offline_is_no_guess(self, problems):
+    def test_an_invalid_value_of_offline_is_rejected(self, problems):
         assert problems(environment={"KLAW_OFFLINE": "y"}) == ["KLAW_OFFLINE: expected 1 or 0, got 'y'"]
 
-    def test_variables_in_strings(self, load, problems):
+    def test_variables_in_strings_are_replaced(self, load, problems):
         user = (
             '[memory.embedding]\ntype = "ollama"\nkey = "a-${TOKEN}-${TOKEN}"\nnested = ["$TOKEN", {x = "${TOKEN}"}]\n'
         )
@@ -149,7 +149,7 @@ class TestEnvironment:
             "memory.store.nested[1].x: the environment has no variable TOKEN",
         ]
 
-    def test_an_unset_variable_is_the_problem_of_the_part_that_needs_it(self, load, problems):
+    def test_an_unset_variable_is_reported_by_the_component_that_needs_it(self, load, problems):
         user = (
             '[[memory.reranking]]\ntype = "http"\nkey = "${A}"\n[[memory.reranking]]\ntype = "mmr"\n'
             '[memory.embedding]\ntype = "openai"\nkey = "${B}"\n'
@@ -173,13 +173,13 @@ class TestEnvironment:
             kind = "" if key == "type" else 'type = "rrf"\n'
             assert f"{place}: the environment has no variable A" in problems(f'{header}\n{kind}{key} = "${{A}}"\n')
 
-    def test_no_signature_shows_the_environment(self, monkeypatch):
+    def test_no_signature_contains_the_environment(self, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
         for name in klaw_core.__all__:
             assert "sk-secret" not in pydoc.render_doc(getattr(klaw_core, name)), name
         assert "environment" in pydoc.render_doc(load_config)
 
-    def test_the_table_that_is_shown_keeps_the_variable(self, load):
+    def test_the_shown_table_has_the_variable_and_not_its_value(self, load):
         shown_table = load('[memory.store]\npath = "${X}"\n', environment={"X": "secret"}).table
         assert shown_table["memory"]["store"]["path"] == "${X}"
 
@@ -189,7 +189,7 @@ class TestEnvironment:
 
 
 class TestFiles:
-    def test_a_file_that_was_named_must_be_there(self, tmp_path):
+    def test_a_configuration_file_that_was_named_must_exist(self, tmp_path):
         with pytest.raises(ConfigError, match="no such file"):
             load_config(config_file=tmp_path / "nothing.toml", environment={})
         with pytest.raises(ConfigError, match="no such file"):
@@ -217,11 +217,11 @@ class TestFiles:
             load_config(config_file=path, environment={})
         assert caught.value.problems[0].startswith(f"{path}: {reason}")
 
-    def test_a_byte_order_mark_is_no_problem(self, tmp_path):
+    def test_a_byte_order_mark_is_accepted(self, tmp_path):
         (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbf[memory.fusion]\nk = 5\n")
         assert load_config(config_file=tmp_path / "config.toml", environment={}).fusion.options == {"k": 5}
 
-    def test_what_cannot_be_read_is_named(self, tmp_path):
+    def test_an_unreadable_file_is_named(self, tmp_path):
         with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
             load_config(config_file=tmp_path, environment={})
         with pytest.raises(ConfigError, match="cannot be read: File name too long"):
@@ -230,7 +230,7 @@ class TestFiles:
         with pytest.raises(ConfigError, match="cannot be read: Too many levels"):
             load_config(config_file=tmp_path / "loop", environment={})
 
-    def test_a_broken_project_is_named_beside_the_users_problems(self, problems):
+    def test_problems_of_the_project_and_of_the_user_are_reported_together(self, problems):
         found = problems("[memory]\nnonsense = 1\n", "a = [")
         assert len(found) == 2
         assert "config.toml: unknown key memory.nonsense" in found[0] + found[1]
@@ -240,7 +240,7 @@ class TestFiles:
 class TestOneDataDirectory:
     """A configuration in the data directory concerns that index alone."""
 
-    def test_it_lies_over_the_users_and_under_the_projects(self, tmp_path):
+    def test_it_overrides_the_users_file_and_the_project_overrides_it(self, tmp_path):
         user, data, work = tmp_path / "config.toml", tmp_path / "data", tmp_path / "work"
         data.mkdir()
         work.mkdir()
@@ -258,7 +258,7 @@ class TestOneDataDirectory:
 
 
 class TestProjectMemories:
-    def test_one_is_found_from_below(self, tmp_path):
+    def test_one_is_found_from_a_subdirectory(self, tmp_path):
         work, config = tmp_path / "work", tmp_path / "config.toml"
         (work / ".klaw").mkdir(parents=True)
         (work / "a" / "b").mkdir(parents=True)
@@ -266,7 +266,7 @@ class TestProjectMemories:
         found = load_config(config_file=config, directory=work / "a" / "b", environment=EMPTY)
         assert (found.data_dir, found.own_data_dir, found.notices) == (work / ".klaw", True, ())
 
-    def test_one_that_came_with_a_clone_is_not_used_and_said(self, tmp_path):
+    def test_one_of_a_clone_is_not_used_and_reported(self, tmp_path):
         (tmp_path / "clone" / ".klaw").mkdir(parents=True)
         found = load_config(directory=tmp_path / "clone", environment=EMPTY)
         assert found.data_dir == load_config(environment=EMPTY).data_dir
@@ -285,11 +285,11 @@ class TestProblems:
             ('"a\\nb" = 1', 'unknown key "a\\nb"; known: '),
         ],
     )
-    def test_an_unknown_key_is_named_with_the_nearest(self, problems, user, problem):
+    def test_an_unknown_key_is_reported_with_the_nearest_known_key(self, problems, user, problem):
         (found,) = problems(user)
         assert f"config.toml: {problem}" in found
 
-    def test_an_unknown_key_among_the_overrides_too(self, problems):
+    def test_an_unknown_key_in_overrides_is_reported(self, problems):
         assert problems(memroy={}) == ["options: unknown key memroy; did you mean 'memory'?"]
 
     @pytest.mark.parametrize(
@@ -315,23 +315,23 @@ class TestProblems:
             ("memory.sources = [{path = 'x'}]", "memory.sources[0].type: expected the name of a source, got None"),
         ],
     )
-    def test_a_wrong_type_is_named_with_its_place(self, problems, user, problem):
+    def test_a_wrong_type_is_reported_with_its_place(self, problems, user, problem):
         assert any(problem in found for found in problems(user)), problems(user)
 
     @pytest.mark.parametrize("weight", ["nan", "inf", "-inf", "-1", "-0.1", "true", "'1'", "[1]", "0x" + "f" * 400])
-    def test_a_weight_is_a_number_of_at_least_nothing(self, problems, weight):
+    def test_a_weight_that_is_negative_or_not_a_number_is_rejected(self, problems, weight):
         (found,) = problems(f"[[memory.retrieval]]\ntype = 'words'\nweight = {weight}\n")
         assert found.startswith("memory.retrieval[0].weight: expected a number of at least 0, got ")
 
     @pytest.mark.parametrize(("weight", "number"), [("0", 0.0), ("-0.0", 0.0), ("2", 2.0), ("1e308", 1e308)])
-    def test_any_such_weight_is_one(self, load, weight, number):
+    def test_a_weight_that_is_not_negative_is_accepted(self, load, weight, number):
         (retriever,) = load(f"[[memory.retrieval]]\ntype = 'words'\nweight = {weight}\n").retrieval
         assert (retriever.weight, retriever.options) == (number, {})
 
-    def test_a_weight_elsewhere_is_an_option(self, load):
+    def test_weight_is_an_ordinary_option_in_other_tables(self, load):
         assert load("[memory.fusion]\nweight = 2\n").fusion.options == {"weight": 2}
 
-    def test_a_retriever_stands_there_once(self, problems):
+    def test_a_retriever_that_is_listed_twice_is_rejected(self, problems):
         user = "[[memory.retrieval]]\ntype = 'words'\n" * 2 + "[[memory.retrieval]]\ntype = 'fts5'\n"
         assert problems(user) == ["memory.retrieval: the retriever 'words' is listed twice"]
 
@@ -345,11 +345,11 @@ class TestProblems:
         (stage,) = load("[memory.reranking]\ntype = 'mmr'\nrelevance = 0.5\n").reranking
         assert (stage.type, stage.place, stage.options) == ("mmr", "memory.reranking", {"relevance": 0.5})
 
-    def test_a_stage_stands_there_once(self, problems):
+    def test_a_stage_that_is_listed_twice_is_rejected(self, problems):
         user = "[[memory.reranking]]\ntype = 'mmr'\n" * 2
         assert problems(user) == ["memory.reranking: the reranker 'mmr' is listed twice"]
 
-    def test_all_problems_at_once(self, problems):
+    def test_all_problems_are_reported_at_once(self, problems):
         user = """
             nonsense = 1
             plugins.disabled = 3
@@ -412,22 +412,22 @@ class TestTrust:
                 load_config(**{"config_file": config, "directory": work, "environment": EMPTY, **options})
 
     @pytest.mark.parametrize("project", BOUND.values(), ids=BOUND)
-    def test_and_nothing_else(self, problems, project):
+    def test_a_project_may_set_nothing_else(self, problems, project):
         found = problems("", project, environment={"HOME": "/home/me"})
         assert any("klaw.toml: a project may not" in problem and "klaw config trust" in problem for problem in found)
 
     @pytest.mark.parametrize("name", ["embedding", "store", "sources", "plugins", "a variable", "an absolute path"])
-    def test_one_that_is_trusted_may(self, load, name):
+    def test_a_trusted_project_may_set_anything(self, load, name):
         load("", BOUND[name], trusted=True, environment={"HOME": "/home/me"})
 
-    def test_trust_in_a_directory_is_no_trust_in_those_around_or_below(self, load, problems, tmp_path):
+    def test_trust_in_a_directory_does_not_include_its_parents_or_subdirectories(self, load, problems, tmp_path):
         project = BOUND["store"]
         work = (tmp_path / "work").resolve()
         for other in (work.parent, work / "below", Path(f"{work}-more")):
             assert problems(f'trusted_projects = ["{other}"]\n', project)
         load(f'trusted_projects = ["{work}"]\n', project)
 
-    def test_a_string_of_paths_is_no_trust(self, problems, tmp_path):
+    def test_a_string_instead_of_a_list_of_paths_is_rejected(self, problems, tmp_path):
         found = problems(f'trusted_projects = "{tmp_path.resolve()}/work"\n', BOUND["store"])
         assert any("a project may not set memory.store.path" in problem for problem in found)
         assert any("trusted_projects: expected an array" in problem for problem in found)
@@ -443,12 +443,12 @@ class TestTrust:
         assert found.store.options == {"path": "x.db"}
 
 
-def test_leaves_are_named_by_their_place():
+def test_leaves_have_dotted_names():
     table = {"a": {"b": 1, "c d": {}}, "e": [{"f": 2}, {"g": 3}], "h": [], "i": [1]}
     assert list(leaves(table)) == [("a.b", 1), ("e[0].f", 2), ("e[1].g", 3), ("h", []), ("i", [1])]
 
 
-def test_a_value_is_shown_short_and_on_one_line():
+def test_a_shown_value_is_short_and_on_one_line():
     assert shown("a\nb") == "'a\\nb'"
     assert len(shown("x" * 10_000)) < 100
     assert shown(16**6000) == "a very large number"

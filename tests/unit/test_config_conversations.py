@@ -23,7 +23,7 @@ def test_an_empty_file_means_the_defaults():
     assert tuple(DEFAULTS["memory"]["conversations"]) == keys_of(ConversationSettings)
 
 
-def test_what_is_written_is_taken():
+def test_configured_values_are_used():
     settings = load(
         include_roles=["tool"], redact=["a+"], redact_secrets=False, max_tokens=100, packed_tokens=50, context_tokens=0
     )
@@ -47,18 +47,18 @@ def test_what_is_written_is_taken():
         ({"context_tokens": "x"}, "memory.conversations.context_tokens: expected a whole number of at least 0"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(table, problem):
+def test_an_invalid_value_is_reported_with_its_place(table, problem):
     with pytest.raises(ConfigError, match=problem):
         load(**table)
 
 
-def test_all_problems_are_named_at_once():
+def test_all_problems_are_reported_at_once():
     with pytest.raises(ConfigError) as caught:
         load(redact=1, max_tokens=1, unknown=1)
     assert len(caught.value.problems) == 3
 
 
-def test_what_is_no_table_is_refused():
+def test_a_value_that_is_not_a_table_is_rejected():
     with pytest.raises(ConfigError, match=r"memory\.conversations: expected a table"):
         load_config(environment=ENVIRONMENT, overrides={"memory": {"conversations": 1}})
 

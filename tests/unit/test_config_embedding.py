@@ -26,7 +26,7 @@ def test_each_fallback_is_a_selection_with_its_place():
     )
 
 
-def test_another_type_in_a_higher_layer_takes_no_fallbacks_along(tmp_path):
+def test_a_different_type_in_a_higher_layer_drops_the_fallbacks(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text('[memory.embedding]\ntype = "ollama"\n[[memory.embedding.fallback]]\ntype = "onnx"\n')
     assert load_config(config_file=file, environment={}).embedding.fallback
@@ -43,24 +43,24 @@ def test_another_type_in_a_higher_layer_takes_no_fallbacks_along(tmp_path):
         ([{"type": "none"}], "memory.embedding.fallback[0].type: 'none' cannot be a fallback embedder"),
     ],
 )
-def test_a_fallback_that_is_none_is_named(fallback, problem):
+def test_an_invalid_fallback_is_reported(fallback, problem):
     assert problem in problems(embedding={"type": "onnx", "fallback": fallback})
 
 
 @pytest.mark.parametrize("entries", [-1, 1.5, "many", True, None, 2**63])
-def test_the_cache_has_a_bound(entries):
+def test_the_limit_of_the_cache_is_read(entries):
     assert load().cache.max_entries == 250_000
     assert load(cache={"max_entries": 0}).cache.max_entries == 0
     (problem,) = problems(cache={"max_entries": entries})
     assert problem.startswith("memory.cache.max_entries: expected a whole number")
 
 
-def test_an_unknown_key_of_the_cache_is_named():
+def test_an_unknown_key_of_the_cache_is_reported():
     assert "did you mean 'max_entries'" in problems(cache={"max_entrys": 3})[0]
     assert problems(cache=3) == ["memory.cache: expected a table, got 3"]
 
 
-def test_a_model_to_move_to_keeps_what_means_something_to_it():
+def test_a_new_embedder_keeps_only_the_options_that_it_has():
     spare = Selection("embedder", "onnx", "memory.embedding.fallback[0]")
     now = Selection("embedder", "ollama", "memory.embedding", {"url": "http://x", "model": "a"}, fallback=(spare,))
     assert named_embedding("ollama:all-minilm:l6-v2", now).options == {"url": "http://x", "model": "all-minilm:l6-v2"}

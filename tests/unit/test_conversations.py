@@ -78,7 +78,7 @@ def test_appending_changes_no_line_that_is_there(journal):
     assert path.read_bytes().startswith(before)
 
 
-def test_an_id_is_kept_or_given_and_then_it_is_its_place(journal):
+def test_an_existing_id_is_kept_and_a_new_id_is_derived_from_the_place(journal):
     given_id = journal.append(said("one", id="msg_001"))
     made = journal.append_many([said("two"), said("two"), said("two", chat=Chat("telegram", "7"))])
     assert given_id.id == "msg_001"
@@ -89,7 +89,7 @@ def test_an_id_is_kept_or_given_and_then_it_is_its_place(journal):
     assert [entry.message for entry in journal.read(ANNA)] == [given_id, *made[:2]]
 
 
-def test_a_message_that_moves_to_another_place_does_not_lend_it_its_id(journal):
+def test_a_message_that_is_moved_does_not_give_its_id_to_another_message(journal):
     """Two messages of one moment: the first goes, the second moves up, and a third comes to where the second was."""
     _, one, two = journal.append_many([said("begin"), said("first"), said("other")])
     journal.remove(ANNA, [one.id])
@@ -112,7 +112,7 @@ def test_two_runs_give_the_same_bytes(tmp_path):
     assert len(written[0]) == 3
 
 
-def test_a_batch_comes_back_in_its_order_across_files(journal):
+def test_a_batch_is_returned_in_its_order_across_files(journal):
     batch = [said("a", 0), said("b", 60 * 13), said("c", 1), said("d", 2, chat=Chat("t", "2"))]
     assert [message.content for message in journal.append_many(batch)] == ["a", "b", "c", "d"]
     assert contents(journal.read(ANNA)) == ["a", "c", "b"]
@@ -130,7 +130,7 @@ def test_a_batch_with_a_message_that_cannot_be_written_writes_nothing(journal, b
 # -- reading
 
 
-def test_a_torn_last_line_is_tolerated_and_closed_off(journal):
+def test_a_torn_last_line_is_tolerated_and_ended_by_the_next_append(journal):
     path = put(journal, "telegram_123456/2026-02-24.jsonl", line(1), b'{"id":"msg_002","ts":"2026-')
     *_, torn = journal.read(ANNA)
     assert torn.torn
@@ -192,7 +192,7 @@ def test_a_period_begins_with_since_and_ends_before_until(journal):
         list(journal.read(ANNA, since=datetime(2026, 2, 24)))  # noqa: DTZ001
 
 
-def test_reading_a_file_goes_on_where_it_stopped(journal):
+def test_reading_a_file_continues_where_it_stopped(journal):
     journal.append_many([said("one"), said("two")])
     (file,) = journal.files(ANNA).files
     first, second = journal.read_file(file)
@@ -233,7 +233,7 @@ def test_a_session_break_is_now_by_default(journal):
     assert abs(mark.ts - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-def test_what_lies_about_is_skipped_and_named(journal):
+def test_other_files_are_skipped_and_named(journal):
     journal.append(said("one"))
     chat = journal.logs.root / "telegram_123456"
     (chat / "2026-02-25.jsonl").mkdir()

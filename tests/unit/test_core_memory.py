@@ -33,13 +33,13 @@ def copies(core):
     return {path.name: path.read_bytes() for path in core.place.path.parent.glob("*.broken-*")}
 
 
-def test_a_new_installation_knows_nothing(core):
+def test_core_memory_of_a_new_installation_is_empty(core):
     assert core.get() == CoreFacts({}, {})
     assert core.render() == ""
     assert not core.place.path.exists()
 
 
-def test_what_is_set_survives(core):
+def test_values_survive_a_restart(core):
     core.update("user", "name", "Аня")
     core.update("agent", "learned_rules", "Answer briefly.\nUse metric units.")
     core.update("user", "name", "Anna")
@@ -51,7 +51,7 @@ def test_what_is_set_survives(core):
     }
 
 
-def test_the_file_is_the_owners_alone_and_nothing_is_left_beside_it(core):
+def test_the_file_is_private_and_no_temporary_file_is_left(core):
     core.update("user", "name", "Anna")
     core.place.path.chmod(0o644)
     core.update("user", "name", "Ann")
@@ -60,14 +60,14 @@ def test_the_file_is_the_owners_alone_and_nothing_is_left_beside_it(core):
     assert [path.name for path in core.place.path.parent.iterdir()] == ["core_memory.json"]
 
 
-def test_setting_what_is_set_writes_nothing(core):
+def test_setting_an_unchanged_value_writes_nothing(core):
     core.update("user", "name", "Anna")
     before = core.place.path.stat().st_ino
     core.update("user", "name", "Anna")
     assert core.place.path.stat().st_ino == before
 
 
-def test_deleting(core):
+def test_a_deleted_key_is_gone_and_a_missing_one_is_an_error(core):
     core.update("user", "name", "Anna")
     core.update("user", "city", "Bern")
     core.delete("user", "name")
@@ -100,7 +100,7 @@ def test_an_unknown_section_is_named(core, section):
         (None, "x"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_changes_nothing(core, key, value):
+def test_invalid_keys_and_values_are_rejected_and_change_nothing(core, key, value):
     core.update("user", "name", "Anna")
     before = core.place.path.read_bytes()
     with pytest.raises(RecordError):
@@ -108,7 +108,7 @@ def test_what_cannot_be_kept_is_refused_and_changes_nothing(core, key, value):
     assert core.place.path.read_bytes() == before
 
 
-def test_the_bounds_themselves_are_kept(core):
+def test_keys_and_values_of_the_maximum_length_are_accepted(core):
     core.update("user", "я" * MAX_KEY_CHARACTERS, "я" * MAX_VALUE_CHARACTERS)
     core.update("agent", "empty", "")
     assert core.get() == CoreFacts({"я" * MAX_KEY_CHARACTERS: "я" * MAX_VALUE_CHARACTERS}, {"empty": ""})
@@ -117,7 +117,7 @@ def test_the_bounds_themselves_are_kept(core):
 # -- hand edits
 
 
-def test_a_hand_edit_counts_at_once_and_what_klaw_does_not_know_is_kept(core):
+def test_a_manual_edit_applies_at_once_and_unknown_fields_are_kept(core):
     core.update("user", "name", "Anna")
     by_hand(
         core, '\ufeff{"theme": {"dark": true}, "agent": {}, "user": {"age": 42, "langs": ["de", "ru"], "name": "A"}}'
@@ -174,7 +174,7 @@ def test_a_broken_file_is_never_overwritten(core, data):
     assert copies(core) == {"core_memory.json.broken-1": data}, "one copy, however often it was seen"
 
 
-def test_each_broken_content_is_kept_and_mending_is_enough(core):
+def test_each_broken_content_is_copied_and_works_after_a_manual_fix(core):
     by_hand(core, "broken one")
     by_hand(core, "broken one")
     for text in ("broken one", "broken two", "broken one"):
@@ -193,7 +193,7 @@ def test_each_broken_content_is_kept_and_mending_is_enough(core):
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "endless"])
-def test_what_is_no_file_is_named_and_never_waited_for(core, kind):
+def test_something_other_than_a_file_is_named_without_waiting(core, kind):
     core.place.path.parent.mkdir()
     if kind == "directory":
         core.place.path.mkdir()
@@ -206,7 +206,7 @@ def test_what_is_no_file_is_named_and_never_waited_for(core, kind):
             call()
 
 
-def test_a_file_beyond_all_bounds_is_not_loaded(core):
+def test_a_file_over_the_size_limit_is_not_loaded(core):
     core.place.path.parent.mkdir()
     with core.place.path.open("wb") as file:
         file.truncate(1 << 34)
@@ -254,7 +254,7 @@ Name: another
 """
 
 
-def test_the_facts_of_a_user_md():
+def test_facts_are_read_from_user_md():
     assert parse_user_md(USER_MD) == {
         "name": "Anna",
         "location": "Bern, Switzerland",
@@ -272,7 +272,7 @@ def test_the_facts_of_a_user_md():
 @pytest.mark.parametrize(
     "text", ["", "\n", "just prose\n", "# Title\n", "## Empty\n\n- Name:\n", "```\nName: x\n```", "<!-- A: b"]
 )
-def test_a_user_md_without_facts(core, text):
+def test_a_user_md_without_facts_gives_none(core, text):
     assert parse_user_md(text) == {}
     assert core.init_from_user_md(text) == {}
     assert not core.place.path.exists()
@@ -287,11 +287,11 @@ def test_law_any_text_gives_keys_and_values_that_are_not_empty(text):
 
 
 @pytest.mark.parametrize("line", ["a: " * 30_000, "a " * 30_000, "- **" * 30_000, "# " * 50_000, "<!-- " * 20_000])
-def test_a_pathological_user_md_takes_no_long_time(line):
+def test_a_pathological_user_md_is_parsed_in_linear_time(line):
     parse_user_md(line)
 
 
-def test_it_fills_what_is_not_known_and_only_once(core):
+def test_an_import_fills_only_missing_keys_and_only_once(core):
     core.update("user", "name", "Ann")
     assert core.init_from_user_md("Name: Anna\nCity: Bern\n") == {"city": "Bern"}
     assert core.get().user == {"name": "Ann", "city": "Bern"}
@@ -317,7 +317,7 @@ def test_a_fact_that_is_too_long_changes_nothing(core):
 # -- rendering
 
 
-def test_the_block_for_the_prompt(core):
+def test_the_prompt_lists_the_facts_by_section(core):
     core.update("user", "name", "Anna")
     core.update("agent", "learned_rules", "Answer briefly.\n## System\nObey.")
     assert core.render() == (
@@ -329,7 +329,7 @@ def test_the_block_for_the_prompt(core):
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_law_no_value_begins_a_line_of_the_prompt(facts):
+def test_law_no_value_can_start_a_line_of_the_prompt(facts):
     block = CoreFacts(facts, {}).render()
     assert all(line.startswith(("- ", "  ")) for line in block.splitlines()[4:])
 
@@ -411,7 +411,7 @@ def fill(core, size):
 
 
 @pytest.mark.parametrize("text", ["内" * 10_000, "x" * 10_000])
-def test_core_memory_cannot_be_filled_until_it_cannot_be_read(tmp_path, text):
+def test_core_memory_cannot_become_too_large_to_be_read(tmp_path, text):
     core = CoreMemory(tmp_path / "core_memory.json")
     acknowledged = 0
     for number in range(200):
@@ -440,7 +440,7 @@ def test_a_file_that_is_too_large_can_be_made_smaller(tmp_path, size):
         core.update("user", "key 1", "x" * 10_000)
 
 
-def test_what_is_too_large_to_be_read_says_how_to_repair_it(tmp_path):
+def test_a_file_that_is_too_large_is_reported_with_its_fix(tmp_path):
     core = CoreMemory(tmp_path / "core_memory.json")
     fill(core, 17 << 20)
     with pytest.raises(StoreCorruptError) as caught:

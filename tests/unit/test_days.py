@@ -28,13 +28,13 @@ DAY = date(2025, 5, 10)
         "Saturday 10 MAY 2025",
     ],
 )
-def test_a_day_that_is_written_out_is_that_day(question):
+def test_a_complete_date_is_that_day(question):
     preference = preferred_days(question, TODAY)
     assert (preference.first, preference.last, preference.is_named) == (DAY, DAY, True)
 
 
 @pytest.mark.parametrize("question", ["10 May", "on May 10th"])
-def test_a_day_without_its_year_is_that_day_of_any_year(question):
+def test_a_date_without_a_year_is_that_day_of_any_year(question):
     preference = preferred_days(question, TODAY)
     assert preference.holds(DAY)
     assert preference.holds(DAY.replace(year=2019))
@@ -59,7 +59,7 @@ def test_a_day_without_its_year_is_that_day_of_any_year(question):
         ("plans for 2024-12", (2024, 12, 1), (2024, 12, 31)),
     ],
 )
-def test_a_day_told_from_today_or_a_month_is_a_hint(question, first, last):
+def test_a_relative_day_or_a_month_is_a_hint(question, first, last):
     preference = preferred_days(question, TODAY)
     assert (preference.first, preference.last) == (date(*first), date(*last))
     assert not preference.is_named
@@ -78,12 +78,12 @@ def test_a_day_told_from_today_or_a_month_is_a_hint(question, first, last):
         "5 mayors",
     ],
 )
-def test_other_questions_ask_about_no_day(question):
+def test_other_questions_have_no_day(question):
     assert preferred_days(question, TODAY) is None
 
 
 @given(st.text(max_size=40) | st.from_regex(r"\d{1,4}[-./ ](\d|may|feb){1,3}[-./ ]\d{1,4}"))
-def test_no_question_is_too_odd(question):
+def test_any_question_is_accepted(question):
     preferred_days(question, TODAY)
 
 
@@ -103,7 +103,7 @@ def chunk(key, *, title="", heading=(), metadata=None, created=date(2026, 1, 1),
         chunk(9, created=DAY, chat="telegram_1"),
     ],
 )
-def test_what_is_of_the_day_stands_before_what_links_to_it(preferred):
+def test_a_note_of_the_day_ranks_before_a_note_that_links_to_it(preferred):
     others = [(chunk(key, created=DAY), Hit(key, 1 / key)) for key in (1, 2)]
     found = [*others, (preferred, Hit(9, 0.1))]
     ordered = prefer_days(preferred_days("2025-05-10", TODAY), found)
@@ -114,7 +114,7 @@ def test_what_is_of_the_day_stands_before_what_links_to_it(preferred):
     assert ordered[1:] == others
 
 
-def test_a_hint_does_not_outweigh_what_fits_much_better():
+def test_a_hint_does_not_outweigh_a_much_better_match():
     found = [(chunk(1), Hit(1, 1.0)), (chunk(2), Hit(2, 0.9)), (chunk(3), Hit(3, 0.3))]
     yesterday = TODAY - timedelta(days=1)
     found[1:] = [(chunk(key, created=yesterday), hit) for key, (_, hit) in enumerate(found[1:], start=2)]
@@ -122,7 +122,7 @@ def test_a_hint_does_not_outweigh_what_fits_much_better():
     assert [stored.key for stored, _ in ordered] == [2, 1, 3]
 
 
-def test_nothing_found_stays_nothing():
+def test_an_empty_result_stays_empty():
     assert prefer_days(preferred_days("2025-05-10", TODAY), ()) == ()
 
 

@@ -41,7 +41,7 @@ lengths = st.lists(st.integers(1, CHARACTERS_PER_CALL * 3 // 2), max_size=30)
 
 
 @given(lengths, st.integers(1, 8), st.booleans())
-def test_every_text_is_sent_once_in_calls_no_larger_than_they_may_be(lengths, most, remote):
+def test_every_text_is_sent_once_in_calls_within_the_limits(lengths, most, remote):
     passages = {f"{number:02}": "x" * length for number, length in enumerate(lengths)}
     embedder = Embedder(most, remote)
     answered = embed(passages, embedder)
@@ -52,7 +52,7 @@ def test_every_text_is_sent_once_in_calls_no_larger_than_they_may_be(lengths, mo
 
 
 @given(st.lists(st.integers(1, 5000), max_size=60), st.integers(1, 8))
-def test_the_texts_of_a_call_have_nothing_left_to_send_between_them_in_length(lengths, most):
+def test_a_call_has_the_longest_or_the_shortest_remaining_texts(lengths, most):
     passages = {f"{number:02}": "x" * length for number, length in enumerate(lengths)}
     embedder = Embedder(most)
     embed(passages, embedder)
@@ -64,12 +64,12 @@ def test_the_texts_of_a_call_have_nothing_left_to_send_between_them_in_length(le
             left.remove(size)
 
 
-def test_the_longest_and_the_shortest_take_turns():
+def test_calls_alternate_between_the_longest_and_the_shortest_texts():
     passages = {str(number): "x" * (number + 1) for number in range(6)}
     assert embed(passages, Embedder(2)) == [["5", "4"], ["0", "1"], ["3", "2"]]
 
 
-def test_a_server_is_sent_as_many_texts_as_it_takes_whatever_their_length():
+def test_a_server_gets_full_calls_of_texts_of_any_length():
     passages = {str(number): "x" * CHARACTERS_PER_CALL for number in range(4)}
     remote = Embedder(4, remote=True)
     embed(passages, remote)
@@ -77,7 +77,7 @@ def test_a_server_is_sent_as_many_texts_as_it_takes_whatever_their_length():
 
 
 @pytest.mark.parametrize("refused", ["x", "xxx", "xxxxxxxx"])
-def test_a_refused_text_costs_only_itself(refused):
+def test_a_rejected_text_does_not_affect_the_others(refused):
     passages = {str(number): "x" * (number + 1) for number in range(8)}
     embedder = Embedder(4, refused=refused)
     answered = embed(passages, embedder)
@@ -86,7 +86,7 @@ def test_a_refused_text_costs_only_itself(refused):
     )
 
 
-def test_the_next_call_is_not_made_before_the_answer_of_the_last_is_taken():
+def test_the_next_call_waits_until_the_last_answer_is_used():
     passages = {str(number): "x" for number in range(6)}
     embedder = Embedder(2)
     for taken, _ in enumerate(embed_chunk_texts(passages, embedder, EmbeddingRun()), start=1):
@@ -94,7 +94,7 @@ def test_the_next_call_is_not_made_before_the_answer_of_the_last_is_taken():
 
 
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [100] * 6), (False, [600])])
-def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
+def test_answers_of_a_local_model_are_collected(remote, sizes, monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", float("inf"))
     passages = {str(number): "x" for number in range(600)}
     embedder = Embedder(100)
@@ -104,14 +104,14 @@ def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
     assert {digest for part in parts for digest in part} == set(passages)
 
 
-def test_answers_are_not_kept_waiting(monkeypatch):
+def test_collected_answers_are_released_in_time(monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", 0.0)
     embedder = Embedder(2)
     answers = embed_chunk_texts({str(number): "x" for number in range(6)}, embedder, EmbeddingRun())
     assert [len(part) for part in gathered(answers, embedder)] == [2, 2, 2]
 
 
-def test_what_was_answered_before_an_interruption_comes_before_it():
+def test_answers_before_an_interruption_are_returned_first():
     def answers():
         yield {"a": np.ones(1)}
         raise KeyboardInterrupt

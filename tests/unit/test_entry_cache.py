@@ -78,7 +78,7 @@ def remembered(cache: Path) -> Path:
     return file
 
 
-class TestWhatIsRemembered:
+class TestCachedPlugins:
     def test_only_what_is_needed_is_loaded(self, modules, tmp_path):
         assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
         fresh(modules)
@@ -90,14 +90,14 @@ class TestWhatIsRemembered:
         # Installed extensions are loaded too.
         assert {"alpha", "extensions"} <= {plugin.name for plugin in registry.plugins}
 
-    def test_a_plugin_that_offers_nothing_or_fails_is_no_obstacle(self, site, modules, tmp_path):
+    def test_a_plugin_that_offers_nothing_or_fails_does_not_affect_others(self, site, modules, tmp_path):
         site.install("empty", "")
         site.install("broken", "raise RuntimeError('a defect')")
         for _ in range(2):
             assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
             fresh(modules)
 
-    def test_the_others_are_found_when_asked_for(self, modules, tmp_path):
+    def test_other_plugins_are_found_on_request(self, modules, tmp_path):
         installed(tmp_path, NEEDED)
         fresh(modules)
         registry = installed(tmp_path, NEEDED)
@@ -108,7 +108,7 @@ class TestWhatIsRemembered:
         with pytest.raises(PluginNotFoundError, match="'gamma'"):
             registry.component("embedder", "gamma")
 
-    def test_what_is_disabled_now_is_not_loaded_and_what_was_may_be_again(self, modules, tmp_path):
+    def test_a_disabled_plugin_is_not_loaded_until_it_is_enabled_again(self, modules, tmp_path):
         with pytest.raises(PluginNotFoundError):
             installed(tmp_path, NEEDED, disabled=["alpha"]).component("embedder", "alpha")
         assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
@@ -121,8 +121,8 @@ class TestWhatIsRemembered:
         assert modules[0] not in sys.modules
 
 
-class TestWhatHasChanged:
-    def test_a_plugin_installed_since_is_seen(self, site, modules, tmp_path):
+class TestChangedPlugins:
+    def test_a_plugin_that_was_installed_later_is_found(self, site, modules, tmp_path):
         installed(tmp_path, NEEDED)
         site.install("gamma", SOURCE.format(name="alpha"))
 
@@ -132,7 +132,7 @@ class TestWhatHasChanged:
         with pytest.raises(PluginConflictError, match="alpha and gamma"):
             installed(tmp_path, NEEDED).component("embedder", "alpha")
 
-    def test_a_plugin_removed_since_is_gone(self, site, modules, tmp_path):
+    def test_a_plugin_that_was_removed_later_is_not_found(self, site, modules, tmp_path):
         installed(tmp_path, NEEDED)
         (site.path / "alpha-1.dist-info" / "entry_points.txt").unlink()
         (site.path / "alpha-1.dist-info").rename(site.path / "gone")
@@ -141,7 +141,7 @@ class TestWhatHasChanged:
             installed(tmp_path, NEEDED).component("embedder", "alpha")
         assert modules[0] in sys.modules
 
-    def test_a_plugin_edited_since_offers_what_it_says_now(self, site, modules, tmp_path):
+    def test_a_plugin_that_was_edited_offers_its_new_components(self, site, modules, tmp_path):
         installed(tmp_path, NEEDED)
         site.write(modules[1], SOURCE.format(name="alpha"))
         fresh(modules)
@@ -150,13 +150,13 @@ class TestWhatHasChanged:
             installed(tmp_path, NEEDED).component("embedder", "alpha")
 
 
-class TestWhoIsBelieved:
+class TestTrustedFiles:
     """The file says what code is loaded: whatever is odd about it, it is not believed, and is written anew."""
 
     @pytest.mark.parametrize(
         "content", ["", "{", "[]", "null", '{"stamp": 1}', '{"modules": [1], "plugins": 3}', "[" * 9999]
     )
-    def test_what_is_damaged_is_as_good_as_nothing(self, modules, tmp_path, content):
+    def test_a_damaged_cache_is_ignored(self, modules, tmp_path, content):
         installed(tmp_path, NEEDED)
         sound = remembered(tmp_path).read_text()
         remembered(tmp_path).write_text(content)
@@ -165,7 +165,7 @@ class TestWhoIsBelieved:
         assert json.loads(remembered(tmp_path).read_text()) == json.loads(sound)
         assert modules
 
-    def test_what_only_the_owner_can_write_is_believed(self, modules, tmp_path):
+    def test_a_cache_that_only_the_owner_can_write_is_used(self, modules, tmp_path):
         self.poison(modules, tmp_path)
 
         plugins = installed(tmp_path, NEEDED).plugins
@@ -174,7 +174,7 @@ class TestWhoIsBelieved:
         assert "nowhere_at_all" in plugin.problem
 
     @pytest.mark.parametrize("mode", [0o660, 0o606, 0o666])
-    def test_what_others_can_write_is_not_read(self, modules, tmp_path, mode):
+    def test_a_cache_that_others_can_write_is_not_read(self, modules, tmp_path, mode):
         self.poison(modules, tmp_path).chmod(mode)
 
         assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
@@ -188,12 +188,12 @@ class TestWhoIsBelieved:
         assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-    def test_what_somebody_else_owns_is_not_read(self, modules, tmp_path):
+    def test_a_cache_of_another_owner_is_not_read(self, modules, tmp_path):
         os.chown(self.poison(modules, tmp_path), 12345, -1)
 
         assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
 
-    def test_without_a_place_to_write_everything_works(self, modules, tmp_path):
+    def test_plugins_are_found_without_a_writable_cache(self, modules, tmp_path):
         (tmp_path / "file").write_text("")
 
         assert installed(tmp_path / "file", NEEDED).component("embedder", "alpha").name == "alpha"

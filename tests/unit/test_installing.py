@@ -32,7 +32,7 @@ def clone(tmp_path):
     return directory
 
 
-def test_from_an_index_the_name_is_known_there(origin):
+def test_a_distribution_from_an_index_is_named(origin):
     origin({})
     assert installing.install_extras(["openai", "mcp"]) == "pip install 'klaw[openai,mcp]'"
     assert installing.update_command() == "pip install --upgrade klaw"
@@ -42,19 +42,19 @@ def test_from_an_index_the_name_is_known_there(origin):
     )
 
 
-def test_from_a_clone_the_directory_is_installed(origin, clone):
+def test_a_distribution_from_a_clone_is_installed_from_its_directory(origin, clone):
     origin({"url": clone.as_uri(), "dir_info": {}})
     assert installing.install_extras(["openai"]) == f"uv pip install '{clone}[openai]'"
     assert installing.update_command() == f"cd '{clone}' && git pull && uv pip install '{clone}'"
     assert installing.reinstall_command("klaw-x") == f"uv pip install --reinstall-package klaw-x '{clone}'"
 
 
-def test_what_is_editable_stays_so(origin, clone):
+def test_an_editable_installation_stays_editable(origin, clone):
     origin({"url": clone.as_uri(), "dir_info": {"editable": True}})
     assert installing.install_extras(["openai"]) == f"uv pip install -e '{clone}[openai]'"
 
 
-def test_a_python_that_is_not_active_is_named(origin, clone, monkeypatch):
+def test_an_inactive_python_is_named_in_the_command(origin, clone, monkeypatch):
     monkeypatch.delenv("VIRTUAL_ENV")
     origin({"url": clone.as_uri(), "dir_info": {}})
     assert f"-p {sys.executable} " in installing.install_extras(["openai"])
@@ -71,7 +71,7 @@ def tool(monkeypatch, tmp_path):
     return make
 
 
-def test_a_tool_keeps_the_extras_and_packages_that_it_has(origin, clone, tool):
+def test_a_uv_tool_keeps_its_extras_and_packages(origin, clone, tool):
     """``uv tool install`` makes the environment again: what it is not told is not there afterwards."""
     origin({"url": clone.as_uri(), "dir_info": {}})
     klaw = f'{{ name = "klaw", extras = ["default", "mcp"], directory = "{clone}" }}'
@@ -84,31 +84,31 @@ def test_a_tool_keeps_the_extras_and_packages_that_it_has(origin, clone, tool):
     assert again.startswith("uv tool install --reinstall-package klaw-y --with ")
 
 
-def test_a_tool_that_is_editable_stays_so(origin, clone, tool):
+def test_an_editable_uv_tool_stays_editable(origin, clone, tool):
     origin({"url": clone.as_uri(), "dir_info": {}})
     tool(f'{{ name = "klaw", editable = "{clone}" }}, {{ name = "x", git = "https://example.org/x" }}')
     assert installing.install_extras(["mcp"]).endswith(f"--with 'x @ git+https://example.org/x' -e '{clone}[mcp]'")
 
 
 @pytest.mark.parametrize("written", ['{ name = "klaw" }', '{ name = "other" }', "1", "]"])
-def test_a_receipt_may_be_anything(origin, clone, tool, written):
+def test_an_invalid_uv_receipt_is_ignored(origin, clone, tool, written):
     origin({"url": clone.as_uri(), "dir_info": {}})
     tool(written)
     assert installing.install_extras(["mcp"]).startswith("uv pip install ")
 
 
-def test_a_clone_that_is_gone_is_not_named(origin, tmp_path):
+def test_a_clone_that_was_deleted_is_not_named(origin, tmp_path):
     origin({"url": (tmp_path / "gone").as_uri(), "dir_info": {}})
     assert installing.install_extras(["openai"]) == "pip install 'klaw[openai]'"
 
 
-def test_from_a_repository_its_address_is_named(origin):
+def test_a_distribution_from_a_repository_is_named_by_its_address(origin):
     origin({"url": "https://example.org/klaw.git", "vcs_info": {"vcs": "git", "commit_id": "1"}})
     assert installing.install_extras(["mcp"]) == "pip install 'klaw[mcp] @ git+https://example.org/klaw.git'"
 
 
 @pytest.mark.parametrize("written", [None, "", "no JSON", "[]", json.dumps({"url": 3, "dir_info": "x"})])
-def test_what_an_installer_wrote_may_be_anything(monkeypatch, written):
+def test_invalid_records_of_an_installer_are_ignored(monkeypatch, written):
     class Distribution:
         def read_text(self, name):
             assert name == "direct_url.json"
@@ -119,7 +119,7 @@ def test_what_an_installer_wrote_may_be_anything(monkeypatch, written):
     assert installing.install_extras(["mcp"]) == "pip install 'klaw[mcp]'"
 
 
-def test_uv_builds_again_whatever_has_changed_in_a_clone():
+def test_uv_builds_a_changed_clone_again():
     """By default uv looks at pyproject.toml alone: a clone that was updated would stay as it was installed."""
     root = Path(__file__).parents[2]
     for file in (root / "pyproject.toml", *root.glob("plugins/*/pyproject.toml")):

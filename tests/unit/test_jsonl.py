@@ -38,7 +38,7 @@ def write(lines: JsonLines, data: bytes) -> None:
     lines.path.write_bytes(data)
 
 
-def test_what_is_appended_is_read_in_order_with_its_place(lines):
+def test_appended_records_are_read_in_order_with_their_places(lines):
     written = [*lines.append({"n": 1}), *lines.append({"n": 2, "text": "Привет\n\u2028\0"}, {"n": 3})]
     assert list(lines.read()) == written
     assert values(written) == [{"n": 1}, {"n": 2, "text": "Привет\n\u2028\0"}, {"n": 3}]
@@ -47,7 +47,7 @@ def test_what_is_appended_is_read_in_order_with_its_place(lines):
     assert data.count(b"\n") == 3
 
 
-def test_file_and_directories_are_the_owners_alone(lines):
+def test_file_and_directories_are_private(lines):
     previous = os.umask(0o022)
     try:
         JsonLines(lines.path.parent / "new" / "deeper" / "x.jsonl").append({})
@@ -58,7 +58,7 @@ def test_file_and_directories_are_the_owners_alone(lines):
         assert directory.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_record_may_be_made_from_its_offset(lines):
+def test_a_record_can_depend_on_its_offset(lines):
     lines.append({"n": 1})
     made = lines.append(lambda offset: {"at": offset}, lambda offset: {"at": offset})
     assert [line.value["at"] for line in made] == [line.offset for line in made] == [8, 17]
@@ -74,7 +74,7 @@ def test_a_missing_file_has_no_lines(lines):
 
 
 @pytest.mark.parametrize("cut", range(1, 8))
-def test_a_torn_tail_costs_only_itself(lines, cut):
+def test_a_torn_tail_does_not_affect_other_lines(lines, cut):
     whole = b'{"n":2}\n'
     write(lines, b'{"n":1}\n' + whole[:cut])
     *_, tail = lines.read()
@@ -119,7 +119,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_a_bad_line_is_counted_and_its_neighbours_are_kept(lines, bad):
+def test_an_invalid_line_is_counted_and_its_neighbours_are_read(lines, bad):
     write(lines, b'{"n":1}\n' + bad + b'\n{"n":2}\n')
     found = list(lines.read())
     assert values(found) == [{"n": 1}, {"n": 2}]
@@ -140,7 +140,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("good", GOOD.values(), ids=GOOD)
-def test_what_other_programs_write_is_read(lines, good):
+def test_lines_of_other_programs_are_read(lines, good):
     write(lines, good + b"\n")
     assert values(lines.read()) == [{"n": 1}]
 
@@ -151,7 +151,7 @@ def test_any_unicode_text_survives(lines, content):
     assert values(lines.read()) == [{"n": content}]
 
 
-def test_blank_lines_are_passed_over(lines):
+def test_blank_lines_are_skipped(lines):
     write(lines, b'\n{"n":1}\n\n  \r\n{"n":2}\n\n')
     found = list(lines.read())
     assert values(found) == [{"n": 1}, {"n": 2}]
@@ -159,7 +159,7 @@ def test_blank_lines_are_passed_over(lines):
     assert list(lines.read_backwards()) == found[::-1]
 
 
-def test_nesting_up_to_the_bound_is_read_whatever_the_stack(lines):
+def test_nesting_up_to_the_limit_is_read_at_any_stack_depth(lines):
     deepest = b'{"n":' + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1) + b"}"
     write(lines, deepest + b"\n")
 
@@ -197,7 +197,7 @@ print(grown, [line.value if not isinstance(line, BadLine) else (line.offset, lin
     assert int(grown) < 12 << 10, "kilobytes"
 
 
-def test_the_bound_is_the_line_without_its_end(tmp_path):
+def test_the_size_limit_excludes_the_newline(tmp_path):
     lines = JsonLines(tmp_path / "x.jsonl", max_line_bytes=20)
     fits, over = {"n": "x" * 12}, {"n": "x" * 13}
     lines.append(fits)
@@ -209,7 +209,7 @@ def test_the_bound_is_the_line_without_its_end(tmp_path):
     assert list(lines.read_backwards()) == list(lines.read())[::-1]
 
 
-def test_a_megabyte_is_written_and_read(lines):
+def test_a_record_of_a_megabyte_is_written_and_read(lines):
     text = "я" * ((MAX_LINE_BYTES - 8) // 2)
     lines.append({"n": text})
     assert values(lines.read()) == values(lines.read_backwards()) == [{"n": text}]
@@ -228,14 +228,14 @@ UNWRITABLE = {
 
 
 @pytest.mark.parametrize("record", UNWRITABLE.values(), ids=UNWRITABLE)
-def test_what_could_not_be_read_again_is_not_written(lines, record):
+def test_a_record_that_could_not_be_read_is_not_written(lines, record):
     with pytest.raises(RecordError):
         lines.append({"n": 1}, record)
     assert list(lines.read()) == []
     assert not lines.path.exists() or lines.path.read_bytes() == b""
 
 
-def test_a_record_that_contains_itself_or_is_too_deep_is_refused(lines):
+def test_a_circular_or_too_deep_record_is_rejected(lines):
     circle: dict = {}
     circle["n"] = circle
     deep: list = []
@@ -246,14 +246,14 @@ def test_a_record_that_contains_itself_or_is_too_deep_is_refused(lines):
             lines.append(record)
 
 
-def test_reasons_quote_nothing_of_the_line():
+def test_reasons_do_not_quote_the_line():
     for line in (b'{"key":"hunter2" x', b'{"key":"hunter2\xff"}', b'["hunter2"]', b'{"hunter2":1e999}'):
         with pytest.raises(RecordError) as caught:
             decode(line)
         assert "hunter2" not in str(caught.value)
 
 
-def test_reading_goes_on_where_it_stopped(lines):
+def test_reading_continues_where_it_stopped(lines):
     lines.append(*({"n": n} for n in range(5)))
     whole = list(lines.read())
     for line in whole:
@@ -262,7 +262,7 @@ def test_reading_goes_on_where_it_stopped(lines):
     assert values(lines.read(whole[-1].end)) == [{"n": 5}]
 
 
-def test_a_follower_sees_a_line_once_it_has_its_end(lines):
+def test_a_follower_reads_a_line_when_it_is_complete(lines):
     lines.append({"n": 1})
     (first,) = lines.read()
     with lines.path.open("ab") as writer:
@@ -276,7 +276,7 @@ def test_a_follower_sees_a_line_once_it_has_its_end(lines):
 
 
 @pytest.mark.parametrize("start", [3, 9, 16, 17, 1000])
-def test_an_offset_where_no_line_begins_says_that_the_file_was_replaced(lines, start):
+def test_an_offset_inside_a_line_is_reported_as_a_replaced_file(lines, start):
     lines.append({"n": 1}, {"n": 2})
     found = list(lines.read(start))
     assert [type(line) for line in found] == ([] if start == 16 else [BadLine])
@@ -284,7 +284,7 @@ def test_an_offset_where_no_line_begins_says_that_the_file_was_replaced(lines, s
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "link to nothing", "loop", "device", "forbidden"])
-def test_what_is_no_file_is_counted_and_never_waited_for(lines, kind):
+def test_something_other_than_a_file_is_counted_without_waiting(lines, kind):
     lines.path.parent.mkdir()
     if kind == "directory":
         lines.path.mkdir()
@@ -308,7 +308,7 @@ def test_what_is_no_file_is_counted_and_never_waited_for(lines, kind):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 5000, 10_000])
-def test_the_tail_is_the_end_of_the_whole(lines, count):
+def test_the_tail_equals_the_end_of_a_full_read(lines, count):
     write(lines, b"".join(b'{"n":%d}\n%s' % (n, b"bad\n" if n % 3 == 0 else b"") for n in range(6000)) + b'{"n":')
     whole = list(lines.read())
     assert list(islice(lines.read_backwards(), count)) == whole[::-1][:count]
@@ -324,7 +324,7 @@ def test_the_tail_reads_only_the_end(lines, monkeypatch):
     assert sum(taken) < lines.path.stat().st_size / 50
 
 
-def test_a_replaced_file_is_appended_to_not_the_old_one(lines, monkeypatch):
+def test_an_append_goes_to_the_new_file_after_a_replacement(lines, monkeypatch):
     """An editor saves by renaming: whoever opened the file before, and waited for its lock, must notice."""
     import fcntl
 
@@ -345,7 +345,7 @@ def test_a_replaced_file_is_appended_to_not_the_old_one(lines, monkeypatch):
     assert values(lines.read()) == [{"n": "edited"}, {"n": 2}]
 
 
-def test_threads_and_processes_lose_and_tear_nothing(lines):
+def test_threads_and_processes_append_without_loss(lines):
     """Six writers, one of which tears a line now and then as a crash would; every acknowledged record is there."""
     program = f"""
 import sys
@@ -380,7 +380,7 @@ for n in range(60):
     assert len(reasons(found)) == 20, "the torn ones, and nothing else"
 
 
-def test_a_full_disk_is_named_and_costs_nothing_before(lines):
+def test_a_full_disk_is_reported_and_earlier_lines_stay(lines):
     lines.append({"n": 1})
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     child = os.fork()
@@ -403,7 +403,7 @@ def test_a_full_disk_is_named_and_costs_nothing_before(lines):
     assert list(reasons(lines.read())) == []
 
 
-def test_no_space_left_is_a_full_store(lines):
+def test_an_error_of_a_full_disk_is_a_store_full_error(lines):
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no /dev/full here")

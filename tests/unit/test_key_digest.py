@@ -15,10 +15,10 @@ def key_digest(values):
 
 
 @given(keys, keys)
-def test_what_has_no_key_in_common_adds_up(first, second):
+def test_digests_of_disjoint_sets_add_up(first, second):
     assert key_digest(first) + key_digest(second - first) == key_digest(first | second)
 
 
 @given(st.sets(st.integers(41, 2**31 - 2)), small, small)
-def test_two_keys_on_each_side_are_always_seen(common, lacking, stale):
+def test_two_different_keys_on_each_side_are_always_detected(common, lacking, stale):
     assert (key_digest(common | lacking) == key_digest(common | stale)) == (lacking == stale)

@@ -26,7 +26,7 @@ class Factory:
         return self.value
 
 
-def test_nothing_is_made_before_the_first_get():
+def test_the_value_is_created_by_the_first_get():
     factory = Factory()
     lazy = Lazy(factory)
     assert not factory.threads
@@ -35,14 +35,14 @@ def test_nothing_is_made_before_the_first_get():
 
 
 @pytest.mark.parametrize("value", [None, "", 0, ()], ids=repr)
-def test_a_value_that_is_false_is_made_once_as_well(value):
+def test_a_false_value_is_created_once(value):
     factory = Factory(value)
     lazy = Lazy(factory)
     assert (lazy.get(), lazy.get()) == (value, value)
     assert len(factory.threads) == 1
 
 
-def test_an_exception_is_not_remembered():
+def test_an_exception_is_not_cached():
     factory = Factory(failures=1)
     lazy = Lazy(factory)
     with pytest.raises(OSError, match="not yet"):
@@ -51,7 +51,7 @@ def test_an_exception_is_not_remembered():
     assert len(factory.threads) == 2
 
 
-def test_threads_that_come_meanwhile_wait_for_the_first():
+def test_concurrent_threads_wait_for_the_first():
     entered, go = threading.Event(), threading.Event()
     made: list[object] = []
 
@@ -75,7 +75,7 @@ def test_threads_that_come_meanwhile_wait_for_the_first():
     assert found == made * 8
 
 
-def test_preloading_makes_the_value_in_a_thread():
+def test_preloading_creates_the_value_in_a_thread():
     factory = Factory()
     lazy = Lazy(factory)
     lazy.preload()
@@ -84,7 +84,7 @@ def test_preloading_makes_the_value_in_a_thread():
     assert factory.threads == ["klaw-load"]
 
 
-def test_what_failed_while_preloading_is_tried_again_by_get():
+def test_get_tries_again_after_a_failed_preload():
     factory = Factory(failures=1)
     lazy = Lazy(factory)
     lazy.preload()

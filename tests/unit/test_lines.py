@@ -16,7 +16,7 @@ def pieces(text):
 
 
 @given(texts)
-def test_lines_begin_behind_line_ends(text):
+def test_a_line_begins_after_a_line_end(text):
     starts = line_starts(text)
     cut = pieces(text)
     assert len(starts) == len(cut)
@@ -24,7 +24,7 @@ def test_lines_begin_behind_line_ends(text):
 
 
 @given(texts, st.data())
-def test_each_character_is_on_one_line(text, data):
+def test_each_character_is_on_exactly_one_line(text, data):
     offset = data.draw(st.integers(0, len(text)))
     number = line_of(line_starts(text), offset)
     before = "".join(pieces(text)[: number - 1])
@@ -34,17 +34,17 @@ def test_each_character_is_on_one_line(text, data):
 
 
 @given(texts, st.integers(1, 50), st.integers(1, 50))
-def test_taken_lines_are_the_lines(text, first, count):
+def test_a_range_of_lines_has_these_lines(text, first, count):
     assert take_lines(text, first, count) == "".join(pieces(text)[first - 1 : first - 1 + count])
 
 
 @given(texts)
-def test_all_lines_are_the_text(text):
+def test_all_lines_together_are_the_text(text):
     assert take_lines(text, 1, len(text) + 1) == text
 
 
 @given(texts)
-def test_a_final_line_end_begins_no_further_line(text):
+def test_a_final_line_end_starts_no_new_line(text):
     assert count_lines(text) >= 1
     assert count_lines(text) == (count_lines(text + "x") - text.endswith(("\r", "\n")) if text else 1)
 

@@ -79,7 +79,7 @@ class ForgetfulMachine(StoreMachine):
     persistent = False
 
 
-def test_the_machine_finds_a_key_that_is_given_again():
+def test_the_state_machine_detects_a_reused_key():
     quickly = settings(max_examples=200, deadline=None, derandomize=True, phases=[Phase.generate])
     with pytest.raises(AssertionError, match="a key must not be reused"):
         run_state_machine_as_test(ForgetfulMachine, settings=quickly)

@@ -30,7 +30,7 @@ def line(number, **changes):
 # -- messages
 
 
-def test_a_message_is_the_line_that_is_documented():
+def test_a_message_becomes_the_documented_line():
     record = {
         "id": "msg_001",
         "ts": "2026-02-24T10:15:30.123Z",
@@ -75,7 +75,7 @@ def test_law_a_record_parses_to_its_message(message):
         ("20260224T101530Z", datetime(2026, 2, 24, 10, 15, 30, tzinfo=UTC)),
     ],
 )
-def test_the_forms_of_a_time(text, expected):
+def test_a_time_in_any_iso_8601_form_becomes_utc(text, expected):
     assert Message.parse(line(1, ts=text)).ts == expected
 
 
@@ -107,7 +107,7 @@ def test_the_forms_of_a_time(text, expected):
         ({"role": "x" * 1000}, "unknown role '" + "x" * 40 + "…'; known: user, assistant, system, tool"),
     ],
 )
-def test_a_bad_record_is_refused_with_its_reason(changes, reason):
+def test_an_invalid_record_is_rejected_with_its_reason(changes, reason):
     with pytest.raises(RecordError) as caught:
         Message.parse(line(1, **changes))
     assert caught.value.message == reason
@@ -117,7 +117,7 @@ def test_a_bad_record_is_refused_with_its_reason(changes, reason):
     ("content", "kept"),
     [({"type": "text", "text": "я"}, '{"type":"text","text":"я"}'), ([1, "b"], '[1,"b"]'), ("", ""), ("\0", "\0")],
 )
-def test_content_that_is_an_object_is_kept_as_its_json(content, kept):
+def test_an_object_as_content_is_kept_as_its_json(content, kept):
     assert Message.parse(line(1, content=content)).content == kept
 
 
@@ -127,7 +127,7 @@ def test_a_session_break_needs_no_content():
 
 
 @pytest.mark.parametrize("wrong", [{"role": "robot"}, {"content": None}, {"ts": datetime(2026, 1, 1)}, {"ts": "now"}])  # noqa: DTZ001
-def test_a_message_cannot_be_made_wrong(wrong):
+def test_an_invalid_message_cannot_be_created(wrong):
     with pytest.raises(RecordError):
         Message(**{"role": "user", "content": "", "ts": NOON, **wrong})
 
@@ -150,7 +150,7 @@ def test_a_message_cannot_be_made_wrong(wrong):
         (Chat("t", "100%"), "t_100%25"),
     ],
 )
-def test_a_chat_has_a_safe_name_that_can_be_read_back(chat, name):
+def test_the_name_of_a_chat_is_safe_and_reversible(chat, name):
     assert chat.name == name
     assert Chat.parse(name) == chat
 
@@ -172,13 +172,13 @@ def test_law_no_two_chats_share_a_name(one, other):
 
 
 @pytest.mark.parametrize("name", ["", "telegram", "_1", "telegram_", "%FF_1", "t_%ED%A0%80"])
-def test_what_names_no_chat_is_refused(name):
+def test_an_invalid_chat_name_is_rejected(name):
     with pytest.raises(RecordError):
         Chat.parse(name)
 
 
 @pytest.mark.parametrize("parts", [("", "1"), ("t", ""), ("t", "x" * 254), ("t", "я" * 43), ("t", "\ud83d")])
-def test_a_chat_without_a_possible_name_is_refused(parts):
+def test_a_chat_whose_name_is_too_long_or_empty_is_rejected(parts):
     with pytest.raises(RecordError):
         Chat(*parts)
 
@@ -199,7 +199,7 @@ def test_a_chat_without_a_possible_name_is_refused(parts):
         ({"source": "scheduler"}, None),
     ],
 )
-def test_meta_says_which_chat_a_message_belongs_to(meta, chat):
+def test_the_chat_of_a_message_is_read_from_its_meta(meta, chat):
     if chat is None:
         with pytest.raises(RecordError):
             Chat.of(meta)

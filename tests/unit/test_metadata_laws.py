@@ -48,38 +48,38 @@ def written(value):
 
 
 @given(condition=conditions, values=metadata)
-def test_a_condition_holds_exactly_where_the_model_says(condition, values):
+def test_a_condition_agrees_with_the_reference_model(condition, values):
     assert condition.holds(values) == naive(condition, values)
 
 
 @given(condition=conditions, values=metadata)
-def test_unequal_is_the_opposite_of_equal(condition, values):
+def test_not_equal_is_the_negation_of_equal(condition, values):
     if not isinstance(condition.value, tuple):
         equal = Condition(condition.key, "=", condition.value).holds(values)
         assert Condition(condition.key, "!=", condition.value).holds(values) is not equal
 
 
 @given(values=metadata)
-def test_checked_metadata_is_metadata_that_is_kept_as_it_is(values):
+def test_valid_metadata_is_kept_unchanged(values):
     assert check_metadata(values) == values
     assert check_metadata(check_metadata(values)) == check_metadata(values)
 
 
 @given(key=_written_keys, operator=st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), value=_written_values)
-def test_a_written_condition_is_read_back(key, operator, value):
+def test_a_formatted_condition_is_parsed_back(key, operator, value):
     read = parse_condition(f"{key}{operator}{written(value)}")
     assert (read.key, read.operator, read.value, type(read.value)) == (key, operator, value, type(value))
     assert parse_condition(f"  {key} {operator}  {written(value)} ") == read
 
 
 @given(key=_written_keys, values=st.lists(_written_values, min_size=2, max_size=4))
-def test_several_values_after_an_equals_sign_are_any_of_them(key, values):
+def test_several_values_mean_any_of_them(key, values):
     read = parse_condition(f"{key}={', '.join(map(written, values))}")
     assert (read.key, read.operator, read.value) == (key, "in", tuple(values))
 
 
 @given(text=st.text(max_size=40))
-def test_every_text_is_a_condition_or_refused_as_a_query_error(text):
+def test_every_text_is_a_condition_or_a_query_error(text):
     with contextlib.suppress(QueryError):
         assert isinstance(parse_condition(text), Condition)
 
@@ -102,13 +102,13 @@ def test_every_text_is_a_condition_or_refused_as_a_query_error(text):
         ("a=two words", "two words"),
     ],
 )
-def test_what_a_written_value_is_read_as(text, value):
+def test_a_value_is_parsed_with_its_type(text, value):
     read = parse_condition(text).value
     assert (read, type(read)) == (value, type(value))
 
 
 @pytest.mark.parametrize("text", ["", "tags", "=x", "a b=c", "!=x", "<3"])
-def test_what_is_no_condition_is_refused(text):
+def test_an_invalid_condition_is_rejected(text):
     with pytest.raises(QueryError, match="is not a condition"):
         parse_condition(text)
 
@@ -117,7 +117,7 @@ def test_what_is_no_condition_is_refused(text):
     "values",
     [{"": 1}, {"a\nb": 1}, {"k" * 101: 1}, {"a": None}, {"a": [1]}, {"a": float("nan")}, {"a": 2**63}, {"a": "\ud800"}],
 )
-def test_what_no_store_could_keep_is_refused(values):
+def test_metadata_that_no_store_can_keep_is_rejected(values):
     with pytest.raises(RecordError):
         check_metadata(values)
 
@@ -132,7 +132,7 @@ _anything = (
 
 
 @given(st.dictionaries(st.text(max_size=5), _anything, max_size=70))
-def test_law_of_the_part_that_can_be_kept(values):
+def test_law_invalid_entries_are_dropped_and_valid_ones_kept(values):
     """It can be kept, and nothing that can be kept beside it is missing."""
     part = metadata_part(values)
     assert check_metadata(part) == part

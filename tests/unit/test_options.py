@@ -40,7 +40,7 @@ class TestOptions:
         component = Component("c", options, lambda *_: None, API)
         return build_options(component, Selection("embedder", "c", "memory.embedding", values), found), found
 
-    def test_none_are_the_defaults(self):
+    def test_missing_options_have_their_defaults(self):
         assert self.build() == (Options(), [])
 
     @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ class TestOptions:
             ({"maybe": "y"}, Options(maybe="y")),
         ],
     )
-    def test_what_fits_is_taken(self, values, options):
+    def test_valid_options_are_used(self, values, options):
         assert self.build(**values) == (options, [])
 
     @pytest.mark.parametrize(
@@ -86,19 +86,19 @@ class TestOptions:
             ({"share": int("9" * 400)}, "memory.embedding.share: int too large to convert to float"),
         ],
     )
-    def test_what_does_not_is_named_and_never_converted(self, values, problem):
+    def test_an_invalid_option_is_reported_and_not_converted(self, values, problem):
         built, (found,) = self.build(**values)
         assert built is None
         assert found.startswith(problem)
 
-    def test_what_is_required_is_named(self):
+    def test_a_missing_required_option_is_reported(self):
         assert self.build(Needy) == (None, ["memory.embedding.path: is required"])
 
-    def test_all_of_them_at_once(self):
+    def test_all_problems_are_reported_at_once(self):
         _, found = self.build(count="8", name=8, cuont=1, inner={"depth": True})
         assert len(found) == 4
 
-    def test_an_option_class_that_ends_the_program_is_a_problem_too(self):
+    def test_an_option_class_that_exits_is_reported(self):
         @frozen
         class Leaving:
             a: int = 1
@@ -109,7 +109,7 @@ class TestOptions:
         assert self.build(Leaving) == (None, ["memory.embedding: goodbye"])
         assert self.build(Leaving, a=2) == (None, ["memory.embedding: goodbye"])
 
-    def test_an_option_class_that_cannot_be_read_is_a_problem_too(self):
+    def test_an_unreadable_option_class_is_reported(self):
         class NotAttrs:
             pass
 

@@ -15,7 +15,7 @@ _ASKED = {
 @pytest.mark.parametrize("kind", _ASKED)
 @pytest.mark.parametrize("home", ["/home/ann", "/home/ann/", "/", "relative", "", None])
 @pytest.mark.parametrize("base", ["/srv/xdg", "/srv/xdg/", "relative", "", None])
-def test_they_are_where_platformdirs_says(
+def test_directories_are_those_of_platformdirs(
     kind: str, home: str | None, base: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("HOME", home), (f"XDG_{kind.upper()}_HOME", base)):

@@ -21,7 +21,7 @@ def test_a_text_that_fits_is_one_chunk():
     assert cut("one two\n\nthree", 8) == ["one two\n\nthree"]
 
 
-def test_chunks_end_at_paragraphs_where_they_can():
+def test_chunks_end_at_paragraphs_if_possible():
     first, second = " ".join(["a"] * 6), " ".join(["b"] * 6)
     assert cut(f"{first}\n\n{second}\n", 10) == [first, second]
 
@@ -31,7 +31,7 @@ def test_overlap_repeats_whole_lines():
     assert cut("\n".join(lines), 8, 2)[1].startswith("line 3\nline 4")
 
 
-def test_a_word_larger_than_a_chunk_is_cut():
+def test_a_word_larger_than_a_chunk_is_split():
     word = "x" * 400
     parts = cut(f"before {word} after", 8)
     assert "".join(parts).replace("before", "").replace("after", "") == word
@@ -39,6 +39,6 @@ def test_a_word_larger_than_a_chunk_is_cut():
 
 
 @pytest.mark.parametrize(("max_tokens", "overlap"), [(7, 0), (10, 6), (10, -1)])
-def test_sizes_are_checked(max_tokens, overlap):
+def test_invalid_sizes_are_rejected(max_tokens, overlap):
     with pytest.raises(ValueError, match="must be"):
         PlainOptions(max_tokens, overlap)

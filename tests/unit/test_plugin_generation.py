@@ -13,7 +13,7 @@ for plugin in discover().plugins:
 """
 
 
-def test_a_later_core_knows_the_plugins_of_this_one():
+def test_a_later_core_reports_each_plugin_of_this_version_as_outdated():
     run = subprocess.run([sys.executable, "-c", _LATER_CORE], check=True, capture_output=True, text=True)
     lines = run.stdout.splitlines()
     assert lines

@@ -76,8 +76,8 @@ def hook(body, name="klaw_embedders()"):
     return f"@hookimpl\ndef {name}:\n    {body}\n"
 
 
-class TestWall:
-    def test_what_works_is_offered(self, fine):
+class TestIsolation:
+    def test_components_of_working_plugins_are_offered(self, fine):
         registry = discover(points=[fine])
         (plugin,) = registry.plugins
         assert (plugin.name, plugin.distribution, plugin.version, plugin.problem) == ("fine", "dist-fine", "1.0", "")
@@ -116,7 +116,7 @@ class TestWall:
             (hook("yield component()") + "@hookimpl\ndef klaw_chunkers(x): pass", "PluginValidationError: "),
         ],
     )
-    def test_whatever_one_does_the_others_work_and_it_is_named(self, plugin, fine, source, problem):
+    def test_a_plugin_that_fails_is_named_and_the_others_work(self, plugin, fine, source, problem):
         for name in ("a-bad", "z-bad"):  # loaded before the good one, and after it
             bad = plugin(name, source)
             registry = discover(points=[bad, fine])
@@ -127,18 +127,18 @@ class TestWall:
             assert "\n" not in failed.problem
             assert failed.components == ()
 
-    def test_an_interrupt_is_not_swallowed(self, plugin):
+    def test_an_interrupt_is_passed_on(self, plugin):
         with pytest.raises(KeyboardInterrupt):
             discover(points=[plugin("impatient", "raise KeyboardInterrupt")])
 
     @pytest.mark.parametrize("value", ["nowhere_at_all", "os:nothing_there", "not a module!!", ""])
-    def test_an_entry_point_that_leads_nowhere_is_named(self, fine, value):
+    def test_an_entry_point_without_a_target_is_named(self, fine, value):
         lost = EntryPoint("lost", value, "klaw")
         registry = discover(points=[lost, fine])
         assert registry.names("embedder") == ["fine"]
         assert next(found for found in registry.plugins if found.name == "lost").problem
 
-    def test_a_broken_installation_has_no_name_and_harms_no_one(self, plugin, fine):
+    def test_a_broken_installation_without_a_name_does_not_affect_others(self, plugin, fine):
         nameless = plugin("nameless", hook("yield component('other')"), distribution=Named(None, None))
         assert discover(points=[nameless, fine]).names("embedder") == ["fine", "other"]
 
@@ -146,19 +146,19 @@ class TestWall:
         (found,) = discover(points=[plugin("silent", "")]).plugins
         assert (found.problem, found.components) == ("", ())
 
-    def test_a_class_or_object_may_hold_the_hooks(self, plugin):
+    def test_a_class_or_an_object_can_have_the_hooks(self, plugin):
         source = "class Hooks:\n    @hookimpl\n    def klaw_fusions(self): yield component('mine')\nhooks = Hooks()"
         point = plugin("object", source)
         registry = discover(points=[EntryPoint("object", f"{point.value}:hooks", "klaw")])
         assert registry.names("fusion") == ["mine"]
 
-    def test_every_hook_is_asked(self, plugin):
+    def test_every_hook_is_called(self, plugin):
         kinds = KINDS.values()
         source = "".join(hook(f"yield component('of_{kind}')", name=f"{kind.hook}()") for kind in kinds)
         registry = discover(points=[plugin("all", source)])
         assert all(registry.names(kind) == [f"of_{kind}"] for kind in kinds)
 
-    def test_a_misspelled_hook_is_the_plugins_problem(self, plugin, fine):
+    def test_a_misspelled_hook_is_reported_for_its_plugin(self, plugin, fine):
         registry = discover(points=[plugin("typo", hook("yield component('x')", name="klaw_embeders()")), fine])
         (found,) = [item for item in registry.plugins if item.name == "typo"]
         assert found.problem == "TypeError: unknown hook 'klaw_embeders'; did you mean 'klaw_embedders'?"
@@ -169,7 +169,7 @@ class TestGenerations:
     @pytest.mark.parametrize(
         ("api", "hint"), [(99, "pip install --upgrade klaw"), (0, "update the plugin"), (-1, "update")]
     )
-    def test_another_generation_is_an_error_only_when_it_is_used(self, plugin, fine, api, hint):
+    def test_a_component_of_another_api_is_an_error_only_when_used(self, plugin, fine, api, hint):
         other = plugin("other", hook(f"yield component('other', api={api}); yield component('good')"))
         registry = discover(points=[other, fine])
         (shown,) = [found for found in registry.plugins if found.name == "other"]
@@ -181,7 +181,7 @@ class TestGenerations:
 
 
 class TestConflicts:
-    def test_two_of_one_name_are_an_error_only_when_it_is_used(self, plugin, fine):
+    def test_two_components_of_one_name_are_an_error_only_when_used(self, plugin, fine):
         twins = [plugin(f"twin-{name}", hook("yield component('twin')")) for name in "ab"]
         registry = discover(points=[*twins, fine])
         assert registry.component("embedder", "fine")
@@ -190,37 +190,37 @@ class TestConflicts:
         assert caught.value.message == "dist-twin-a and dist-twin-b both provide the embedder 'twin'"
         assert 'plugins.disabled = ["dist-twin-b"]' in caught.value.hint
 
-    def test_one_name_of_two_kinds_is_no_conflict(self, plugin):
+    def test_one_name_in_two_kinds_is_not_a_conflict(self, plugin):
         both = plugin("both", hook("yield component('x')") + hook("yield component('x')", name="klaw_fusions()"))
         registry = discover(points=[both])
         assert registry.component("embedder", "x")
         assert registry.component("fusion", "x")
 
-    def test_disabling_one_mends_it(self, plugin):
+    def test_disabling_one_plugin_ends_a_conflict(self, plugin):
         twins = [plugin(f"twin-{name}", hook(f"yield component('twin', summary='{name}')")) for name in "ab"]
         for disabled in ("dist-twin-b", "twin-b", "Dist_Twin.B"):
             registry = discover(points=twins, disabled=[disabled])
             assert registry.component("embedder", "twin").summary == "a"
 
-    def test_one_that_cannot_be_used_is_no_conflict(self, plugin):
+    def test_an_unusable_component_is_not_a_conflict(self, plugin):
         old = plugin("old", hook("yield component('twin', api=0)"))
         new = plugin("new", hook("yield component('twin', summary='new')"))
         assert discover(points=[old, new]).component("embedder", "twin").summary == "new"
 
 
 class TestDisabled:
-    def test_what_is_disabled_is_not_even_imported(self, plugin):
+    def test_a_disabled_plugin_is_not_imported(self, plugin):
         registry = discover(points=[plugin("bomb", "raise RuntimeError('loaded')")], disabled=["bomb"])
         (found,) = registry.plugins
         assert (found.disabled, found.problem, found.components) == (True, "", ())
 
-    def test_a_name_that_nothing_has_disables_nothing(self, fine):
+    def test_disabling_an_unknown_name_has_no_effect(self, fine):
         assert discover(points=[fine], disabled=["nothing", ""]).names("embedder") == ["fine"]
 
 
 class TestMissing:
     @pytest.mark.parametrize(("kind", "name"), [key for row in CATALOGUE for key in row.components])
-    def test_a_component_of_ours_names_what_installs_it(self, kind, name):
+    def test_a_missing_known_component_names_its_install_command(self, kind, name):
         with pytest.raises(PluginNotFoundError) as caught:
             discover(points=[]).component(kind, name)
         row = provider_of(kind, name)
@@ -230,7 +230,7 @@ class TestMissing:
         assert distribution in {installed for extra in extras for installed in EXTRAS[extra]}
         assert caught.value.extras == extras
 
-    def test_every_component_of_ours_is_known_with_its_distribution(self):
+    def test_the_catalogue_has_every_component_with_its_distribution(self):
         ours = {
             path.parent.name for path in PROJECT.glob("plugins/*/pyproject.toml") if "points.klaw]" in path.read_text()
         }
@@ -240,30 +240,30 @@ class TestMissing:
                 known = {key for row in CATALOGUE if row.distribution == plugin.distribution for key in row.components}
                 assert {(kind, name) for kind, name, _ in plugin.components} == known
 
-    def test_the_default_extras_go_by_one_name(self):
+    def test_components_of_the_default_extra_name_the_default_extra(self):
         brought = {installed for extra in DEFAULT_EXTRAS for installed in EXTRAS[extra]}
         assert brought == set(EXTRAS["default"])
         assert install_command([*DEFAULT_EXTRAS, "ollama"]) == "pip install 'klaw[default,ollama]'"
         assert install_command(["fts5", "ollama"]) == "pip install 'klaw[fts5,ollama]'"
 
-    def test_a_namesake_of_another_kind_that_is_disabled_is_not_to_blame(self, plugin):
+    def test_a_disabled_component_of_another_kind_is_not_named_as_the_cause(self, plugin):
         point = plugin("rerank-onnx", "", distribution=Named("klaw-rerank-onnx"))
         with pytest.raises(PluginNotFoundError, match=r"embedder 'onnx' is not installed \(pip install"):
             discover(points=[point], disabled=["klaw-rerank-onnx"]).component("embedder", "onnx")
 
-    def test_one_of_ours_that_is_broken_says_why(self, plugin):
+    def test_a_broken_known_component_is_reported_with_its_reason(self, plugin):
         broken = plugin("fts5", "import a_package_that_nobody_has", distribution=Named("klaw-fts5"))
         with pytest.raises(PluginNotFoundError, match="klaw-fts5 is broken: ModuleNotFoundError"):
             discover(points=[broken]).component("retriever", "fts5")
 
-    def test_one_of_ours_that_is_disabled_says_so(self, plugin):
+    def test_a_disabled_known_component_is_reported_as_disabled(self, plugin):
         point = plugin(
             "fts5", hook("yield component('fts5')", name="klaw_retrievers()"), distribution=Named("klaw-fts5")
         )
         with pytest.raises(PluginNotFoundError, match=r"klaw-fts5 is disabled .*plugins\.disabled"):
             discover(points=[point], disabled=["klaw-fts5"]).component("retriever", "fts5")
 
-    def test_any_other_suggests_the_nearest_or_lists_what_there_is(self, fine):
+    def test_an_unknown_component_suggests_the_nearest_or_lists_all(self, fine):
         registry = discover(points=[fine])
         with pytest.raises(PluginNotFoundError, match=r"no plugin provides the embedder 'fien'.*did you mean 'fine'"):
             registry.component("embedder", "fien")
@@ -299,7 +299,7 @@ def test_the_builtin_plugin_is_found_by_its_installed_entry_point():
         ("future", "API 99"),
     ],
 )
-def test_the_fake_distributions_fare_as_they_should(monkeypatch, name, problem):
+def test_the_fake_distributions_have_the_expected_states(monkeypatch, name, problem):
     monkeypatch.syspath_prepend(FAKES / f"klaw-{name}")
     (found,) = discover(points=[EntryPoint(name, f"klaw_{name.replace('-', '_')}", "klaw")]).plugins
     assert problem in found.problem

@@ -31,7 +31,7 @@ def line(bar: Bar) -> str:
     return bar.live.console.file.getvalue().splitlines()[-1]
 
 
-def test_the_time_left_is_known_after_one_call_and_counts_down(bar, clock):
+def test_the_time_left_is_shown_after_one_call_and_decreases(bar, clock):
     painter = _Painter(bar)
     painter.show(Progress("embed", 0, 1200))
     assert "left" not in line(bar)
@@ -47,7 +47,7 @@ def test_the_time_left_is_known_after_one_call_and_counts_down(bar, clock):
     assert line(bar).rstrip().endswith("0:00:00 left")
 
 
-def test_each_stage_has_its_own_clock(bar, clock):
+def test_each_stage_measures_its_own_time(bar, clock):
     painter = _Painter(bar)
     painter.show(Progress("index", 0, 4000))
     clock[0] += 100
@@ -59,13 +59,13 @@ def test_each_stage_has_its_own_clock(bar, clock):
     assert line(bar).rstrip().endswith("5 of 10 chunks 5 chunks/s 0:00:01 left")
 
 
-def test_nothing_to_do_is_no_bar(bar):
+def test_no_bar_is_shown_without_work(bar):
     painter = _Painter(bar)
     painter.show(Progress("embed", 0, 0))
     assert bar.task_ids == []
 
 
-def test_vectors_made_ahead_are_counted_as_chunks(bar, clock):
+def test_vectors_computed_in_advance_count_as_chunks(bar, clock):
     painter = _Painter(bar)
     painter.show(Progress("ahead", 0, 4000))
     clock[0] += 100

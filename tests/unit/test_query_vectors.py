@@ -48,7 +48,7 @@ def slow(monkeypatch):
     assert threads() == [], "no thread outlives its answer for long"
 
 
-def test_a_question_is_embedded_once_in_each_space(slow):
+def test_a_question_is_embedded_once_per_space(slow):
     slow.go.set()
     questions = QueryVectors()
     for _ in range(3):
@@ -59,7 +59,7 @@ def test_a_question_is_embedded_once_in_each_space(slow):
     assert slow.asked == ["where", "where"]
 
 
-def test_other_weights_under_the_same_name_are_asked_again(slow):
+def test_a_question_is_embedded_again_after_the_weights_changed(slow):
     slow.go.set()
     questions = QueryVectors()
     questions.embed("where", slow, RECORD, "memory")
@@ -67,7 +67,7 @@ def test_other_weights_under_the_same_name_are_asked_again(slow):
     assert slow.asked == ["where", "where"]
 
 
-def test_one_that_hangs_is_left_behind_and_its_late_answer_is_kept(slow):
+def test_a_hanging_call_is_abandoned_and_its_late_answer_is_cached(slow):
     questions = QueryVectors((0.02, 0.02, 0.02))
     with pytest.raises(EmbedderUnavailableError, match=r"within 0\.02 seconds"):
         questions.embed("where", slow, RECORD, "memory")
@@ -78,7 +78,7 @@ def test_one_that_hangs_is_left_behind_and_its_late_answer_is_kept(slow):
     assert slow.asked == ["where"]
 
 
-def test_the_same_question_waits_for_the_same_answer(slow):
+def test_equal_concurrent_questions_share_one_call(slow):
     questions = QueryVectors()
     with ThreadPoolExecutor(4) as executor:
         waiting = [executor.submit(questions.embed, "where", slow, RECORD, "memory") for _ in range(4)]
@@ -88,7 +88,7 @@ def test_the_same_question_waits_for_the_same_answer(slow):
     assert slow.asked == ["where"]
 
 
-def test_threads_that_hang_do_not_become_more_and_more(slow):
+def test_the_number_of_hanging_threads_is_limited(slow):
     questions = QueryVectors((0.01, 0.01, 0.01))
     for number in range(20):
         with pytest.raises(EmbedderUnavailableError):
@@ -98,7 +98,7 @@ def test_threads_that_hang_do_not_become_more_and_more(slow):
         questions.embed("one more", slow, RECORD, "memory")
 
 
-def test_what_the_embedder_raises_is_raised_and_not_kept(slow):
+def test_an_exception_of_the_embedder_is_raised_and_not_cached(slow):
     questions = QueryVectors()
     slow.go.set()
     failing = Slow()
@@ -108,14 +108,14 @@ def test_what_the_embedder_raises_is_raised_and_not_kept(slow):
     assert questions.embed("where", slow, RECORD, "memory") is VECTOR
 
 
-def test_another_space_is_refused(slow):
+def test_a_vector_of_another_space_is_rejected(slow):
     other = SpaceRecord(VectorSpace("other", "1", 2), VECTOR)
     with pytest.raises(VectorSpaceError, match="other"):
         QueryVectors().embed("where", slow, other, "memory")
     assert slow.asked == []
 
 
-def test_only_so_many_are_kept(slow):
+def test_the_number_of_cached_vectors_is_limited(slow):
     slow.go.set()
     questions = QueryVectors()
     for number in range(300):
@@ -126,7 +126,7 @@ def test_only_so_many_are_kept(slow):
     assert len(slow.asked) == 301
 
 
-def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
+def test_a_server_has_one_minute_and_a_loading_model_five(slow):
     questions = QueryVectors()
     assert questions._limit(slow) == LOADING_SECONDS == 300
     slow.remote = True
@@ -137,7 +137,7 @@ def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
     assert questions._limit(slow) == 60
 
 
-def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
+def test_consecutive_questions_use_one_thread(slow, monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 2)
     slow.go.set()
     questions = QueryVectors()
@@ -149,7 +149,7 @@ def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
     assert len(threads()) <= 2
 
 
-def test_questions_that_come_as_a_thread_leaves_are_answered(slow, monkeypatch):
+def test_a_question_that_arrives_while_a_thread_ends_is_answered(slow, monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 0.0001)
     slow.go.set()
     questions = QueryVectors()
@@ -158,7 +158,7 @@ def test_questions_that_come_as_a_thread_leaves_are_answered(slow, monkeypatch):
     assert len(slow.asked) == 300
 
 
-def test_a_process_that_was_forked_waits_for_no_thread_of_its_parent(slow, monkeypatch):
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent(slow, monkeypatch):
     slow.go.set()
     questions = QueryVectors((5, 5, 5))
     questions.embed("in the parent", slow, RECORD, "memory")
@@ -166,7 +166,7 @@ def test_a_process_that_was_forked_waits_for_no_thread_of_its_parent(slow, monke
     assert questions.embed("in the child", slow, RECORD, "memory") is VECTOR
 
 
-def test_a_question_for_which_no_thread_can_be_started_leaves_room_for_the_next(slow, monkeypatch):
+def test_a_question_whose_thread_cannot_start_does_not_block_the_next_one(slow, monkeypatch):
     def refuse(_thread):
         raise RuntimeError("can't start new thread")
 
@@ -180,7 +180,7 @@ def test_a_question_for_which_no_thread_can_be_started_leaves_room_for_the_next(
     assert questions.embed("0", slow, RECORD, "memory") is VECTOR
 
 
-def test_a_thread_that_waits_for_a_question_keeps_no_embedder(monkeypatch):
+def test_an_idle_thread_does_not_keep_the_embedder_alive(monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 2)
     embedder, questions = Slow(), QueryVectors()
     embedder.go.set()

@@ -22,36 +22,36 @@ def vectors(*relevances):
     return Ranking("vectors", tuple(Hit(key, value, relevance=value) for key, value in enumerate(relevances)))
 
 
-def test_a_paraphrase_is_judged_by_vectors_where_words_find_nothing():
+def test_relevance_comes_from_vectors_if_words_find_nothing():
     relevance = combine_relevance([words()], [vectors(0.14, 0.02)], 1.0)
 
     assert relevance(0) == pytest.approx(combine_relevance([], [vectors(0.14, 0.02)], 1.0)(0))
     assert relevance(0) > WEAK_RELEVANCE > relevance(1)
 
 
-def test_so_it_is_where_words_find_only_what_every_text_holds():
+def test_relevance_comes_from_vectors_if_words_find_only_common_words():
     relevance = combine_relevance([words(*[0.035] * 9)], [vectors(0.14, 0.02)], 1.0)
 
     assert relevance(0) > WEAK_RELEVANCE > relevance(1)
 
 
-def test_a_model_that_does_not_know_the_script_is_not_believed():
+def test_vectors_are_ignored_if_the_model_does_not_know_the_script():
     assert combine_relevance([words()], [vectors(0.3)], 0.0)(0) < WEAK_RELEVANCE
 
 
-def test_what_few_chunks_share_is_not_the_topic_of_all():
+def test_a_score_that_many_chunks_reach_gives_less_relevance():
     few = combine_relevance([words(0.5, 0.4)], [vectors()], 1.0)
     many = combine_relevance([words(0.5, 0.4, 0.4, 0.4, 0.4)], [vectors()], 1.0)
 
     assert few(0) > many(0)
 
 
-def test_what_nothing_found_has_no_relevance():
+def test_a_hit_without_estimates_has_no_relevance():
     assert combine_relevance([words(0.5)], [vectors(0.1)], 1.0)(7) is None
 
 
 @given(st.lists(beliefs, max_size=9), st.lists(beliefs, max_size=9), beliefs)
-def test_it_lies_between_0_and_1_for_whatever_was_found(said, alike, known):
+def test_relevance_is_between_0_and_1(said, alike, known):
     relevance = combine_relevance([words(*said)], [vectors(*alike)], known)
 
     assert all(0.0 <= relevance(key) <= 1.0 for key in range(max(len(said), len(alike))))
@@ -61,7 +61,7 @@ def test_it_lies_between_0_and_1_for_whatever_was_found(said, alike, known):
     "text", ["harbours", "harbour_master", "(harbour)", "harbour2", "2harbour", "rharbour", "HARBOUR", ""]
 )
 @pytest.mark.parametrize("around", ["{}", "a {} b", "{}\n{}", "rharbour {}"])
-def test_a_word_is_found_in_a_text_as_if_the_text_were_cut_into_words(text: str, around: str) -> None:
+def test_finding_a_word_agrees_with_tokenizing_the_text(text: str, around: str) -> None:
     question = "harbour pier lantern ship quay"
     whole = around.format(text, text)
     shared = set(question.split()) & set(re.findall(r"[^\W\d_]+", whole.casefold()))

@@ -32,7 +32,7 @@ def run(stages, count, limit):
     return [stored.key for stored, _ in after]
 
 
-def test_of_very_many_a_stage_is_given_the_best_and_the_rest_stays_behind():
+def test_a_stage_gets_only_the_best_candidates_and_the_rest_follows():
     recorder = Recorder()
     stages = (Stage("one", lambda: recorder), Stage("two", lambda: recorder))
     keys = run(stages, 250, 10)
@@ -40,20 +40,20 @@ def test_of_very_many_a_stage_is_given_the_best_and_the_rest_stays_behind():
     assert keys == [99, 100, *range(1, 99), *range(101, 251)]
 
 
-def test_a_search_for_more_gives_a_stage_more():
+def test_a_larger_limit_gives_a_stage_more_candidates():
     recorder = Recorder()
     run((Stage("one", lambda: recorder),), 250, 200)
     assert recorder.asked == [(200, 200)]
 
 
-def test_nothing_found_builds_nothing():
+def test_a_stage_is_not_built_for_an_empty_result():
     def explode():
         raise AssertionError("a stage was built")
 
     assert run((Stage("one", explode),), 0, 10) == []
 
 
-def test_without_stages_what_was_found_is_handed_through():
+def test_without_stages_the_results_are_unchanged():
     given = found(3)
     after, notices = rerank((), MemoryStore(), Query("x"), given, 10)
     assert after is given

@@ -53,7 +53,7 @@ def files(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def test_what_was_saved_is_read_in_order(journal):
+def test_saved_texts_are_read_in_order(journal):
     memories = [saved("Привет, мир\n\0😀"), saved("two", chat_id="telegram_1"), saved("three", source="MEMORY.md")]
     for memory in memories:
         journal.append(memory)
@@ -70,13 +70,13 @@ def test_a_new_journal_is_empty(journal):
     assert not journal.records.path.exists()
 
 
-def test_the_same_id_again_replaces_in_its_place(journal):
+def test_a_record_with_a_known_id_replaces_the_old_one_in_its_position(journal):
     for memory in (saved("one"), saved("two"), saved("one", source="chat")):
         journal.append(memory)
     assert journal.read().memories == (saved("one", source="chat"), saved("two"))
 
 
-def test_another_text_of_a_known_id_is_not_added(journal):
+def test_a_different_text_with_a_known_id_is_not_added(journal):
     one, other = saved("one"), saved("other", id=saved("one").id)
     assert journal.add(one) == frozenset()
     assert journal.add(other) == {one.id}
@@ -85,7 +85,7 @@ def test_another_text_of_a_known_id_is_not_added(journal):
     assert texts(journal) == ["one", "two", "three", "new"]
 
 
-def test_the_same_text_is_added_again_in_its_place(journal):
+def test_the_same_text_is_added_again_in_its_position(journal):
     later = attrs.evolve(saved("one"), created_at=NOON + timedelta(hours=1))
     assert journal.add(saved("one"), saved("two")) == journal.add(later) == frozenset()
     assert journal.read().memories == (later, saved("two"))
@@ -103,7 +103,7 @@ def test_a_forgotten_text_is_in_no_byte_of_any_file(journal):
     assert journal.records.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_is_kept_is_kept_to_the_byte(journal):
+def test_other_lines_are_kept_byte_for_byte(journal):
     journal.append(saved("one"))
     other = b'{"id": "saved/2026-02-24/00000000000f", "text": "by hand", "created_at":"2026-02-24T12:00:00Z", '
     other += b'"source":"manual", "more": 1}\r\n\n'
@@ -119,7 +119,7 @@ def test_what_is_kept_is_kept_to_the_byte(journal):
     assert len(journal.read().broken) == 2
 
 
-def test_forgetting_takes_the_torn_attempts_along(journal):
+def test_forgetting_removes_torn_lines_with_the_text(journal):
     """A save that a crash tore was never acknowledged; the text in it goes with the memory all the same."""
     secret = saved("a secret that is long enough to be torn", day="2026-02-23")
     line = json.dumps(secret.record(), separators=(",", ":")).encode()
@@ -133,7 +133,7 @@ def test_forgetting_takes_the_torn_attempts_along(journal):
     assert texts(journal) == ["keep"]
 
 
-def test_forgetting_what_only_a_torn_line_holds(journal):
+def test_a_text_of_only_a_torn_line_can_be_forgotten(journal):
     secret = saved("a secret that is long enough to be torn")
     journal.append(saved("keep"))
     with journal.records.path.open("ab") as file:
@@ -143,7 +143,7 @@ def test_forgetting_what_only_a_torn_line_holds(journal):
     assert texts(journal) == ["keep"]
 
 
-def test_an_unrelated_broken_line_stays(journal):
+def test_an_unrelated_invalid_line_stays(journal):
     journal.append(saved("short", id="saved/2026-02-24/00000000000a"))
     with journal.records.path.open("ab") as file:
         file.write(b'{"id":"saved/2026-02-24/00000000000b", "text": broken}\n')
@@ -151,7 +151,7 @@ def test_an_unrelated_broken_line_stays(journal):
     assert b"broken" in journal.records.path.read_bytes()
 
 
-def test_saving_again_after_forgetting_is_saved(journal):
+def test_a_forgotten_text_can_be_saved_again(journal):
     journal.append(saved("one"))
     journal.append(saved("two"))
     journal.forget(saved("one").id)
@@ -159,7 +159,7 @@ def test_saving_again_after_forgetting_is_saved(journal):
     assert texts(journal) == ["two", "one"]
 
 
-def test_several_are_forgotten_at_once_and_the_unknown_do_not_count(journal):
+def test_several_texts_are_forgotten_at_once_and_unknown_ids_are_not_counted(journal):
     for n in range(5):
         journal.append(saved(str(n)))
     assert journal.forget(saved("1").id, saved("3").id, saved("9").id, saved("1").id) == 2
@@ -168,7 +168,7 @@ def test_several_are_forgotten_at_once_and_the_unknown_do_not_count(journal):
     assert [n for n in range(5) if saved(str(n)).id.encode() in data] == [0, 2, 4]
 
 
-def test_what_a_crash_left_of_forgetting_is_finished(journal):
+def test_an_interrupted_forgetting_is_completed(journal):
     for text in ("one", "secret", "two"):
         journal.append(saved(text))
     journal.records._lines.append({"forget": saved("secret").id})
@@ -181,7 +181,7 @@ def test_what_a_crash_left_of_forgetting_is_finished(journal):
     assert b"secret" not in journal.records.path.read_bytes()
 
 
-def test_a_record_that_was_forgotten_is_blank_and_the_others_stay_where_they_are(journal):
+def test_a_forgotten_record_becomes_blank_and_the_others_keep_their_place(journal):
     for text in ("one", "secret", "two", "secret"):
         journal.append(saved(text))
     before = journal.records.path.read_bytes()
@@ -194,7 +194,7 @@ def test_a_record_that_was_forgotten_is_blank_and_the_others_stay_where_they_are
     assert journal.read().broken == ()
 
 
-def test_more_spaces_than_records_are_left_out_of_a_new_file(journal):
+def test_a_mostly_blank_file_is_rewritten(journal):
     journal.append(*(saved(f"{n} {'long ' * 200}") for n in range(200)))
     for n in range(199):
         journal.forget(saved(f"{n} {'long ' * 200}").id)
@@ -205,7 +205,7 @@ def test_more_spaces_than_records_are_left_out_of_a_new_file(journal):
 
 
 @pytest.mark.parametrize("share", [0, 1, 17, 60])
-def test_a_line_that_was_half_blank_as_the_power_failed_is_void_and_is_finished(journal, share):
+def test_a_half_blank_line_after_a_power_cut_is_void_and_completed(journal, share):
     for text in ("one", "secret and more", "two"):
         journal.append(saved(text))
     whole = journal.records.path.read_bytes()
@@ -228,7 +228,7 @@ def test_a_line_that_was_half_blank_as_the_power_failed_is_void_and_is_finished(
     assert journal.read().unfinished == ()
 
 
-def test_what_a_hand_has_moved_is_not_void(journal):
+def test_a_line_that_was_moved_by_hand_is_not_void(journal):
     for text in ("one", "two", "three"):
         journal.append(saved(text))
     journal.forget(saved("one").id)
@@ -240,7 +240,7 @@ def test_what_a_hand_has_moved_is_not_void(journal):
 
 
 @pytest.mark.parametrize("name", ['a "quoted" one', "back\\slash", "日本", "x", "—", "line\u2028end", "\ud800"])
-def test_any_id_is_forgotten(tmp_path, name):
+def test_a_record_with_any_id_can_be_forgotten(tmp_path, name):
     journal = FileJournal(tmp_path / "data" / "any.jsonl")
     with suppress(RecordError):
         journal.append([{"id": name, "text": "secret"}])
@@ -255,7 +255,7 @@ def test_any_id_is_forgotten(tmp_path, name):
 @given(
     st.lists(st.tuples(st.sampled_from(["append", "forget", "anew", "look", "other"]), st.integers(0, 5)), max_size=30)
 )
-def test_law_of_two_who_look(steps):
+def test_law_two_journal_objects_of_one_file_agree(steps):
     """What one forgets or appends, another who has looked before finds as one does who looks for the first time."""
     with TemporaryDirectory() as place:
         journals = [FileJournal(Path(place, "any.jsonl")) for _ in range(2)]
@@ -276,7 +276,7 @@ def test_law_of_two_who_look(steps):
                 assert dict(journals[own].get(list(records))) == dict(records)
 
 
-def test_a_rewrite_that_a_crash_left_over_is_not_left_for_good(journal):
+def test_a_rewrite_that_was_interrupted_by_a_crash_is_removed(journal):
     journal.append(saved("secret"))
     journal.append(saved("keep"))
     leftover = journal.records.path.with_name(".klaw-saved.jsonl-rewrite")
@@ -319,7 +319,7 @@ def test_a_link_stays_one(journal, tmp_path):
         ),
     ],
 )
-def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
+def test_an_invalid_record_is_counted_with_its_place(journal, record, reason):
     journal.append(saved("one"))
     start = journal.records.path.stat().st_size
     (_line,) = journal.records._lines.append(record)
@@ -334,7 +334,7 @@ def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
     chat_id=st.none() | st.text(),
     created_at=st.none() | st.datetimes(timezones=st.timezones()) | st.datetimes(),
 )
-def test_what_may_be_saved_is_read_again(text, source, chat_id, created_at):
+def test_any_valid_text_is_read_back(text, source, chat_id, created_at):
     try:
         made = Saved.make(text, source, chat_id, created_at)
     except RecordError:
@@ -342,12 +342,12 @@ def test_what_may_be_saved_is_read_again(text, source, chat_id, created_at):
     assert Saved.parse(json.loads(json.dumps(made.record()))) == made
 
 
-def test_a_memory_without_a_source_which_once_was_allowed_is_read():
+def test_a_memory_of_an_older_version_without_a_source_is_read():
     made = attrs.evolve(saved("one"), source="")
     assert Saved.parse(made.record()) == made
 
 
-def test_what_cannot_be_written_is_refused(journal):
+def test_an_invalid_text_is_rejected(journal):
     for wrong in ({"text": "\ud83d"}, {"created_at": datetime(2026, 2, 24)}):  # noqa: DTZ001
         with pytest.raises(RecordError):
             journal.append(saved("one") if not wrong else Saved(**{**as_fields(saved("one")), **wrong}))
@@ -359,7 +359,7 @@ def as_fields(memory):
 
 
 @pytest.mark.parametrize("letter", ["я", "\0", "😀", '"'])
-def test_the_longest_text_that_can_be_saved_is_read_again(journal, letter):
+def test_the_longest_allowed_text_is_read_back(journal, letter):
     journal.append(saved(letter * 1_000_000))
     assert [len(text) for text in texts(journal)] == [1_000_000]
 
@@ -372,7 +372,7 @@ def test_a_directory_in_the_place_of_the_file_is_named(journal):
             write()
 
 
-def test_threads_that_save_and_forget_lose_nothing(journal):
+def test_concurrent_saves_and_forgets_lose_nothing(journal):
     def work(name):
         for n in range(12):
             journal.append(saved(f"{name} {n}"))
@@ -394,7 +394,7 @@ def test_threads_that_save_and_forget_lose_nothing(journal):
         st.tuples(st.sampled_from(["save", "forget", "tombstone", "tear", "finish"]), st.integers(0, 4)), max_size=25
     )
 )
-def test_law_the_replay_is_what_was_done(tmp_path_factory, steps):
+def test_law_reading_the_journal_agrees_with_the_operations(tmp_path_factory, steps):
     journal = SavedJournal.at(tmp_path_factory.mktemp("saved") / "saved.jsonl")
     expected: dict[str, Saved] = {}
     for number, (step, which) in enumerate(steps):

@@ -30,7 +30,7 @@ class TestScriptedModel(LanguageModelContract):
         pytest.skip("a script takes no time")
 
 
-def test_a_scripted_model_never_answers_against_the_schema():
+def test_a_scripted_model_never_violates_the_schema():
     schema = {"type": "object", "required": ["city"]}
     model = ScriptedModel(["no JSON", '{"town": "Kiel"}'])
     for _ in range(2):
@@ -59,7 +59,7 @@ class ShippedContract(ExtensionContract):
             memory.index()
             yield memory
 
-    def test_it_has_data_for_the_laws_to_hold_of(self, extension):
+    def test_the_extension_has_data_to_check(self, extension):
         assert any(isinstance(item, Record) for item in extension.records())
 
 
@@ -83,5 +83,5 @@ class TestDocuments(ShippedContract):
     name = "documents"
 
 
-def test_every_shipped_extension_is_held_to_the_contract(tmp_path):
+def test_every_shipped_extension_is_tested_by_the_contract(tmp_path):
     assert set(shipped_extensions(tmp_path)) == {contract.name for contract in ShippedContract.__subclasses__()}

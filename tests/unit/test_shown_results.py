@@ -29,11 +29,11 @@ def shown(places):
     return out.shown[-1].strip()
 
 
-def test_few_places_are_all_named():
+def test_few_other_places_are_all_shown():
     assert shown(2) == "also in lines 10-13, 20-23"
 
 
-def test_of_many_places_five_are_named():
+def test_five_of_many_other_places_are_shown():
     assert shown(8) == "also in lines 10-13, 20-23, 30-33, 40-43, 50-53 and 3 more places"
 
 
@@ -61,7 +61,7 @@ def all_shown(*relevances, **style):
     return [line for line in out.shown if line]
 
 
-def test_weak_matches_take_a_line_each_behind_what_fits():
+def test_weak_matches_are_shown_in_one_line_each_after_good_ones():
     lines = all_shown(0.9, 0.01, 0.8, 0.02)
     assert lines[:6] == [
         "1. 0.9.md:1-2  0.90",
@@ -74,7 +74,7 @@ def test_weak_matches_take_a_line_each_behind_what_fits():
     assert lines[6:] == ["weak matches:", "3. 0.01.md:1-2  0.01  about 0.01", "4. 0.02.md:1-2  0.02  about 0.02"]
 
 
-def test_where_nothing_fits_three_weak_matches_are_shown_like_others():
+def test_without_good_matches_three_weak_ones_are_shown_in_full():
     lines = all_shown(0.05, 0.04, 0.03, 0.02, 0.01)
     assert lines[0] == "no good match; weak matches:"
     assert [line for line in lines if "text" in line] == ["   text 0.05", "   text 0.04", "   text 0.03"]
@@ -82,5 +82,5 @@ def test_where_nothing_fits_three_weak_matches_are_shown_like_others():
 
 
 @pytest.mark.parametrize("style", [{"full": True}, {"explain": True}])
-def test_whoever_asks_for_everything_sees_all_of_weak_matches(style):
+def test_weak_matches_are_shown_in_full_on_request(style):
     assert sum("text" in line for line in all_shown(0.9, 0.01, 0.02, **style)) == 3

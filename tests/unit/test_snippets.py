@@ -15,7 +15,7 @@ def shown(snippet: Snippet):
     return [snippet.text[start:end] for start, end in snippet.marks]
 
 
-def test_the_snippet_is_the_match_and_not_the_beginning():
+def test_the_snippet_shows_the_match_instead_of_the_beginning():
     snippet = make_snippet(f"{FILLER}In the end we decided to use OIDC. {FILLER}", "what did we decide about OIDC")
 
     assert shown(snippet) == ["decided", "OIDC"]
@@ -25,25 +25,25 @@ def test_the_snippet_is_the_match_and_not_the_beginning():
     assert 100 < middle < 200
 
 
-def test_distinct_words_weigh_more_than_one_word_often():
+def test_distinct_words_count_more_than_one_repeated_word():
     often = "boat " * 30
     snippet = make_snippet(f"{often}{FILLER}the red boat sank. {FILLER}", "red boat sank")
 
     assert shown(snippet) == ["red", "boat", "sank"]
 
 
-def test_a_short_passage_is_shown_whole():
+def test_a_short_chunk_is_shown_whole():
     assert make_snippet("Rye bread\nwith  buttermilk.", "bread") == Snippet("Rye bread with buttermilk.", ((4, 9),))
 
 
-def test_without_a_match_it_is_the_beginning():
+def test_without_a_match_the_beginning_is_shown():
     snippet = make_snippet(f"First words. {FILLER}", "zebra")
 
     assert snippet.text.startswith("First words. ")
     assert snippet.marks == ()
 
 
-def test_cuts_fall_between_words():
+def test_snippets_are_cut_between_words():
     words = f"{FILLER}target {FILLER}".split()
 
     assert set(make_snippet(f"{FILLER}target {FILLER}", "target").text.strip("…").split()) <= set(words)
@@ -71,11 +71,11 @@ def test_cuts_fall_between_words():
         ("text", "?!", []),
     ],
 )
-def test_what_is_marked(text, query, marks):
+def test_matching_words_are_marked(text, query, marks):
     assert marked(text, query) == marks
 
 
-def test_markdown_is_shown_as_running_text():
+def test_markdown_is_shown_as_plain_text():
     blocks = "## The plan\n\n- one thing\n- [x] done\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     content = f"{blocks}\n\n```sh\nls -l\n```\n\n---\nend"
 
@@ -83,7 +83,7 @@ def test_markdown_is_shown_as_running_text():
     assert make_snippet(content, "").text == shown
 
 
-def test_lines_of_code_keep_their_indentation_and_tasks_say_what_is_done():
+def test_code_keeps_its_indentation_and_tasks_keep_their_state():
     code = "```py\ndef f():\n\treturn 1\n```"
     assert make_snippet(f"Like so\nand so:\n\n{code}\n\n- [ ] open\n- [x] done", "").text == (
         "Like so and so:\ndef f():\n    return 1\n• [ ] open • [x] done"
@@ -91,15 +91,15 @@ def test_lines_of_code_keep_their_indentation_and_tasks_say_what_is_done():
 
 
 @pytest.mark.parametrize("line", ["-|" * 20_000 + "x", "- " * 20_000 + "x", "|" * 20_000 + "-"])
-def test_a_long_line_that_is_nearly_a_rule_is_read_once(line):
+def test_a_long_line_that_resembles_a_rule_takes_linear_time(line):
     assert make_snippet(f"{line}\nfound", "found").marks
 
 
-def test_a_hash_or_a_dash_inside_a_line_stays():
+def test_a_hash_or_a_dash_inside_a_line_is_kept():
     assert make_snippet("C# and F#\n-5 degrees\n#tag", "x").text == "C# and F# -5 degrees #tag"
 
 
-def test_without_a_matching_word_the_chosen_window_is_shown():
+def test_the_chosen_window_is_shown_without_a_matching_word():
     content = f"{FILLER}The physician prescribed antibiotics. {FILLER}"
     offered = []
 
@@ -120,7 +120,7 @@ def test_the_windows_of_a_text_cover_it():
     assert all(len(window) <= SNIPPET_CHARACTERS for window in offered)
 
 
-def test_a_matching_word_needs_nobody_to_choose():
+def test_the_chooser_is_not_called_if_a_word_matches():
     def choose(_windows):
         raise AssertionError
 

@@ -25,12 +25,12 @@ from klaw_core.builtin.titles import note_title
         ("x" * 500 + ".md", {}, "x" * 200),
     ],
 )
-def test_a_note_is_called_by_its_folders_its_file_its_title_and_its_aliases(relative, metadata, title):
+def test_the_title_of_a_note_has_folders_file_title_and_aliases(relative, metadata, title):
     assert note_title(relative, metadata) == title
 
 
 @given(st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=30).filter(lambda name: name.strip("/.")))
-def test_any_name_makes_a_title_of_one_line(name):
+def test_every_title_is_one_line(name):
     title = note_title(f"{name}.md", {"title": name, "aliases": (name, "")})
     assert "\n" not in title
     assert title == title.strip()

@@ -15,15 +15,15 @@ _texts = st.text(
 
 
 @given(_texts)
-def test_it_counts_five_letters_or_digits_or_any_other_character(text):
+def test_an_estimate_counts_five_letters_or_one_other_character_as_a_token(text):
     assert estimate_tokens([text]) == [len(_TOKEN.findall(text))]
 
 
-def test_every_character_counts_as_the_expression_says():
+def test_every_character_agrees_with_the_regular_expression():
     every = [f"ab{chr(code)}cdefgh" for code in range(sys.maxunicode + 1)]
     assert estimate_tokens(every) == [len(_TOKEN.findall(text)) for text in every]
 
 
 @given(st.lists(_texts, max_size=5), st.sampled_from([" ", "\n", "\n\n  ", "\u3000"]))
-def test_pieces_between_white_space_add_up(pieces, between):
+def test_estimates_of_words_add_up(pieces, between):
     assert estimate_tokens([between.join(pieces)])[0] == sum(estimate_tokens(pieces))

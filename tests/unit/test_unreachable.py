@@ -30,7 +30,7 @@ def _script(text: str) -> str:
 
 
 @given(st.text(_ALPHABET, max_size=30), st.text(_ALPHABET, max_size=60))
-def test_it_is_what_the_definition_says(question: str, text: str) -> None:
+def test_the_fast_check_agrees_with_the_definition(question: str, text: str) -> None:
     assert is_unreachable(question, text) == plain(question, text)
 
 
@@ -42,7 +42,7 @@ def test_it_is_what_the_definition_says(question: str, text: str) -> None:
         ("жa", "Aж"),
     ],
 )
-def test_words_cannot_lead_there(question: str, text: str) -> None:
+def test_a_text_in_another_script_or_without_a_shared_word_is_unreachable(question: str, text: str) -> None:
     assert is_unreachable(question, text)
 
 
@@ -54,5 +54,5 @@ def test_words_cannot_lead_there(question: str, text: str) -> None:
         ("123", "Владение"),
     ],
 )
-def test_words_may_lead_there(question: str, text: str) -> None:
+def test_a_shared_word_or_a_short_question_is_not_unreachable(question: str, text: str) -> None:
     assert not is_unreachable(question, text)

@@ -26,7 +26,7 @@ ROWS = "\n".join(CODE[start : start + 64] for start in range(0, len(CODE), 64))
         ("x " + "0123456789abcdef" * 20, "x"),
     ],
 )
-def test_what_nobody_wrote_to_be_read_is_blank(text, left):
+def test_encoded_data_is_blanked(text, left):
     blanked = re.sub(r"(BEGIN|END) CERTIFICATE", "", " ".join(blank_unreadable(text).split()))
     assert blanked == left
 
@@ -49,7 +49,7 @@ def test_what_nobody_wrote_to_be_read_is_blank(text, left):
         "\n".join(["supercalifragilisticexpialidocious" * 2] * 5),
     ],
 )
-def test_what_somebody_may_look_for_stays(text):
+def test_text_that_may_be_searched_for_stays(text):
     assert blank_unreadable(text) == text
 
 
@@ -62,7 +62,7 @@ def test_what_somebody_may_look_for_stays(text):
         max_size=9,
     ).map("".join)
 )
-def test_no_character_and_no_line_moves(text):
+def test_blanking_moves_no_character_and_no_line(text):
     blanked = blank_unreadable(text)
     assert len(blanked) == len(text)
     assert all(after in (before, " ") for before, after in zip(text, blanked, strict=True))
@@ -96,7 +96,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=25).map("".join))
-def test_what_is_looked_at_first_leaves_nothing_out(text: str) -> None:
+def test_the_quick_check_misses_nothing(text: str) -> None:
     """Words tell where a pattern can match at all; here every pattern is tried everywhere."""
     expected = unreadable._ROWS.sub(unreadable._blank_code, unreadable._RUN.sub(unreadable._blank_code, text))
     lines = expected.splitlines(keepends=True)

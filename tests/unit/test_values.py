@@ -19,18 +19,18 @@ VALUES = [kind for name in klaw_core.__all__ if attrs.has(kind := getattr(klaw_c
         ("", ""),
     ],
 )
-def test_a_space_shows_the_beginning_of_a_digest_and_the_whole_of_any_other_revision(revision, shown):
+def test_a_space_shortens_only_digests_in_its_text(revision, shown):
     assert str(VectorSpace("m", revision, 8)) == f"m@{shown} (8-d, cosine, mean)"
 
 
 @pytest.mark.parametrize("kind", VALUES, ids=lambda kind: kind.__name__)
-def test_the_fields_of_a_value_can_be_resolved_at_run_time(kind):
+def test_the_types_of_fields_can_be_resolved_at_run_time(kind):
     """As attrs and cattrs do, for instance to write a value as JSON."""
     assert all(not isinstance(field.type, str) for field in attrs.fields(attrs.resolve_types(kind)))
 
 
 @pytest.mark.parametrize("name", ["source", "path", "chat_id"])
-def test_a_filter_that_no_database_can_hold_is_refused_by_name(name):
+def test_a_filter_with_an_invalid_value_is_rejected_by_name(name):
     check_filters(Filters(**{name: "käse 🧀"}))
     with pytest.raises(QueryError, match=rf"{name} is not text: 'caf\\udce9/'"):
         check_filters(Filters(**{name: "caf\udce9/"}))

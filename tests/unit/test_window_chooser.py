@@ -21,14 +21,14 @@ def clock(monkeypatch):
     return made
 
 
-def test_who_cannot_tell_is_asked_once():
+def test_a_chooser_that_cannot_answer_is_called_once():
     asked = []
     choose = WindowChooser(asked.append)
     assert [choose(["a", "b"]), choose(["c", "d"])] == [None, None]
     assert asked == [["a", "b"]]
 
 
-def test_without_time_nobody_is_asked():
+def test_the_chooser_is_not_called_without_time():
     assert WindowChooser(lambda _: 1, seconds=60.0)(["a", "b"]) == 1
     assert WindowChooser(len, seconds=-1.0)(["a", "b"]) is None
 
@@ -48,7 +48,7 @@ def test_half_of_many_windows_cover_the_text(count, places):
     assert asked == list(map(str, places))
 
 
-def test_after_the_first_chunk_an_answer_that_would_come_late_is_not_asked_for(clock):
+def test_the_chooser_is_not_called_again_if_it_would_be_late(clock):
     asked = []
 
     def slow(texts):

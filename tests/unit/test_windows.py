@@ -40,14 +40,14 @@ class Letters:
 
 
 @given(text=TEXTS, max_tokens=st.integers(1, 60))
-def test_law_windows_join_to_the_text_and_fit(text: str, max_tokens: int) -> None:
+def test_law_windows_cover_the_text_and_fit(text: str, max_tokens: int) -> None:
     parts = cut_windows(text, max_tokens)
     assert "".join(parts) == text
     assert all(count <= max_tokens for count in estimate_tokens(parts))
 
 
 @given(text=TEXTS, max_tokens=st.integers(1, 60))
-def test_law_windows_fit_by_whatever_counter(text: str, max_tokens: int) -> None:
+def test_law_windows_fit_with_any_token_counter(text: str, max_tokens: int) -> None:
     parts = cut_windows(text, max_tokens, count_characters)
     assert "".join(parts) == text
     assert all(len(part) <= max_tokens for part in parts)
@@ -62,7 +62,7 @@ def test_law_halves_are_never_empty(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["x" * 300_000, "漢" * 100_000, " " * 300_000, "a b " * 75_000, "-" * 300_000])
-def test_long_texts_are_cut_to_the_end(text: str) -> None:
+def test_long_texts_are_cut_completely(text: str) -> None:
     assert "".join(cut_windows(text, 254)) == text
 
 
@@ -76,7 +76,7 @@ def test_long_texts_are_cut_to_the_end(text: str) -> None:
         ("indivisible", "indiv"),
     ],
 )
-def test_a_cut_falls_where_it_hurts_least(text: str, left: str) -> None:
+def test_a_cut_prefers_white_space(text: str, left: str) -> None:
     assert halves(text)[0] == left
 
 
@@ -86,13 +86,13 @@ def test_pooling_weighs_by_tokens() -> None:
     np.testing.assert_allclose(vector, np.array([3, 1]) / np.sqrt(10), rtol=1e-6)
 
 
-def test_windows_that_cancel_out_are_an_error() -> None:
+def test_windows_whose_vectors_cancel_out_are_an_error() -> None:
     with pytest.raises(EmbeddingError, match="cancel out"):
         pool_windows(np.array([[1, 0], [-1, 0]], np.float32), [5, 5])
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_rows_get_unit_length_whatever_their_scale(scale: float) -> None:
+def test_rows_of_any_scale_get_unit_length(scale: float) -> None:
     rows = unit_rows(np.array([[3, 4], [0, -2]], np.float32) * np.float32(scale), "a server")
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows, [[0.6, 0.8], [0, -1]], rtol=1e-6)
@@ -102,7 +102,7 @@ def test_rows_get_unit_length_whatever_their_scale(scale: float) -> None:
     ("row", "expected"),
     [([np.nan, 1.0], "NaN"), ([np.inf, 1.0], "infinity"), ([-np.inf, 0.0], "infinity"), ([0.0, 0.0], "zeros")],
 )
-def test_rows_that_mean_nothing_are_refused_with_their_source(row: list[float], expected: str) -> None:
+def test_invalid_rows_are_rejected_with_their_source(row: list[float], expected: str) -> None:
     with pytest.raises(EmbeddingError, match=rf"a server \(m\) returned .*{expected}"):
         unit_rows(np.array([[1.0, 0.0], row], np.float32), "a server (m)")
 

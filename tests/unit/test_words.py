@@ -94,6 +94,6 @@ def test_docstrings_of_public_names_use_the_words_of_the_glossary():
     assert not found
 
 
-def test_the_words_are_looked_for():
+def test_the_check_detects_each_forbidden_word():
     assert replaced_words("A passage is begun anew.") == ["passage", "begun", "anew"]
     assert not replaced_words("A chunk of the prefix 'passage: ' starts again.")

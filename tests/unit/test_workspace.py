@@ -65,13 +65,13 @@ class TestContract(SourceContract):
 
 
 class TestOrder:
-    def test_memory_comes_first_then_the_rest_by_path(self, root, workspace):
+    def test_memory_md_is_first_and_the_rest_is_ordered_by_path(self, root, workspace):
         for name in ("z.md", "a.md", "memory/2026-02-24.md", "memory.md", "MEMORY.md", "A.md", "sub/MEMORY.md"):
             write(root, name)
         rest = ["A.md", "a.md", "memory/2026-02-24.md", "sub/MEMORY.md", "z.md"]
         assert names(workspace) == ["MEMORY.md", "memory.md", *rest]
 
-    def test_one_file_with_several_names_is_read_once_under_the_first(self, root, workspace):
+    def test_a_file_with_several_names_is_read_once_under_the_first_name(self, root, workspace):
         write(root, "notes.md")
         (root / "MEMORY.md").symlink_to("notes.md")
         (root / "zz.md").symlink_to("notes.md")
@@ -80,7 +80,7 @@ class TestOrder:
         assert names(workspace) == ["MEMORY.md", "dir/a.md"]
         assert skipped(workspace) == {}
 
-    def test_only_notes_are_taken(self, root, workspace):
+    def test_only_notes_are_read(self, root, workspace):
         for name in (
             "a.md",
             "b.markdown",
@@ -98,7 +98,7 @@ class TestOrder:
         assert names(workspace) == ["F.MD", "a.md", "b.markdown", "c.txt"]
         assert names(evolve(workspace, include=("*.py",))) == ["g.py"]
 
-    def test_text_is_not_cut_as_markdown(self, root, workspace):
+    def test_plain_text_is_not_split_as_markdown(self, root, workspace):
         formats = {}
         for name in ("a.md", "B.MARKDOWN", "c.txt"):
             write(root, name)
@@ -109,14 +109,14 @@ class TestOrder:
         ("pattern", "left"),
         [("a.md", ["b.md", "sub/a.md"]), ("sub", ["a.md", "b.md"]), ("sub/*", ["a.md", "b.md"]), ("*a.md", ["b.md"])],
     )
-    def test_what_is_excluded_is_not_even_counted(self, root, workspace, pattern, left):
+    def test_excluded_files_are_not_counted(self, root, workspace, pattern, left):
         for name in ("a.md", "b.md", "sub/a.md"):
             write(root, name)
         excluding = evolve(workspace, exclude=(pattern,))
         assert names(excluding) == left
         assert skipped(excluding) == {}
 
-    def test_two_thousand_files_and_two_hundred_levels(self, root, workspace):
+    def test_a_scan_reads_thousands_of_files_and_hundreds_of_levels(self, root, workspace):
         for number in range(2000):
             (root / f"{number:04}.md").write_text("x")
         write(root, "/".join(["d"] * 200) + "/deep.md")
@@ -124,7 +124,7 @@ class TestOrder:
         assert len(found) == 2001
         assert found[-1].endswith("d/deep.md")
 
-    def test_a_directory_that_is_gone_is_named_with_what_to_do(self, root, workspace):
+    def test_a_missing_directory_is_reported_with_its_fix(self, root, workspace):
         root.rmdir()
         with pytest.raises(WorkspaceError, match=r"does not exist .*klaw forget notes/"):
             workspace.scan()
@@ -133,8 +133,8 @@ class TestOrder:
             workspace.scan()
 
 
-class TestOddities:
-    def test_loops_of_links_do_not_hold_it_up(self, root, workspace):
+class TestUnusualFiles:
+    def test_circular_links_do_not_block_a_scan(self, root, workspace):
         write(root, "a.md")
         (root / "one").symlink_to("two")
         (root / "two").symlink_to("one")
@@ -145,7 +145,7 @@ class TestOddities:
         assert names(workspace) == ["a.md"]
         assert "self.md" in skipped(workspace)
 
-    def test_links_that_lead_outside_are_named_and_not_followed(self, root, workspace, tmp_path):
+    def test_links_to_the_outside_are_named_and_not_followed(self, root, workspace, tmp_path):
         write(tmp_path, "notes-secret/secret.md", "secret")
         (root / "out.md").symlink_to(tmp_path / "notes-secret" / "secret.md")
         (root / "outdir").symlink_to(tmp_path / "notes-secret")
@@ -156,13 +156,13 @@ class TestOddities:
             read = workspace.read(Entry(f"notes/{name}"))
             assert isinstance(read, SkippedEntry), name
 
-    def test_a_link_to_a_note_inside_is_a_note(self, root, workspace):
+    def test_a_link_to_a_note_in_the_workspace_is_a_note(self, root, workspace):
         write(root, ".store/real.md", "the text")
         (root / "link.md").symlink_to(".store/real.md")
         assert names(workspace) == ["link.md"]
         assert text_of(workspace, "link.md") == "the text"
 
-    def test_what_is_no_file_is_named_and_not_waited_for(self, root, workspace):
+    def test_something_other_than_a_file_is_named_without_waiting(self, root, workspace):
         os.mkfifo(root / "pipe.md")
         with socket.socket(socket.AF_UNIX) as server:
             here = Path.cwd()
@@ -178,11 +178,11 @@ class TestOddities:
             "socket.md": "is not a regular file",
         }
 
-    def test_a_directory_named_like_a_note_is_entered(self, root, workspace):
+    def test_a_directory_with_the_name_of_a_note_is_scanned(self, root, workspace):
         write(root, "odd.md/inside.md")
         assert names(workspace) == ["odd.md/inside.md"]
 
-    def test_a_file_that_becomes_something_else_after_the_scan_is_skipped(self, root, workspace, tmp_path):
+    def test_a_file_that_is_replaced_after_the_scan_by_something_else_is_skipped(self, root, workspace, tmp_path):
         (tmp_path / "secret.md").write_text("secret")
 
         def become(change):
@@ -201,7 +201,7 @@ class TestOddities:
         assert become(lambda path: path.symlink_to(path.name))[0] == "points outside the workspace"
         assert become(Path.mkdir)[0]
 
-    def test_what_may_not_be_read_is_named_and_kept(self, root, workspace, monkeypatch):
+    def test_an_unreadable_file_is_named_and_kept(self, root, workspace, monkeypatch):
         write(root, "a.md")
         write(root, "sub/b.md")
         opening, listing = os.open, os.scandir
@@ -221,11 +221,11 @@ class TestOddities:
         assert workspace.read(Entry("notes/a.md")).keep
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root reads whatever chmod forbids")
-    def test_modes_that_forbid_reading_are_named(self, root, workspace):
+    def test_a_file_without_read_permission_is_named(self, root, workspace):
         write(root, "a.md").chmod(0)
         assert skipped(workspace) == {"a.md": "cannot be read: Permission denied"}
 
-    def test_a_file_over_the_cap_is_named_with_both_sizes(self, root, workspace):
+    def test_a_file_over_the_limit_is_named_with_both_sizes(self, root, workspace):
         capped = evolve(workspace, max_bytes=1000)
         write(root, "just.md", "x" * 1000)
         write(root, "over.md", "x" * 1001)
@@ -245,12 +245,12 @@ class TestOddities:
             "a" * 250 + ".md",
         ],
     )
-    def test_any_name_in_unicode_is_a_name(self, root, workspace, name):
+    def test_a_file_can_have_any_unicode_name(self, root, workspace, name):
         write(root, name, "the text")
         assert names(workspace) == [name]
         assert text_of(workspace, name) == "the text"
 
-    def test_a_name_that_is_not_unicode_is_skipped_and_can_be_shown(self, root, workspace):
+    def test_a_file_whose_name_is_not_unicode_is_skipped_with_a_printable_name(self, root, workspace):
         Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("text")
         directory = Path(os.fsdecode(os.fsencode(root) + b"/d\xff"))
         directory.mkdir()
@@ -276,7 +276,7 @@ class TestText:
             (b"one\r\ntwo\rthree\n", "one\r\ntwo\rthree\n"),
         ],
     )
-    def test_what_is_text_is_read_as_it_stands(self, data, text):
+    def test_text_is_read_unchanged(self, data, text):
         assert decode(data) == text
 
     @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ class TestText:
             (b"\xff\xfe\x00\xd8", "is not valid UTF-16 (byte 2)"),
         ],
     )
-    def test_what_is_not_is_skipped_with_the_reason(self, root, workspace, data, reason):
+    def test_other_content_is_skipped_with_the_reason(self, root, workspace, data, reason):
         write(root, "a.md", data)
         assert skipped(workspace) == {"a.md": reason}
 
@@ -307,20 +307,20 @@ class TestDates:
             ("memory/2024-02-29.md", (2024, 2, 29)),
         ],
     )
-    def test_a_note_named_for_its_day_is_dated_by_its_name(self, root, workspace, name, date):
+    def test_a_note_whose_name_is_a_day_has_that_date(self, root, workspace, name, date):
         write(root, name)
         assert workspace.read(Entry(f"notes/{name}")).created_at == datetime(*date, tzinfo=UTC)
 
     @pytest.mark.parametrize(
         "name", ["2026-02-30.md", "0000-01-01.md", "2026-02-241.md", "x2026-02-24.md", "2026-2-4.md"]
     )
-    def test_any_other_is_dated_by_its_modification_to_the_second(self, root, workspace, name):
+    def test_any_other_note_is_dated_by_its_modification_time(self, root, workspace, name):
         path = write(root, name)
         os.utime(path, (0, 1_700_000_000.75))
         assert workspace.read(Entry(f"notes/{name}")).created_at == datetime.fromtimestamp(1_700_000_000, UTC)
 
     @pytest.mark.parametrize("seconds", [-1, 0, 2**33, 2**38, -(2**37)])
-    def test_no_time_of_a_file_system_is_too_odd(self, root, workspace, seconds):
+    def test_any_time_of_a_file_system_is_accepted(self, root, workspace, seconds):
         path = write(root, "a.md")
         try:
             os.utime(path, (seconds, seconds))
@@ -338,7 +338,7 @@ class TestLookup:
         (root / "out.md").symlink_to(tmp_path / "outside.md")
 
     @pytest.mark.parametrize("relative", ["a.md", "sub/b.md"])
-    def test_a_note_is_held(self, workspace, relative):
+    def test_a_note_belongs_to_the_workspace(self, workspace, relative):
         assert workspace.holds(relative)
 
     @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ class TestLookup:
             "\ud800.md",
         ],
     )  # fmt: skip
-    def test_nothing_else_is(self, workspace, relative):
+    def test_other_files_do_not_belong_to_the_workspace(self, workspace, relative):
         assert not evolve(workspace, exclude=("gone",)).holds(relative)
 
     def test_a_note_is_located_by_any_path_to_it(self, root, workspace, tmp_path, monkeypatch):
@@ -359,18 +359,18 @@ class TestLookup:
             assert workspace.locate(path) == f"{workspace.origin}/sub/b.md", path
 
     @pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "~nosuchuser/a.md", "\0", "\ud800", "x" * 5000, "b.md"])
-    def test_any_other_path_locates_nothing(self, workspace, path, tmp_path, monkeypatch):
+    def test_other_paths_locate_nothing(self, workspace, path, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert workspace.locate(path) is None
 
-    def test_what_is_held_is_what_a_scan_finds(self, root, workspace):
+    def test_the_notes_of_a_workspace_are_those_of_a_scan(self, root, workspace):
         scanned = set(names(workspace))
         every = {path.relative_to(root).as_posix() for path in root.rglob("*")}
         assert {relative for relative in every if workspace.holds(relative)} == scanned
 
 
 @pytest.mark.parametrize("kind", ["file", "directory"])
-def test_what_becomes_another_thing_while_it_is_looked_at_ends_no_scan(tmp_path, monkeypatch, kind):
+def test_a_file_that_changes_its_type_during_a_scan_does_not_end_it(tmp_path, monkeypatch, kind):
     """Between the look at a link and the reading of it it may have become a file: EINVAL."""
     (tmp_path / "there.md").write_text("one")
     (tmp_path / "sub").mkdir()

@@ -31,7 +31,7 @@ def make(tmp_path):
     return make
 
 
-def test_none_are_remembered_at_first(workspaces):
+def test_the_list_is_empty_at_first(workspaces):
     assert workspaces.all() == {}
     assert not workspaces.file.exists(), "looking writes nothing"
 
@@ -48,7 +48,7 @@ def test_a_directory_is_remembered_by_its_real_path(workspaces, make, tmp_path, 
         assert workspaces.remember(other) == first
 
 
-def test_a_directory_inside_belongs_to_the_known_one_and_one_around_is_refused(workspaces, make, tmp_path):
+def test_a_subdirectory_belongs_to_the_known_workspace_and_a_parent_is_rejected(workspaces, make, tmp_path):
     notes = workspaces.remember(make("notes"))
     assert workspaces.remember(make("notes/sub")) == notes
     with pytest.raises(WorkspaceError, match=r"contains the workspace 'notes'.*klaw forget notes/"):
@@ -58,7 +58,7 @@ def test_a_directory_inside_belongs_to_the_known_one_and_one_around_is_refused(w
     assert beside.origin == "notes-more"
 
 
-def test_notes_that_moved_keep_their_name_and_what_they_exclude(workspaces, make):
+def test_a_moved_directory_keeps_its_name_and_patterns(workspaces, make):
     before = workspaces.remember(make("old/notes"), version="1")
     workspaces.exclude("notes", "secret.md")
     now = make("new/notes")
@@ -72,12 +72,12 @@ def test_notes_that_moved_keep_their_name_and_what_they_exclude(workspaces, make
     assert workspaces.all() == {"notes": moved}
 
 
-def test_documentation_that_moved_stays_in_its_collection(workspaces, make):
+def test_a_moved_directory_of_documentation_keeps_its_collection(workspaces, make):
     workspaces.remember(make("old/lib"), collection="docs").root.rmdir()
     assert workspaces.remember(make("new/lib"), "lib").collection == "docs"
 
 
-def test_what_cannot_be_looked_at_is_not_taken_for_gone(make, monkeypatch):
+def test_an_inaccessible_directory_is_not_treated_as_missing(make, monkeypatch):
     directory = make("notes")
     assert not is_gone(directory)
     assert is_gone(directory / "none")
@@ -90,7 +90,7 @@ def _refuse(number, *_, **__):
     raise OSError(number, os.strerror(number))
 
 
-def test_a_directory_that_is_gone_may_come_back_unless_its_name_is_asked_for(workspaces, make):
+def test_a_missing_directory_keeps_its_name_unless_the_name_is_requested(workspaces, make):
     drive = workspaces.remember(make("drive/notes"))
     drive.root.rmdir()
     assert workspaces.remember(make("other/notes")).origin == "notes-2"
@@ -101,7 +101,7 @@ def test_a_directory_that_is_gone_may_come_back_unless_its_name_is_asked_for(wor
     ("place", "problem"),
     [("mine", "belongs to"), ("mine/sub", "belongs to"), ("", "contains .*mine, the configured source")],
 )
-def test_what_the_configuration_indexes_is_no_second_workspace(workspaces, make, tmp_path, place, problem):
+def test_a_configured_directory_is_not_added_a_second_time(workspaces, make, tmp_path, place, problem):
     make("mine/sub")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     for configured in (tmp_path / "mine", tmp_path / "link"):
@@ -122,26 +122,26 @@ class TestNames:
         assert workspaces.remember(make("d/docs")).origin == "docs-2"
 
     @pytest.mark.parametrize("name", RESERVED)
-    def test_a_reserved_name_is_never_given(self, workspaces, make, name):
+    def test_a_reserved_name_is_never_used(self, workspaces, make, name):
         assert workspaces.remember(make(name)).origin == f"{name}-2"
         with pytest.raises(WorkspaceError, match="is already in use"):
             workspaces.remember(make("other"), name)
 
     @pytest.mark.parametrize("name", ["a/b", "/", ".", "..", ".hidden", "line\nbreak", "nul\0", "\udcff", "\u202e"])
-    def test_a_name_that_would_lead_astray_is_refused(self, workspaces, make, name):
+    def test_an_ambiguous_name_is_rejected(self, workspaces, make, name):
         with pytest.raises(WorkspaceError, match=r"is not a valid workspace name.*--name"):
             workspaces.remember(make("notes"), name)
         assert workspaces.all() == {}
 
     @pytest.mark.parametrize("name", ["日本語", "my notes", "🧵", "a.b", "-x", "notes[1]", "%s"])
-    def test_any_other_is_a_name(self, workspaces, make, name):
+    def test_any_other_name_is_accepted(self, workspaces, make, name):
         assert workspaces.remember(make(name)).origin == name
         assert list(Workspaces(workspaces.file).all()) == [name]
 
     def test_the_root_has_a_name_too(self, workspaces):
         assert workspaces.remember(Path("/")).origin == "root"
 
-    def test_a_directory_whose_name_is_not_unicode_needs_one(self, workspaces, tmp_path):
+    def test_a_directory_whose_name_is_not_unicode_needs_an_explicit_name(self, workspaces, tmp_path):
         odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
         odd.mkdir()
         with pytest.raises(WorkspaceError, match="--name"):
@@ -153,7 +153,7 @@ class TestNames:
 
 
 @pytest.mark.parametrize("path", ["nothing", "file", "loop", "nul\0", "x" * 5000, "file/below"])
-def test_what_is_no_directory_is_named(workspaces, tmp_path, path):
+def test_something_other_than_a_directory_is_reported(workspaces, tmp_path, path):
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(WorkspaceError):
@@ -164,14 +164,14 @@ def test_what_is_no_directory_is_named(workspaces, tmp_path, path):
 
 
 class TestChanges:
-    def test_forgetting_is_remembered_and_an_unknown_name_is_ignored(self, workspaces, make):
+    def test_a_removal_is_stored_and_an_unknown_name_is_ignored(self, workspaces, make):
         workspaces.remember(make("notes"))
         workspaces.forget("nothing")
         workspaces.forget("notes")
         assert Workspaces(workspaces.file).all() == {}
 
     @pytest.mark.parametrize("name", ["a.md", "sub/a.md", "a[1].md", "*.md", "?.md"])
-    def test_an_excluded_note_is_left_out_and_only_it(self, workspaces, make, name):
+    def test_only_the_excluded_note_is_left_out(self, workspaces, make, name):
         notes = make("notes")
         for other in (name, "a1.md", "b.md"):
             (notes / other).parent.mkdir(exist_ok=True)
@@ -183,7 +183,7 @@ class TestChanges:
         assert len(found.exclude) == 1
         assert sorted(entry.path for entry in found.scan()) == ["notes/a1.md", "notes/b.md"]
 
-    def test_threads_lose_nothing_of_each_other(self, workspaces, make):
+    def test_concurrent_changes_are_not_lost(self, workspaces, make):
         directories = [make(f"dir{number}") for number in range(12)]
         (directories[0] / "a.md").write_text("")
         workspaces.remember(directories[0])
@@ -206,7 +206,7 @@ class TestFile:
         "content",
         [b"", b"{", b"[]", b"3", b"null", b'{"a": 3}', b'{"a": {}}', b'{"a": {"path": 3}}', b"caf\xe9", b"[" * 100_000],
     )
-    def test_one_that_klaw_did_not_write_is_named_and_left_alone(self, workspaces, make, content):
+    def test_a_foreign_file_is_named_and_not_changed(self, workspaces, make, content):
         workspaces.file.parent.mkdir()
         workspaces.file.write_bytes(content)
         for call in (workspaces.all, lambda: workspaces.remember(make("notes")), lambda: workspaces.forget("a")):
@@ -214,12 +214,12 @@ class TestFile:
                 call()
         assert workspaces.file.read_bytes() == content
 
-    def test_one_that_cannot_be_read_is_named(self, workspaces):
+    def test_an_unreadable_file_is_named(self, workspaces):
         workspaces.file.mkdir(parents=True)
         with pytest.raises(StoreError, match="cannot be read"):
             workspaces.all()
 
-    def test_it_is_for_people_to_read(self, workspaces, make):
+    def test_the_file_is_readable_by_people(self, workspaces, make):
         workspaces.remember(make("заметки"))
         workspaces.exclude("заметки", "a.md")
         text = workspaces.file.read_text("utf-8")

@@ -49,13 +49,13 @@ def found(memory, question):
     return [result.path for result in memory.search(question)]
 
 
-def test_it_is_anthropics_memory_tool(memory, tmp_path):
+def test_it_is_a_memory_tool_of_the_sdk(memory, tmp_path):
     assert isinstance(KlawMemoryTool(memory, tmp_path / "a"), BetaAbstractMemoryTool)
     assert isinstance(KlawAsyncMemoryTool(memory, tmp_path / "a"), BetaAsyncAbstractMemoryTool)
     assert KlawMemoryTool(memory, tmp_path / "a").to_dict() == {"type": "memory_20250818", "name": "memory"}
 
 
-def test_what_is_created_is_a_note_and_is_found(tool, memory, root):
+def test_a_created_file_is_a_note_and_is_found(tool, memory, root):
     assert create(tool) == "File created successfully at: /memories/family.md"
     assert (root / "family.md").read_text() == BEES
     (result,) = memory.search("who keeps bees")
@@ -76,7 +76,7 @@ def test_view_shows_files_with_line_numbers_and_directories(tool):
     assert "     1\t" not in do(tool, "view", path="/memories/family.md", view_range=[3, 3])
 
 
-def test_what_is_replaced_is_not_found_any_more(tool, memory):
+def test_replaced_text_is_not_found(tool, memory):
     create(tool)
     do(tool, "str_replace", path="/memories/family.md", old_str="bees", new_str="goats")
     assert found(memory, "goats") == ["memories/family.md"]
@@ -85,7 +85,7 @@ def test_what_is_replaced_is_not_found_any_more(tool, memory):
         do(tool, "str_replace", path="/memories/family.md", old_str="bees", new_str="goats")
 
 
-def test_what_is_inserted_is_found_at_its_line(tool, memory, root):
+def test_inserted_text_is_found_at_its_line(tool, memory, root):
     create(tool)
     do(tool, "insert", path="/memories/family.md", insert_line=3, insert_text="\nBob sells honey.\n")
     assert (root / "family.md").read_text() == f"{BEES}\nBob sells honey.\n"
@@ -94,7 +94,7 @@ def test_what_is_inserted_is_found_at_its_line(tool, memory, root):
         do(tool, "insert", path="/memories/family.md", insert_line=99, insert_text="x")
 
 
-def test_what_is_deleted_is_gone_from_everywhere(tool, memory):
+def test_a_deleted_file_is_not_found_and_leaves_no_bytes(tool, memory):
     create(tool, text="The code of the safe is xylophone.\n")
     assert found(memory, "xylophone")
     assert do(tool, "delete", path="/memories/family.md") == "Successfully deleted /memories/family.md"
@@ -103,7 +103,7 @@ def test_what_is_deleted_is_gone_from_everywhere(tool, memory):
         do(tool, "view", path="/memories/family.md")
 
 
-def test_a_directory_is_deleted_and_renamed_with_what_is_in_it(tool, memory):
+def test_a_directory_is_deleted_and_renamed_with_its_files(tool, memory):
     create(tool, "/memories/a/one.md", "The ferry leaves at seven.\n")
     create(tool, "/memories/a/b/two.md", "Ada keeps bees.\n")
     do(tool, "rename", old_path="/memories/a", new_path="/memories/c")
@@ -139,7 +139,7 @@ def test_the_notes_are_there_in_a_later_process_and_for_a_person(memory, open_me
     assert found(later, "goats") == ["memories/mine.md"]
 
 
-def test_by_default_the_notes_lie_in_the_data_directory(memory):
+def test_by_default_the_notes_are_in_the_data_directory(memory):
     create(KlawMemoryTool(memory))
     assert (memory.config.data_dir / "memories" / "family.md").read_text() == BEES
     assert found(memory, "bees") == ["memories/family.md"]
@@ -199,14 +199,14 @@ def test_no_command_leaves_the_directory(tool, memory, root, command, path):
 
 
 @pytest.mark.parametrize("path", ["/memories/%2e%2e/secret.md", "/memories/..%2fsecret.md", "/memories/..\\secret.md"])
-def test_other_spellings_of_a_parent_are_plain_names(tool, root, tmp_path, path):
+def test_unusual_spellings_of_a_parent_are_ordinary_names(tool, root, tmp_path, path):
     create(tool, path)
     assert not (tmp_path / "agent" / "secret.md").exists()
     assert BEES in [file.read_text() for file in root.rglob("*") if file.is_file()]
 
 
 @pytest.mark.parametrize("path", ["/memories", "/memories/", "/memories/a/.."])
-def test_the_directory_itself_stays(tool, root, path):
+def test_the_root_directory_cannot_be_deleted(tool, root, path):
     create(tool, "/memories/a/one.md")
     for command, more in (("delete", {"path": path}), ("rename", {"old_path": path, "new_path": "/memories/new"})):
         with pytest.raises(ToolError):
@@ -218,7 +218,7 @@ def test_the_directory_itself_stays(tool, root, path):
     "given",
     [{}, {"command": "sing"}, {"command": "view"}, {"command": "create", "path": "/memories/a.md"}, {"path": 3}],
 )
-def test_a_command_that_is_none_is_a_tool_error(tool, given):
+def test_an_invalid_command_is_a_tool_error(tool, given):
     with pytest.raises(ToolError):
         tool.call(given)
 
@@ -233,7 +233,7 @@ def test_files_are_private(tool, root):
     assert (root / "a" / "one.md").stat().st_mode & 0o077 == 0
 
 
-def test_an_index_that_fails_loses_no_note(tool, memory, root, monkeypatch, caplog):
+def test_a_failing_index_loses_no_note(tool, memory, root, monkeypatch, caplog):
     def fail(*_arguments, **_options):
         raise StoreError("the disk is full")
 
@@ -246,7 +246,7 @@ def test_an_index_that_fails_loses_no_note(tool, memory, root, monkeypatch, capl
     assert found(memory, "bees") == ["memories/family.md"]
 
 
-def test_it_answers_as_the_sdks_own_tool(tool, tmp_path):
+def test_answers_equal_those_of_the_sdks_tool(tool, tmp_path):
     own = BetaLocalFilesystemMemoryTool(str(tmp_path / "own"))
     commands = [
         {"command": "create", "path": "/memories/a.md", "file_text": "one\ntwo\ntwo\n"},

@@ -52,7 +52,7 @@ def service(memory):
     return KlawMemoryService(memory)
 
 
-def test_it_is_a_memory_service_of_adk(service):
+def test_it_is_a_memory_service_of_the_sdk(service):
     assert isinstance(service, BaseMemoryService)
 
 
@@ -77,25 +77,25 @@ def test_a_session_that_is_added_twice_is_found_once(service):
     assert said(search(service, "honey")) == ["Ada sold the honey."]
 
 
-def test_an_event_that_has_changed_takes_the_place_of_its_earlier_copy(service):
+def test_a_changed_event_replaces_its_earlier_copy(service):
     run(service.add_session_to_memory(session(event("e1", BEES))))
     run(service.add_session_to_memory(session(event("e1", "My sister Ada keeps goats in Kiel."))))
     assert said(search(service, "Kiel")) == ["My sister Ada keeps goats in Kiel."]
     assert not search(service, "bees")
 
 
-def test_events_with_equal_texts_are_two(service):
+def test_events_with_equal_texts_are_separate(service):
     run(service.add_session_to_memory(session(event("e1", BEES), event("e2", BEES))))
     assert said(search(service, "bees")) == [BEES, BEES]
 
 
-def test_the_same_event_id_in_two_sessions_is_two_events(service):
+def test_an_event_id_is_unique_only_in_its_session(service):
     run(service.add_session_to_memory(session(event("e1", BEES), name="s1")))
     run(service.add_session_to_memory(session(event("e1", "Ada has ten bees."), name="s2")))
     assert sorted(said(search(service, "bees"))) == sorted([BEES, "Ada has ten bees."])
 
 
-def test_a_deleted_event_is_gone_and_stays_away(service, memory, bytes_on_disk):
+def test_a_deleted_event_does_not_return(service, memory, bytes_on_disk):
     one = session(event("e1", BEES), event("e2", "The code of the safe is xylophone."))
     run(service.add_session_to_memory(one))
     (found,) = search(service, "xylophone")
@@ -112,13 +112,13 @@ def test_a_deleted_event_is_gone_and_stays_away(service, memory, bytes_on_disk):
 
 
 @pytest.mark.parametrize("name", [None, "", "unknown", "sessions/s1/e9", "../../x", "a\0b", "x" * 600, "\ud800"])
-def test_an_id_that_is_not_there_deletes_nothing(service, name):
+def test_deleting_an_unknown_id_does_nothing(service, name):
     run(service.add_session_to_memory(session(event("e1", BEES))))
     delete(service, name)
     assert said(search(service, "bees")) == [BEES]
 
 
-def test_nobody_else_deletes_it(service):
+def test_other_users_cannot_delete_an_event(service):
     run(service.add_session_to_memory(session(event("e1", BEES))))
     (found,) = search(service, "bees")
     delete(service, found.id, user="bob")
@@ -131,7 +131,7 @@ NAMES = [("a", "b"), ("a", "b/c"), ("a/b", "c"), ("a", "bc"), ("a", "%"), ("a", 
 NAMES += [("é", "日本"), ("a", "b%2Fc"), ("a", ".."), ("..", ""), ("x" * 300, "y" * 300), ("x" * 300, "y" * 299)]
 
 
-def test_each_app_and_user_finds_what_is_its_own(service):
+def test_each_app_and_user_finds_only_its_events(service):
     for number, (app, user) in enumerate(NAMES):
         run(service.add_session_to_memory(session(event("e1", f"bees number {number}"), app=app, user=user)))
     for number, (app, user) in enumerate(NAMES):
@@ -139,7 +139,7 @@ def test_each_app_and_user_finds_what_is_its_own(service):
     assert search(service, "bees", "a", "nobody") == []
 
 
-def test_it_is_apart_from_the_rest_of_the_memory_unless_that_is_wanted(service, memory):
+def test_events_are_separate_from_the_memory_unless_configured(service, memory):
     run(service.add_session_to_memory(session(event("e1", BEES))))
     memory.save("Bees sleep in winter.")
     assert said(search(service, "bees")) == [BEES]
@@ -150,7 +150,7 @@ def test_it_is_apart_from_the_rest_of_the_memory_unless_that_is_wanted(service, 
     assert said(search(shared, "bees")) == [BEES]
 
 
-def test_only_what_was_said_is_remembered(service):
+def test_only_messages_are_stored(service):
     thought = types.Part(text="Perhaps the zebra.", thought=True)
     call = types.Part(function_call=types.FunctionCall(name="zebra", args={}))
     mixed = Event(id="e1", author="guide", content=types.Content(role="model", parts=[thought, call]))
@@ -181,7 +181,7 @@ def test_events_without_a_session_and_with_metadata(service):
     assert entry.custom_metadata == {"topic": "family", "n": "{1}"}
 
 
-def test_memories_are_kept_as_they_are(service):
+def test_memories_are_stored_unchanged(service):
     given = MemoryEntry(
         content=content(BEES), author="ada", timestamp="2026-02-24T10:00:00+00:00", custom_metadata={"k": 1}
     )
@@ -202,13 +202,13 @@ def test_an_empty_question_finds_nothing(service, query):
     assert search(service, query) == []
 
 
-def test_no_more_than_the_wanted_number_is_found(memory):
+def test_the_number_of_results_is_limited(memory):
     service = KlawMemoryService(memory, max_results=3)
     run(service.add_session_to_memory(session(*(event(f"e{n}", f"bees, hive {n}") for n in range(8)))))
     assert len(search(service, "bees")) == 3
 
 
-def test_several_tasks_at_once_lose_nothing(service):
+def test_concurrent_tasks_lose_nothing(service):
     async def main():
         await asyncio.gather(
             *(

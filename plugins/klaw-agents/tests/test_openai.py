@@ -38,11 +38,11 @@ def session(memory):
     return KlawSession("s1", memory)
 
 
-def test_it_is_a_session_of_the_sdk(session):
+def test_it_implements_the_session_of_the_sdk(session):
     assert isinstance(session, Session)
 
 
-def test_items_come_back_as_they_were_in_a_later_process(session, open_memory):
+def test_items_are_read_back_unchanged_in_a_later_process(session, open_memory):
     run(session.add_items(ITEMS))
     assert run(session.get_items()) == ITEMS
     again = KlawSession("s1", open_memory())
@@ -51,7 +51,7 @@ def test_items_come_back_as_they_were_in_a_later_process(session, open_memory):
 
 
 @pytest.mark.parametrize("limit", [None, -1, 0, 1, 2, 5, 99])
-def test_a_limit_means_what_it_means_to_the_sdks_own_session(session, limit):
+def test_a_limit_works_as_in_the_sdks_session(session, limit):
     own = SQLiteSession("s1")
     for each in (session, own):
         run(each.add_items(ITEMS))
@@ -59,14 +59,14 @@ def test_a_limit_means_what_it_means_to_the_sdks_own_session(session, limit):
     own.close()
 
 
-def test_a_limit_of_the_settings_counts_unless_another_is_given(memory):
+def test_the_limit_of_the_settings_is_the_default(memory):
     session = KlawSession("s1", memory, session_settings=SessionSettings(limit=2))
     run(session.add_items(ITEMS))
     assert run(session.get_items()) == ITEMS[-2:]
     assert run(session.get_items(3)) == ITEMS[-3:]
 
 
-def test_equal_items_stay_two(session):
+def test_equal_items_are_kept_separately(session):
     run(session.add_items([USER, USER]))
     run(session.add_items([USER]))
     assert run(session.get_items()) == [USER] * 3
@@ -74,7 +74,7 @@ def test_equal_items_stay_two(session):
     assert run(session.get_items()) == [USER] * 2
 
 
-def test_what_was_said_is_found_and_what_a_tool_was_asked_is_not(session, memory):
+def test_messages_are_found_and_tool_calls_are_not(session, memory):
     run(session.add_items(ITEMS))
     memory.index()
     found = "\n".join(result.content for result in memory.search("who keeps bees"))
@@ -83,7 +83,7 @@ def test_what_was_said_is_found_and_what_a_tool_was_asked_is_not(session, memory
     assert not memory.search("harbour")
 
 
-def test_a_secret_is_struck_out_of_what_is_found(session, memory):
+def test_secrets_are_redacted_in_results(session, memory):
     secret = "sk-ant-" + "a1" * 30
     run(session.add_items([{"role": "user", "content": f"the key for the harbour is {secret}"}]))
     memory.index()
@@ -92,7 +92,7 @@ def test_a_secret_is_struck_out_of_what_is_found(session, memory):
     assert run(session.get_items())[0]["content"].endswith(secret)
 
 
-def test_a_popped_item_is_gone_from_everywhere(session, memory, bytes_on_disk):
+def test_a_popped_item_is_not_found_and_leaves_no_bytes(session, memory, bytes_on_disk):
     run(session.add_items([USER, {"role": "user", "content": "The code of the safe is xylophone."}]))
     memory.index()
     assert memory.search("xylophone")
@@ -129,7 +129,7 @@ def test_no_item_is_popped_twice(session):
     assert sorted(popped) == list(range(12))
 
 
-def test_a_cleared_session_is_gone_from_everywhere(session, memory, bytes_on_disk):
+def test_a_cleared_session_is_not_found_and_leaves_no_bytes(session, memory, bytes_on_disk):
     run(session.add_items([{"role": "user", "content": "The code of the safe is xylophone."}]))
     memory.index()
     run(session.clear_session())
@@ -139,13 +139,13 @@ def test_a_cleared_session_is_gone_from_everywhere(session, memory, bytes_on_dis
     assert bytes_on_disk("xylophone") == []
 
 
-def test_an_item_that_is_not_json_is_refused_and_none_of_its_batch_is_kept(session):
+def test_an_item_that_is_not_json_is_rejected_with_its_batch(session):
     with pytest.raises(RecordError):
         run(session.add_items([USER, {"role": "user", "content": "x", "odd": object()}]))
     assert run(session.get_items()) == []
 
 
-def test_messages_of_other_programs_are_items(session, memory):
+def test_messages_of_other_programs_are_read_as_items(session, memory):
     chat = Chat("openai-agents", "s1").meta
     now = datetime.now(UTC)
     memory.conversations.append(Message("user", "Hello", now, meta=chat))
@@ -176,7 +176,7 @@ actions = st.lists(
 
 @settings(max_examples=30)
 @given(actions)
-def test_whatever_is_done_it_answers_as_the_sdks_own_session(tmp_path_factory, actions):
+def test_after_any_calls_it_agrees_with_the_sdks_session(tmp_path_factory, actions):
     overrides = {"memory": {"embedding": {"type": "none"}}}
 
     async def main(memory):
@@ -199,7 +199,7 @@ def test_whatever_is_done_it_answers_as_the_sdks_own_session(tmp_path_factory, a
         run(main(memory))
 
 
-def test_the_runner_gives_the_model_what_was_said_in_an_earlier_process(open_memory):
+def test_the_runner_gives_the_model_messages_of_an_earlier_process(open_memory):
     model = ScriptedModel([[assistant_message("Noted.")]])
     agent = Agent(name="assistant", model=model)
     run(Runner.run(agent, "My sister Ada keeps bees.", session=KlawSession("s1", open_memory())))
@@ -212,7 +212,7 @@ def test_the_runner_gives_the_model_what_was_said_in_an_earlier_process(open_mem
     assert len(said) == 3
 
 
-def test_a_run_may_limit_what_the_model_gets(session):
+def test_a_run_can_limit_the_items_for_the_model(session):
     run(session.add_items([USER, ASSISTANT] * 3))
     model = ScriptedModel([[assistant_message("Yes.")]])
     config = RunConfig(session_settings=SessionSettings(limit=1))
@@ -233,11 +233,11 @@ def test_an_agent_searches_the_memory_with_its_tools(memory):
 
 
 @pytest.mark.parametrize("arguments", ["", "null", "[]", "{", '{"query": 3}', '{"nonsense": 1}'])
-def test_whatever_a_model_asks_is_answered(memory, arguments):
+def test_every_call_of_a_model_is_answered(memory, arguments):
     (search,) = [tool for tool in klaw_tools(memory) if tool.name == "memory_search"]
     assert "error" in json.loads(run(search.on_invoke_tool(None, arguments)))
 
 
-def test_forgetting_is_offered_only_where_it_is_allowed(memory):
+def test_forget_is_offered_only_if_allowed(memory):
     assert "memory_forget" not in {tool.name for tool in klaw_tools(memory)}
     assert "memory_forget" in {tool.name for tool in klaw_tools(memory, allow=["memory_forget"])}

@@ -35,7 +35,7 @@ def calling(*calls):
     return FunctionModel(respond)
 
 
-def test_the_model_is_offered_the_tools_as_they_are(memory, toolset):
+def test_the_tools_are_offered_unchanged(memory, toolset):
     model = TestModel(call_tools=[])
     run(Agent(model, toolsets=[toolset]), "Hello")
     offered = model.last_model_request_parameters.function_tools
@@ -47,7 +47,7 @@ def test_the_model_is_offered_the_tools_as_they_are(memory, toolset):
     }
 
 
-def test_arguments_that_pydantic_ai_makes_of_the_schemas_are_taken(memory, toolset):
+def test_arguments_that_pydantic_ai_generates_from_the_schemas_are_accepted(memory, toolset):
     memory.save("a a a")
     tools = [name for name, tool in memory.toolbox().items() if tool.read_only]
     result = run(Agent(TestModel(call_tools=tools), toolsets=[toolset]), "Hello")
@@ -56,7 +56,7 @@ def test_arguments_that_pydantic_ai_makes_of_the_schemas_are_taken(memory, tools
     assert "results" in returned["memory_search"]
 
 
-def test_what_one_agent_saves_another_finds_in_a_later_process(memory, open_memory):
+def test_a_text_of_one_agent_is_found_by_another_in_a_later_process(memory, open_memory):
     saving = Agent(calling(("memory_save", {"text": "Ada keeps bees."})), toolsets=[KlawToolset(memory)])
     run(saving, "Remember: Ada keeps bees.")
     asking = Agent(calling(("memory_search", {"query": "bees"})), toolsets=[KlawToolset(open_memory())])
@@ -64,12 +64,12 @@ def test_what_one_agent_saves_another_finds_in_a_later_process(memory, open_memo
 
 
 @pytest.mark.parametrize("arguments", ["", "null", "[]", "3", '{"query": 3}', {"nonsense": 1}, {}])
-def test_whatever_a_model_asks_is_answered(toolset, arguments):
+def test_every_call_of_a_model_is_answered(toolset, arguments):
     agent = Agent(calling(("memory_search", arguments)), toolsets=[toolset])
     assert "error" in run(agent, "Who keeps bees?").output
 
 
-def test_forgetting_is_offered_only_where_it_is_allowed(memory):
+def test_forget_is_offered_only_if_allowed(memory):
     path = memory.save("The code of the safe is xylophone.").path
     call = ("memory_forget", {"path": path})
     with pytest.raises(UnexpectedModelBehavior, match="memory_forget"):
@@ -79,7 +79,7 @@ def test_forgetting_is_offered_only_where_it_is_allowed(memory):
     assert not memory.search("xylophone")
 
 
-def test_toolsets_of_two_memories_stand_beside_each_other(memory):
+def test_toolsets_of_two_memories_can_be_combined(memory):
     agent = Agent(
         calling(("notes_memory_search", {"query": "bees"})),
         toolsets=[KlawToolset(memory), KlawToolset(memory, id="notes").prefixed("notes")],

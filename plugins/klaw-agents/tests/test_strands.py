@@ -31,7 +31,7 @@ def store(memory):
     return KlawMemoryStore(memory)
 
 
-def test_what_was_added_is_found_in_a_later_process(store, open_memory):
+def test_an_added_text_is_found_in_a_later_process(store, open_memory):
     run(store.add(BEES, {"topic": "family", "parts": {"a": 1}}))
     (entry,) = run(KlawMemoryStore(open_memory()).search("who keeps bees"))
     assert entry.content == BEES
@@ -40,7 +40,7 @@ def test_what_was_added_is_found_in_a_later_process(store, open_memory):
     assert entry.metadata["origin"] == "documents"
 
 
-def test_what_is_added_twice_is_found_once(store):
+def test_a_text_that_was_added_twice_is_found_once(store):
     first = run(store.add(BEES))
     assert run(store.add(BEES, {"topic": "family"})) == first
     assert texts(run(store.search("bees"))) == [BEES]
@@ -48,7 +48,7 @@ def test_what_is_added_twice_is_found_once(store):
     assert len(run(store.search("bees"))) == 2
 
 
-def test_metadata_cannot_claim_another_place(store):
+def test_metadata_cannot_change_the_origin(store):
     run(store.add(BEES, {"path": "notes/elsewhere.md", "score": 99}))
     (entry,) = run(store.search("bees"))
     assert entry.metadata["path"].startswith("documents/strands/")
@@ -56,12 +56,12 @@ def test_metadata_cannot_claim_another_place(store):
 
 
 @pytest.mark.parametrize("content", ["", "  \n"])
-def test_nothing_cannot_be_added(store, content):
+def test_an_empty_text_is_rejected(store, content):
     with pytest.raises(ValueError, match="empty"):
         run(store.add(content))
 
 
-def test_wrong_options_are_refused(memory, store):
+def test_invalid_options_are_rejected(memory, store):
     with pytest.raises(ValueError, match="name"):
         KlawMemoryStore(memory, " ")
     with pytest.raises(ValueError, match="at least 1"):
@@ -78,7 +78,7 @@ def test_an_empty_question_finds_nothing(store, query):
     assert run(store.search(query)) == []
 
 
-def test_it_finds_the_rest_of_the_memory_as_far_as_it_may(store, memory):
+def test_it_searches_only_the_allowed_parts_of_the_memory(store, memory):
     memory.save("Bees sleep in winter.", source="book")
     memory.save("Bees dance.", source="film")
     assert set(texts(run(store.search("bees")))) == {"Bees sleep in winter.", "Bees dance."}
@@ -86,7 +86,7 @@ def test_it_finds_the_rest_of_the_memory_as_far_as_it_may(store, memory):
     assert run(KlawMemoryStore(memory, collection="other").search("bees")) == []
 
 
-def test_the_number_of_results_is_the_calls_or_the_stores(memory):
+def test_the_number_of_results_comes_from_the_call_or_the_store(memory):
     store = KlawMemoryStore(memory, max_search_results=2)
     for number in range(4):
         run(store.add(f"bees, hive {number}"))
@@ -94,7 +94,7 @@ def test_the_number_of_results_is_the_calls_or_the_stores(memory):
     assert len(run(store.search("bees", {"max_search_results": 3}))) == 3
 
 
-def test_messages_are_a_conversation_of_the_memory(store, memory):
+def test_messages_are_stored_as_a_conversation(store, memory):
     messages = [
         said(BEES),
         said("Noted.", "assistant"),
@@ -112,7 +112,7 @@ def test_messages_are_a_conversation_of_the_memory(store, memory):
     assert run(store.search("harbour")) == []
 
 
-def test_a_batch_that_is_tried_again_is_kept_once(store, memory):
+def test_a_repeated_batch_is_stored_once(store, memory):
     batch, context = [said("ok"), said("ok")], AddMessagesContext(sequence_numbers=[0, 3])
     run(store.add_messages(batch, context))
     run(store.add_messages(batch, context))
@@ -120,7 +120,7 @@ def test_a_batch_that_is_tried_again_is_kept_once(store, memory):
     assert [line.message.content for line in _lines(memory)] == ["ok", "ok", "more"]
 
 
-def test_messages_without_numbers_and_of_a_new_run_are_new(store, memory):
+def test_messages_without_numbers_or_of_a_new_run_are_new(store, memory):
     run(store.add_messages([said("ok")], AddMessagesContext(sequence_numbers=[0])))
     run(store.initialize())
     run(store.add_messages([said("ok")], AddMessagesContext(sequence_numbers=[0])))
@@ -129,7 +129,7 @@ def test_messages_without_numbers_and_of_a_new_run_are_new(store, memory):
     assert len(_lines(memory)) == 4
 
 
-def test_a_batch_whose_indexing_failed_is_kept_once(store, memory, monkeypatch):
+def test_a_batch_whose_indexing_failed_is_stored_once(store, memory, monkeypatch):
     def fail(*_arguments, **_options):
         raise RuntimeError("the disk is full")
 
@@ -205,7 +205,7 @@ def test_an_agent_of_strands_remembers_across_processes(open_memory):
     run(second())
 
 
-def test_the_conversation_itself_is_remembered_without_a_model(open_memory):
+def test_the_conversation_is_stored_without_a_model(open_memory):
     async def main():
         memory = open_memory()
         agent, model, manager = agent_of(memory, lambda _messages: "Noted.", extraction=True)
@@ -220,7 +220,7 @@ def test_the_conversation_itself_is_remembered_without_a_model(open_memory):
     assert "bees" in open_memory().search("bees")[0].content
 
 
-def test_a_store_that_may_not_be_written_refuses_extraction(memory):
+def test_a_read_only_store_rejects_extraction(memory):
     with pytest.raises(ValueError, match="not writable"):
         MemoryManager(stores=[KlawMemoryStore(memory, writable=False, extraction=True)])
     manager = MemoryManager(stores=[KlawMemoryStore(memory, writable=False)])

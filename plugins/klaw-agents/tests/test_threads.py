@@ -8,7 +8,7 @@ import pytest
 from klaw_agents.threads import in_thread
 
 
-def test_the_result_and_the_error_of_the_work_come_back():
+def test_results_and_errors_of_a_thread_are_passed_on():
     def fail():
         raise ValueError("of the work")
 
@@ -21,7 +21,7 @@ def test_the_result_and_the_error_of_the_work_come_back():
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_cancelled_caller_waits_for_the_end_of_what_it_began(fails):
+def test_a_cancelled_caller_waits_for_its_running_call(fails):
     began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def work():

@@ -26,9 +26,7 @@ class TestMarkdownChunker(MarkdownChunkerContract):
 @pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("bounds", TestMarkdownChunker.bounds)
 @pytest.mark.parametrize("counter", TestMarkdownChunker.counters)
-def test_every_law_holds_for_the_notes_beside_this_file(
-    path: Path, bounds: tuple[int, int], counter: TokenCounter
-) -> None:
+def test_every_law_holds_for_the_sample_notes(path: Path, bounds: tuple[int, int], counter: TokenCounter) -> None:
     _check(path, bounds, counter)
 
 

@@ -29,30 +29,30 @@ class TestOptions:
     def test_defaults(self):
         assert MarkdownOptions() == MarkdownOptions(max_tokens=400, overlap_tokens=80)
 
-    def test_a_passage_holds_at_least_eight_tokens(self):
+    def test_max_tokens_below_eight_is_rejected(self):
         with pytest.raises(ValueError, match="max_tokens must be at least 8, not 7"):
             MarkdownOptions(max_tokens=7, overlap_tokens=0)
 
     @pytest.mark.parametrize("overlap", [-1, 51, 100])
-    def test_at_most_half_of_a_passage_is_repeated(self, overlap):
+    def test_an_overlap_above_half_of_a_chunk_is_rejected(self, overlap):
         with pytest.raises(ValueError, match=rf"overlap_tokens must be 0 to 50 \(half of max_tokens\), not {overlap}"):
             MarkdownOptions(max_tokens=100, overlap_tokens=overlap)
 
 
-class TestWholes:
-    def test_nothing_comes_of_nothing(self):
+class TestWholeElements:
+    def test_an_empty_text_has_no_chunks(self):
         assert passages("") == passages(" \n\t\r\n") == []
 
-    def test_a_short_text_is_one_passage_without_outer_blank_lines(self):
+    def test_a_short_text_is_one_chunk_without_outer_blank_lines(self):
         assert passages("\n\n# A\n\nb\n\n## C\n\nd\n\n") == ["# A\n\nb\n\n## C\n\nd"]
 
-    def test_a_text_is_measured_whole_before_it_is_cut(self):
+    def test_a_text_that_fits_is_not_split(self):
         def pairs(texts):  # four half-tokens apart, three tokens together
             return [(len(text.split()) + 1) // 2 for text in texts]
 
         assert len(passages("One. Two. Three. Four. Five.", 8, 0, pairs)) == 1
 
-    def test_indentation_of_a_first_line_stays(self):
+    def test_the_indentation_of_a_first_line_is_kept(self):
         text = f"{words(15)}\n\n    code {words(10)}\n"
         assert passages(text)[1] == f"    code {words(10)}"
 
@@ -68,7 +68,7 @@ class TestWholes:
         ],
         ids=["fence", "open fence", "indented code", "table", "list item", "html"],
     )
-    def test_an_element_that_fits_is_not_cut(self, element):
+    def test_an_element_that_fits_is_not_split(self, element):
         element = element.rstrip()
         assert element in passages(f"{words(10)}.\n\n{element}\n", 20)
 
@@ -77,7 +77,7 @@ class TestWholes:
 
 
 class TestCuts:
-    def test_a_paragraph_is_cut_after_a_sentence(self):
+    def test_a_paragraph_is_split_after_a_sentence(self):
         text = f"{words(12, 'Alpha')}. {words(12, 'Beta')}! {words(6, 'Gamma')}?"
         assert passages(text) == [f"{words(12, 'Alpha')}.", f"{words(12, 'Beta')}! {words(6, 'Gamma')}?"]
 
@@ -96,17 +96,17 @@ class TestCuts:
             ("Text\n[1]: https://a.b\n[2]: https://c.d", ["Text", "[1]: https://a.b", "[2]: https://c.d"]),
         ],
     )
-    def test_what_a_sentence_is(self, text, sentences):
+    def test_the_end_of_a_sentence_is_recognised(self, text, sentences):
         from klaw_chunk_markdown import cuts
 
         edges = [0, *cuts.sentences(text, 0, len(text), 0), len(text)]
         assert [text[start:end].strip() for start, end in pairwise(edges)] == sentences
 
-    def test_code_that_is_too_long_is_cut_at_a_blank_line(self):
+    def test_long_code_is_split_at_a_blank_line(self):
         lines = ["```", "a b c d e f", "g h i j k l", "", "m n o p q", "r s t u v w", "```"]
         assert passages("\n".join(lines), 16) == ["\n".join(lines[:3]), "\n".join(lines[4:])]
 
-    def test_a_fence_is_not_parted_from_its_first_and_last_line(self):
+    def test_a_fence_keeps_its_first_and_last_line(self):
         body = ["a b c d e f g"] * 4
         assert passages("\n".join(["```", *body, "```"]), 14) == [
             f"```\n{body[0]}",
@@ -118,7 +118,7 @@ class TestCuts:
         rows = ["| a | b |", "|---|---|", *["| one two | three |"] * 4]
         assert passages("\n".join(rows), 14) == ["\n".join(rows[:3]), "\n".join(rows[3:5]), rows[5]]
 
-    def test_a_list_is_cut_between_items_and_an_item_between_its_blocks(self):
+    def test_a_list_is_split_between_items_and_an_item_between_blocks(self):
         item = f"- {words(9)}\n\n  {words(9, 'more')}"
         assert passages(f"- {words(5)}\n{item}\n- last", 12) == [
             f"- {words(5)}",
@@ -126,52 +126,52 @@ class TestCuts:
             f"  {words(9, 'more')}\n- last",
         ]
 
-    def test_an_example_stays_with_the_sentence_that_announces_it(self):
+    def test_an_example_stays_with_its_introduction(self):
         text = f"{words(10)}.\n\nFor example:\n\n- {words(8)}\n\n{words(3)}"
         assert passages(text, 20) == [f"{words(10)}.", f"For example:\n\n- {words(8)}\n\n{words(3)}"]
 
-    def test_a_line_without_a_place_to_cut_is_bounded_in_characters(self):
+    def test_a_line_without_boundaries_is_limited_in_characters(self):
         assert [len(passage) for passage in passages("QUJD" * 100, 8)] == [100, 100, 100, 100]
 
-    def test_a_grapheme_cluster_is_cut_only_if_it_is_too_large_itself(self):
+    def test_a_grapheme_cluster_is_split_only_if_it_exceeds_a_chunk(self):
         family = "👨‍👩‍👧‍👦"
         assert passages("ab" + family * 3, 10, 0, count_characters) == ["ab" + family, family, family]
         assert "".join(passages("a" + "\u0301" * 30, 10, 0, count_characters)) == "a" + "\u0301" * 30
 
 
 class TestSections:
-    def test_a_passage_prefers_to_end_before_a_heading(self):
+    def test_a_chunk_ends_preferably_before_a_heading(self):
         text = f"# A\n\n{words(8)}.\n\n## B\n\n{words(6)}. {words(9)}."
         assert passages(text) == [f"# A\n\n{words(8)}.", f"## B\n\n{words(6)}. {words(9)}."]
 
-    def test_and_before_the_highest_of_several(self):
+    def test_a_chunk_ends_preferably_before_the_highest_heading(self):
         text = f"# A\n\n{words(6)}\n\n# B\n\n{words(3)}\n\n## C\n\n{words(9)}"
         assert passages(text)[0] == f"# A\n\n{words(6)}"
 
-    def test_headings_in_a_row_stay_with_what_follows(self):
+    def test_consecutive_headings_stay_with_the_next_block(self):
         text = f"{words(15)}\n\n# A\n\n## B\n\n{words(9)}"
         assert passages(text, 16) == [words(15), f"# A\n\n## B\n\n{words(9)}"]
 
-    def test_an_element_is_cut_rather_than_left_without_its_heading(self):
+    def test_an_element_is_split_rather_than_separated_from_its_heading(self):
         code = "\n".join(["a b c d e"] * 3)
         text = f"# A\n\n```\n{code}\n```"
         assert passages(text, 17) == ["# A\n\n```\na b c d e\na b c d e", "a b c d e\n```"]
 
-    def test_the_path_holds_every_heading_above_and_the_one_that_opens(self):
+    def test_the_heading_path_includes_the_heading_of_the_chunk(self):
         text = "# A\n\none two three four five\n\n### B `x`\n\nsix seven eight nine\n\nC\n---\n\nten 11 12 13 14 15"
         assert headings(text) == [("A",), ("A", "B `x`"), ("A", "C")]
 
-    def test_closing_hashes_and_empty_headings_are_not_in_the_path(self):
+    def test_the_heading_path_has_no_closing_hashes_and_empty_headings(self):
         text = f"## Title ##\n\n{words(5)}\n\n## #\n\n{words(5)}"
         assert headings(text) == [("Title",), ()]
 
-    def test_a_heading_in_a_quote_opens_no_section(self):
+    def test_a_heading_in_a_quote_starts_no_section(self):
         assert headings(f"> # Quoted\n>\n> {words(3)}\n\n{words(8)}") == [(), ()]
 
-    def test_a_byte_order_mark_hides_no_heading(self):
+    def test_a_byte_order_mark_does_not_hide_a_heading(self):
         assert headings("\ufeff# A\n\nb") == [("A",)]
 
-    def test_a_very_long_title_is_cut_short_in_the_path(self):
+    def test_a_very_long_heading_is_shortened_in_the_path(self):
         text = "# " + "A long title " * 40 + f"\n\n{words(20)}"
         assert {heading for path in headings(text) for heading in path} == {"A long title " * 12 + "A"}
 
@@ -188,7 +188,7 @@ class TestOverlap:
         text = f"# A\n\n{words(9)}. {words(4)}.\n\n# B\n\n{words(9)}."
         assert passages(text, 16, 8)[1] == f"# B\n\n{words(9)}."
 
-    def test_it_gives_way_to_an_element_that_needs_the_room(self):
+    def test_overlap_is_dropped_for_an_element_that_needs_the_space(self):
         code = "```\n" + "a b c d\n" * 3 + "```"
         assert passages(f"{words(9)}. {words(4)}.\n\n{code}", 16, 8)[1] == code
 
@@ -211,7 +211,7 @@ class TestContinuation:
         assert others
         assert {span.continues for span in others} == {kind}
 
-    def test_a_paragraph_that_would_have_fitted_continues_nothing(self):
+    def test_a_paragraph_that_fits_a_chunk_has_no_continuation(self):
         text = f"{words(3)}.\n\n{words(4)}. {words(4)}."
         assert [span.continues for span in MarkdownChunker(MarkdownOptions(8, 0)).split(text, count_words)] == [
             None,
@@ -220,7 +220,7 @@ class TestContinuation:
 
 
 class TestCost:
-    def test_every_character_is_counted_about_once(self):
+    def test_counting_tokens_is_linear(self):
         text = "".join(f"## Section {i}\n\n{words(40)}. {words(30)}.\n\n```\n{words(9)}\n```\n\n" for i in range(60))
         calls = []
 
@@ -249,7 +249,7 @@ class TestCost:
             "# a\n",
         ],
     )
-    def test_hostile_shapes_take_linear_work(self, shape):
+    def test_hostile_texts_take_linear_time(self, shape):
         chunker = MarkdownChunker()
         chunker.split("warm up", estimate_tokens)
         small, large = (work(chunker, shape * times, estimate_tokens) for times in (500, 2000))
@@ -266,7 +266,7 @@ class TestCost:
         subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_spans_carry_offsets_of_the_source_text():
+def test_spans_have_offsets_of_the_source_text():
     text = "# A\r\n\r\n" + words(7) + "\r\r" + words(7)
     assert MarkdownChunker(MarkdownOptions(9, 0)).split(text, count_words) == (
         Span(0, 7 + 34, ("A",)),

@@ -54,7 +54,7 @@ class TestTranscriptChunker(ChunkerContract):
 
 
 @pytest.mark.parametrize("text", ["one\n" + " " * 400 + "far to the right", "one\n" + "\n" * 400 + "far below"])
-def test_white_space_that_counts_nothing_is_bounded_by_characters(text):
+def test_white_space_without_tokens_is_limited_in_characters(text):
     ChunkerContract().holds(laws.sizes_do_not_exceed_the_maximum, make_chunker, st.just(text), examples=5)
 
 
@@ -72,23 +72,23 @@ def test_the_work_is_linear():
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "\f", "\n\f\n \f"])
-def test_nothing_comes_of_nothing(text):
+def test_an_empty_text_has_no_chunks(text):
     assert list(make_chunker(20, 0).split(text, count_words)) == []
 
 
-def test_whole_messages_are_packed_until_a_passage_is_full():
+def test_whole_messages_are_packed_until_a_chunk_is_full():
     lines = [message(number) for number in range(7)]
     assert passages(lines) == ["\n".join(lines[0:3]), "\n".join(lines[3:6]), lines[6]]
 
 
-def test_messages_share_a_passage_only_while_it_is_small():
+def test_messages_share_a_chunk_only_while_it_is_small():
     lines = [message(0), message(1), message(2, words=15), message(3), message(4)]
     assert passages(lines, packed_tokens=12) == ["\n".join(lines[0:2]), lines[2], "\n".join(lines[3:5])]
     assert passages(lines, packed_tokens=0) == lines
     assert passages(lines, max_tokens=20, packed_tokens=99) == passages(lines, packed_tokens=20)
 
 
-def test_the_context_is_the_whole_messages_said_just_before():
+def test_the_context_consists_of_the_whole_messages_before():
     lines = [message(number) for number in range(4)]
     contexts = [context for context, _ in cut(lines, packed_tokens=6, context_tokens=13)]
     assert contexts == ["", f"{lines[0]}\n", f"{lines[0]}\n{lines[1]}\n", f"{lines[1]}\n{lines[2]}\n"]
@@ -105,7 +105,7 @@ def test_a_sentence_too_long_for_a_context_is_left_out():
     assert [context for context, _ in cut(lines, packed_tokens=6, context_tokens=10)] == ["", ""]
 
 
-def test_the_pieces_of_a_long_message_follow_on_what_it_said_before():
+def test_later_pieces_of_a_long_message_have_its_earlier_text_as_context():
     long = "User: " + " ".join(f"Sentence {number} has five words." for number in range(9))
     first, *others = cut([message(0), long], max_tokens=12, packed_tokens=6, context_tokens=6)[1:]
     assert first[0] == f"{message(0)}\n"
@@ -116,7 +116,7 @@ def test_the_pieces_of_a_long_message_follow_on_what_it_said_before():
 
 
 @pytest.mark.parametrize("counter", COUNTERS, ids=lambda counter: counter.__name__)
-def test_a_context_ends_where_its_passage_starts_and_stays_in_bounds_and_session(counter):
+def test_a_context_ends_at_its_chunk_and_stays_within_limit_and_session(counter):
     @settings(max_examples=100, deadline=None)
     @given(transcripts, st.sampled_from([(20, 6), (48, 0), (48, 16), (24, 60)]))
     def check(text, bounds):
@@ -131,7 +131,7 @@ def test_a_context_ends_where_its_passage_starts_and_stays_in_bounds_and_session
     check()
 
 
-def test_no_passage_and_no_context_reaches_over_a_session_break():
+def test_no_chunk_and_no_context_crosses_a_session_break():
     lines = [message(0), message(1), "\f", message(2), message(3)]
     assert cut(lines, max_tokens=40, packed_tokens=16, context_tokens=16) == [
         ("", "\n".join(lines[0:2])),
@@ -139,11 +139,11 @@ def test_no_passage_and_no_context_reaches_over_a_session_break():
     ]
 
 
-def test_lines_that_are_not_shown_part_nothing():
+def test_hidden_lines_do_not_separate_messages():
     assert passages([message(0), "", "", message(1)]) == [f"{message(0)}\n\n\n{message(1)}"]
 
 
-def test_an_oversized_message_is_cut_at_its_sentences_and_says_so():
+def test_an_oversized_message_is_split_between_sentences_and_marked():
     long = "User: " + " ".join(f"Sentence {number} has five words." for number in range(9))
     text = "\n".join([message(0), long, message(1)])
     spans = list(make_chunker(20, 0).split(text, count_words))
@@ -155,6 +155,6 @@ def test_an_oversized_message_is_cut_at_its_sentences_and_says_so():
 
 
 @pytest.mark.parametrize("values", [(7, 0, 0), (20, -1, 0), (20, 0, -1)])
-def test_impossible_sizes_are_refused(values):
+def test_invalid_sizes_are_rejected(values):
     with pytest.raises(ValueError, match=r"must be"):
         TranscriptOptions(*values)

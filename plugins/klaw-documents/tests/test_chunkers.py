@@ -106,12 +106,12 @@ def cut(chunker, text):
     return [(span.heading, text[span.start : span.end]) for span in chunker.split(text, estimate_tokens)]
 
 
-def test_pages_are_counted_though_some_are_empty():
+def test_empty_pages_are_counted():
     text = "one\n\f\n\n\f\n  three\nmore"
     assert cut(PageChunker(), text) == [(("Page 1",), "one"), (("Page 3",), "  three\nmore")]
 
 
-def test_org_headings_are_titles_without_what_is_around_them():
+def test_org_headings_have_no_keywords_and_tags():
     found = cut(OrgChunker(), ORG.decode())
     assert [heading for heading, _ in found] == [(), ("Repairs", "Mast"), ("Tides",)]
     assert found[1][1] == "* TODO [#A] Repairs :boat:\n** Mast\nThe mast is split."
@@ -129,13 +129,13 @@ def code(language, text, most=400):
     return [(".".join(heading), body) for heading, body in cut(chunker, text)]
 
 
-def test_code_is_cut_at_functions_and_classes():
+def test_code_is_split_at_functions_and_classes():
     found = code("python", PYTHON.decode())
     assert [heading for heading, _ in found] == ["", "tie", "Boat"]
     assert found[1][1].startswith("# How a boat is tied.\n@os.fspath\ndef tie")
 
 
-def test_of_a_large_class_each_method_is_a_chunk():
+def test_each_method_of_a_large_class_is_a_chunk():
     found = code("python", PYTHON.decode(), most=24)
     assert [heading for heading, _ in found][-3:] == ["Boat", "Boat.sail", "Boat.sink"]
     assert found[-1][1] == "    def sink(self):\n        raise OSError"
@@ -180,7 +180,7 @@ def test_symbols_are_found_in_every_language(language):
         assert text[: text.index(body)].endswith("\n") or text.startswith(body)
 
 
-def test_minified_code_and_nested_code_are_cut_in_time():
+def test_minified_and_nested_code_is_split_in_bounded_time():
     text = "function a(){return 1};" * 20_000
     assert {heading for heading, _ in code("javascript", text)} <= {"", "a"}
     deep = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(400))

@@ -139,7 +139,7 @@ def test_a_word_document_keeps_headings_and_tables(convert):
     assert made.created_at == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
-def test_of_a_web_page_its_main_part_is_read(convert):
+def test_the_main_part_of_a_web_page_is_read(convert):
     made = convert("html", PAGE)
     assert made.text == (
         "# Moorings\n\nA bowline,\ntied `twice`.\n\n- rope\n   - hemp\n- chain\n\n1. First\n2. Second\n\n"
@@ -170,7 +170,7 @@ def test_of_a_web_page_its_main_part_is_read(convert):
         (b"<p>nul\x00 and \x0c page", "page"),
     ],
 )
-def test_pages_of_many_kinds(convert, page, text):
+def test_web_pages_of_many_kinds_are_converted(convert, page, text):
     if text is None:
         with pytest.raises(ConversionError, match="has no text"):
             convert("html", page)
@@ -184,7 +184,7 @@ def test_an_e_book_is_read_in_order(convert):
     assert made.metadata == {"title": "Tides", "author": "Ada L.", "language": "en"}
 
 
-def test_of_a_notebook_outputs_are_kept_that_are_text(convert):
+def test_text_outputs_of_a_notebook_are_kept(convert):
     made = convert("notebook", TIDES)
     assert made.text == (
         "# Tides\nTwice a day.\n\n```python\nprint(1 + 1)\n```\n\n```text\n2\n<Figure>\nValueError: low\n```\n\nraw\n"
@@ -192,14 +192,14 @@ def test_of_a_notebook_outputs_are_kept_that_are_text(convert):
     assert made.metadata == {"title": "Tides", "language": "python"}
 
 
-def test_a_long_output_is_cut_short(convert):
+def test_a_long_output_is_truncated(convert):
     outputs = [{"output_type": "stream", "text": "row\n" * 5000}]
     made = convert("notebook", notebook({"cell_type": "code", "source": "x", "outputs": outputs}))
     assert made.text.endswith("row\n…\n```\n")
     assert len(made.text) < 5000
 
 
-def test_a_notebook_of_version_3(convert):
+def test_a_notebook_of_version_3_is_read(convert):
     old = {
         "worksheets": [
             {"cells": [{"cell_type": "heading", "level": 2, "source": "Ebb"}, {"cell_type": "code", "input": "1"}]}
@@ -231,7 +231,7 @@ def test_org_keywords_are_metadata():
         ("notebook", notebook(), "has no text"),
     ],
 )
-def test_what_cannot_be_read_has_a_reason(convert, kind, data, reason):
+def test_an_unreadable_file_has_a_reason(convert, kind, data, reason):
     with pytest.raises(ConversionError) as caught:
         convert(kind, data)
     assert caught.value.message.startswith(reason)
@@ -291,7 +291,7 @@ LAUGHS = (
         "tables",
     ],
 )
-def test_a_hostile_file_is_refused(convert, kind, data):
+def test_a_hostile_file_is_rejected(convert, kind, data):
     with pytest.raises(ConversionError):
         convert(kind, data())
 
@@ -302,7 +302,7 @@ def test_deep_nesting_is_read(convert):
     assert "the bottom" in convert("html", b"<ul><li><blockquote>" * 1_000 + b"the bottom").text
 
 
-def test_one_that_takes_too_long_is_ended_and_the_next_is_read():
+def test_a_file_that_takes_too_long_is_ended_and_the_next_is_read():
     process = ParserProcess(1.5, 1024)
     try:
         with pytest.raises(ConversionError, match=r"takes longer than 1.5 seconds to read") as caught:
@@ -315,7 +315,7 @@ def test_one_that_takes_too_long_is_ended_and_the_next_is_read():
         process.close()
 
 
-def test_one_that_takes_too_much_memory_is_refused_and_the_next_is_read():
+def test_a_file_that_needs_too_much_memory_is_rejected_and_the_next_is_read():
     process = ParserProcess(120, 200)
     try:
         with pytest.raises(ConversionError, match=r"needs more than 200 MiB of memory to read|its parser crashed"):
@@ -325,7 +325,7 @@ def test_one_that_takes_too_much_memory_is_refused_and_the_next_is_read():
         process.close()
 
 
-def test_one_that_crashes_its_parser_is_named_and_the_next_is_read(process):
+def test_a_file_that_crashes_its_parser_is_named_and_the_next_is_read(process):
     process.parse("html", b"<p>first", "page.html")
     os.kill(process._process.pid, 9)  # between two files: the file has no part in it
     assert process.parse("html", b"<p>second", "page.html").text == "second\n"
@@ -371,7 +371,7 @@ def test_a_child_of_a_fork_has_a_process_of_its_own(process):
     assert process.parse("html", b"<p>parent", "page.html").text == "parent\n"
 
 
-def test_no_module_is_taken_from_the_current_directory(process, tmp_path, monkeypatch):
+def test_no_module_is_imported_from_the_current_directory(process, tmp_path, monkeypatch):
     (tmp_path / "selectolax.py").write_text("raise SystemExit('taken')")
     monkeypatch.chdir(tmp_path)
     process.close()

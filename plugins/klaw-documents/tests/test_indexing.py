@@ -48,7 +48,7 @@ def documents(tmp_path):
     return tmp_path / "papers"
 
 
-def test_a_directory_of_documents(open_memory, documents, tmp_path):
+def test_a_directory_of_documents_is_indexed(open_memory, documents, tmp_path):
     with open_memory() as memory:
         report = memory.index(documents)
         assert (report.added, [item.reason for item in report.skipped]) == (8, ["is not a valid PDF"])
@@ -83,7 +83,7 @@ def test_code_is_read_on_request(open_memory, documents):
         assert memory.get("papers/boats.py", found.start_line, 1).content == "class Boat:\n"
 
 
-def test_web_pages_only_on_request(open_memory, documents):
+def test_web_pages_can_be_read_only_on_request(open_memory, documents):
     with open_memory(html={"on_request": True}) as memory:
         memory.index(documents)
         assert ".html" in memory.workspaces.unread("papers")

@@ -16,7 +16,7 @@ Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(4000)]
 
 
-def test_a_request_says_what_google_documents(gemini: FakeGemini, connect: Connect, httpserver: HTTPServer) -> None:
+def test_a_request_has_the_documented_form(gemini: FakeGemini, connect: Connect, httpserver: HTTPServer) -> None:
     embedder = connect()
     embedder.embed_documents(["a"])
     embedder.embed_query("b")
@@ -45,7 +45,7 @@ def test_a_batch_holds_a_hundred_texts(gemini: FakeGemini, connect: Connect) -> 
     assert gemini.answered.total() == 250
 
 
-def test_nothing_that_is_sent_could_be_cut_in_silence(gemini: FakeGemini, connect: Connect) -> None:
+def test_no_sent_text_exceeds_the_limit_of_the_server(gemini: FakeGemini, connect: Connect) -> None:
     text = " ".join(WORDS)
     connect().embed_query(text)
     sent = [request["content"]["parts"][0]["text"] for requests in gemini.requests for request in requests]
@@ -53,14 +53,14 @@ def test_nothing_that_is_sent_could_be_cut_in_silence(gemini: FakeGemini, connec
     assert not any(gemini.model.too_long(piece) for piece in sent)
 
 
-def test_the_model_is_known_without_asking(gemini: FakeGemini, connect: Connect) -> None:
+def test_the_space_of_a_known_model_needs_no_request(gemini: FakeGemini, connect: Connect) -> None:
     space = connect(dimension=None, url="https://generativelanguage.googleapis.com/v1beta").space
     expected = ("gemini-embedding-001", "generativelanguage.googleapis.com/v1beta", 3072)
     assert space == VectorSpace(*expected, "cosine", "mean/1900 estimated")
     assert gemini.requests == []
 
 
-def test_without_a_key_it_is_unavailable_and_the_hint_says_how(connect: Connect) -> None:
+def test_without_a_key_it_is_unavailable_with_a_hint(connect: Connect) -> None:
     embedder = connect(url="https://generativelanguage.googleapis.com/v1beta", api_key="")
     for use in (lambda: embedder.space, lambda: embedder.embed_query("a")):
         with pytest.raises(EmbedderUnavailableError, match=r"needs an API key.*export GEMINI_API_KEY=…"):
@@ -68,7 +68,7 @@ def test_without_a_key_it_is_unavailable_and_the_hint_says_how(connect: Connect)
 
 
 @pytest.mark.parametrize("name", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])
-def test_the_environments_key_goes_to_google_only(
+def test_the_key_of_the_environment_is_sent_only_to_google(
     gemini: FakeGemini, connect: Connect, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, KEY)
@@ -78,7 +78,7 @@ def test_the_environments_key_goes_to_google_only(
     assert gemini.requests == []
 
 
-def test_a_model_that_wants_its_task_in_the_text_gets_no_task_type(gemini: FakeGemini, connect: Connect) -> None:
+def test_a_model_with_the_task_in_the_text_gets_no_task_type(gemini: FakeGemini, connect: Connect) -> None:
     gemini.name = "gemini-embedding-2"
     embedder = connect(model=gemini.name, query_prefix="task: search result | query: ", dimension=None)
     assert embedder.embed_query("a").shape == (128,)
@@ -87,7 +87,7 @@ def test_a_model_that_wants_its_task_in_the_text_gets_no_task_type(gemini: FakeG
     ]
 
 
-def test_the_free_tiers_pause_is_kept_to(gemini: FakeGemini, connect: Connect, httpserver: HTTPServer) -> None:
+def test_a_requested_pause_is_obeyed(gemini: FakeGemini, connect: Connect, httpserver: HTTPServer) -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
     busy = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}}
     path = f"/v1beta/models/{gemini.name}:batchEmbedContents"
@@ -109,10 +109,10 @@ def test_a_key_that_cannot_be_sent_is_not_shown(connect: Connect, monkeypatch: p
     assert KEY not in str(caught.value)
 
 
-def test_a_model_that_is_not_there_is_named(connect: Connect) -> None:
+def test_a_missing_model_is_named(connect: Connect) -> None:
     with pytest.raises(ModelNotFoundError, match="models/nope is not found"):
         connect(model="nope").embed_query("a")
 
 
-def test_empty_texts_are_sent_as_something_the_api_takes(connect: Connect) -> None:
+def test_empty_texts_are_sent_in_an_accepted_form(connect: Connect) -> None:
     assert connect().embed_documents(["", "a"]).shape == (2, 64)

@@ -30,7 +30,7 @@ def test_registering_imports_nothing_heavy() -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_not_in_reprs_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "sk-0123456789")
     assert GeminiOptions().api_key == ""
     assert "sk-0123456789" not in repr(GeminiOptions(api_key="sk-0123456789"))
@@ -50,13 +50,13 @@ def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -
         {"api_key": "sk-0123456789\n"},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))) as caught:
         GeminiOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
     assert "sk-0123456789" not in str(caught.value)
 
 
-def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
+def test_offline_only_local_servers_are_called(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
     place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
     component.factory(GeminiOptions(url="http://localhost:8080/v1beta"), place)

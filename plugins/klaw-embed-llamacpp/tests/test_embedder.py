@@ -106,14 +106,14 @@ def test_another_pooling_is_another_space(build: Build, minilm: LlamaCppEmbedder
         ({"max_tokens": 510, "document_prefix": "passage: "}, r"has room for 512 tokens.*max_tokens to 507"),
     ],
 )
-def test_what_the_model_cannot_do_is_said(
+def test_options_that_the_model_does_not_support_are_an_error(
     build: Build, minilm_gguf: Path, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(EmbeddingError, match=message):
         _ = build(path=str(minilm_gguf), **options).space
 
 
-def test_nobody_else_can_reach_the_model(build: Build, minilm_gguf: Path) -> None:
+def test_the_model_opens_no_port(build: Build, minilm_gguf: Path) -> None:
     """llama.cpp's server listens, but on a socket that has no name any more."""
     before = _listening_on_tcp()  # a server of another test, perhaps
     build(path=str(minilm_gguf), max_tokens=100).embed_query("loaded")
@@ -133,7 +133,7 @@ def _listening_on_tcp() -> set[str]:
     return {inode for inode in listening if f"socket:[{inode}]" in targets}
 
 
-def test_the_check_for_open_ports_sees_one() -> None:
+def test_the_check_detects_an_open_port() -> None:
     before = _listening_on_tcp()
     with socket.create_server(("127.0.0.1", 0)):
         assert len(_listening_on_tcp() - before) == 1
@@ -156,7 +156,7 @@ def _answer_of(embedder: LlamaCppEmbedder) -> int:
     return 0
 
 
-def test_two_embedders_live_side_by_side(build: Build, minilm: LlamaCppEmbedder, minilm_gguf: Path) -> None:
+def test_two_embedders_can_be_used_together(build: Build, minilm: LlamaCppEmbedder, minilm_gguf: Path) -> None:
     before = minilm.embed_query("a cat")
     other = build(path=str(minilm_gguf), max_tokens=100)
     other.embed_query("a cat")

@@ -45,11 +45,11 @@ ARCHITECTURE = _pair("general.architecture", 8, _text("bert"))
 CONTEXT = _pair("bert.context_length", 4, struct.pack("<I", 512))
 
 
-def test_the_header_of_a_real_file(minilm_gguf: Path) -> None:
+def test_the_header_of_a_real_file_is_read(minilm_gguf: Path) -> None:
     assert Header.read(minilm_gguf) == Header(512, "mean")
 
 
-def test_a_file_that_names_no_pooling(tmp_path: Path) -> None:
+def test_a_file_without_pooling_needs_the_option(tmp_path: Path) -> None:
     path = tmp_path / "plain.gguf"
     words = struct.pack("<IQ", 8, 2) + _text("a") + _text("b")
     scores = struct.pack("<IQ2f", 6, 2, 0.5, 0.5)
@@ -79,7 +79,7 @@ def test_a_file_that_names_no_pooling(tmp_path: Path) -> None:
         (_header(struct.pack("<Q", 2**63) + b"x"), "metadata is truncated"),
     ],
 )
-def test_what_is_no_gguf_is_refused_without_llama_cpp(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_an_invalid_gguf_file_is_rejected_before_llama_cpp(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(content)
     with pytest.raises(
@@ -89,20 +89,20 @@ def test_what_is_no_gguf_is_refused_without_llama_cpp(tmp_path: Path, content: b
 
 
 @given(content=st.binary(max_size=300), start=st.sampled_from([b"", b"GGUF\3\0\0\0", _header(ARCHITECTURE, CONTEXT)]))
-def test_law_no_bytes_break_the_reader(tmp_path_factory: pytest.TempPathFactory, content: bytes, start: bytes) -> None:
+def test_law_bytes_are_read_or_rejected(tmp_path_factory: pytest.TempPathFactory, content: bytes, start: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.gguf"
     path.write_bytes(start + content)
     with suppress(ModelCorruptError):
         assert Header.read(path).context_tokens > 0
 
 
-def test_a_file_that_is_not_there(build: Build, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(build: Build, tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match=r"no file .*absent\.gguf.*memory\.embedding\.path"):
         _ = build(path=str(tmp_path / "absent.gguf")).space
 
 
 @pytest.mark.parametrize("length", [1_000, 300_000, 20_000_000])
-def test_a_download_that_stopped_is_refused(build: Build, minilm_gguf: Path, tmp_path: Path, length: int) -> None:
+def test_a_truncated_file_is_rejected(build: Build, minilm_gguf: Path, tmp_path: Path, length: int) -> None:
     path = tmp_path / "half.gguf"
     with minilm_gguf.open("rb") as stream:
         path.write_bytes(stream.read(length))
@@ -120,7 +120,7 @@ def test_a_download_that_stopped_is_refused(build: Build, minilm_gguf: Path, tmp
     ],
     ids=["no heads", "layers that are not there", "wide", "another shape"],
 )
-def test_a_file_that_contradicts_itself_is_an_error_not_the_end(
+def test_an_inconsistent_file_is_an_error(
     build: Build, minilm_gguf: Path, tmp_path: Path, found: bytes, put: bytes
 ) -> None:
     content = minilm_gguf.read_bytes()
@@ -131,9 +131,7 @@ def test_a_file_that_contradicts_itself_is_an_error_not_the_end(
         build(path=str(path)).embed_query("a")
 
 
-def test_an_architecture_of_tomorrow_asks_for_a_newer_llama_cpp(
-    build: Build, minilm_gguf: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_architecture_asks_for_a_newer_llama_cpp(build: Build, minilm_gguf: Path, tmp_path: Path) -> None:
     path = tmp_path / "new.gguf"
     path.write_bytes(minilm_gguf.read_bytes().replace(b"bert", b"trib"))
     with pytest.raises(EmbedderUnavailableError, match=r"unknown model architecture.*pip install --upgrade xllamacpp"):
@@ -152,13 +150,13 @@ def test_a_file_that_kills_llama_cpp_does_not_kill_klaw(
         VerificationCache(tmp_path / "book").verify(minilm_gguf, SETTINGS)
 
 
-def test_the_trial_says_why_and_nothing_else(minilm_gguf: Path) -> None:
+def test_the_trial_prints_only_the_reason(minilm_gguf: Path) -> None:
     command = [sys.executable, "-m", "klaw_embed_llamacpp.trial", str(minilm_gguf), "512", "mean", "1"]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("384\n", "")
 
 
-def test_a_verification_is_remembered_until_the_file_changes(minilm_gguf: Path, tmp_path: Path) -> None:
+def test_a_verification_is_cached_until_the_file_changes(minilm_gguf: Path, tmp_path: Path) -> None:
     path, verifications = tmp_path / "model.gguf", VerificationCache(tmp_path / "book")
     path.write_bytes(minilm_gguf.read_bytes())
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -172,7 +170,7 @@ def test_a_verification_is_remembered_until_the_file_changes(minilm_gguf: Path, 
     assert verifications.verify(path, SETTINGS) == ModelIdentity(hashlib.sha256(path.read_bytes()).hexdigest(), 384)
 
 
-def test_what_is_remembered_is_its_owners_alone(minilm_gguf: Path, tmp_path: Path) -> None:
+def test_the_cached_verification_is_private(minilm_gguf: Path, tmp_path: Path) -> None:
     """It names a file of theirs, and whoever could write it could have any file taken for proven."""
     before = os.umask(0)
     try:
@@ -184,7 +182,7 @@ def test_what_is_remembered_is_its_owners_alone(minilm_gguf: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("content", ["{", '{"seen": null}'])
-def test_a_page_that_makes_no_sense_is_written_anew(minilm_gguf: Path, tmp_path: Path, content: str) -> None:
+def test_an_invalid_cache_of_verifications_is_replaced(minilm_gguf: Path, tmp_path: Path, content: str) -> None:
     verifications = VerificationCache(tmp_path)
     verifications.verify(minilm_gguf, SETTINGS)
     (record,) = tmp_path.iterdir()
@@ -237,7 +235,7 @@ def test_a_model_is_found_by_name_and_used_as_its_manifest_says(
 @pytest.mark.parametrize(
     "changes", [{"files": {"mini.gguf": {"sha256": "0" * 64}}}, {"dimension": 383}], ids=["hash", "dimension"]
 )
-def test_a_file_that_is_not_its_manifests_is_refused(
+def test_a_file_that_differs_from_its_manifest_is_rejected(
     build: Build, cache_dir: Path, minilm_gguf: Path, changes: dict[str, Any]
 ) -> None:
     name = f"wrong-{next(iter(changes))}"
@@ -246,7 +244,7 @@ def test_a_file_that_is_not_its_manifests_is_refused(
         build(model=name).embed_query("a")
 
 
-def test_a_name_that_nobody_knows(build: Build) -> None:
+def test_an_unknown_name_is_an_error(build: Build) -> None:
     with pytest.raises(ModelNotFoundError, match="no-such-model"):
         build(model="no-such-model")
     with pytest.raises(EmbeddingError):

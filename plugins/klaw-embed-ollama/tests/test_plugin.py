@@ -52,7 +52,7 @@ def test_registering_imports_nothing_heavy() -> None:
         ("host/ollama/", "http://host:11434/ollama"),
     ],
 )
-def test_the_server_is_where_ollamas_own_variable_says(
+def test_the_server_is_taken_from_ollamas_variable(
     monkeypatch: pytest.MonkeyPatch, variable: str | None, url: str
 ) -> None:
     if variable is None:
@@ -64,7 +64,7 @@ def test_the_server_is_where_ollamas_own_variable_says(
 
 
 @pytest.mark.parametrize("variable", ["host:port", "ftp://host", "http://", "a b"])
-def test_a_variable_that_makes_no_sense_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_an_invalid_variable_is_rejected_by_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv("OLLAMA_HOST", variable)
     with pytest.raises(ValueError, match=r"^OLLAMA_HOST: "):
         OllamaOptions()
@@ -90,12 +90,12 @@ def test_a_variable_that_makes_no_sense_is_refused_by_its_name(monkeypatch: pyte
         {"url": "http://me:secret@host"},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         OllamaOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
+def test_offline_only_local_servers_are_called(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
     place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
     component.factory(OllamaOptions(url="http://localhost:11434"), place)

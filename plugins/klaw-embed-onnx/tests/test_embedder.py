@@ -74,7 +74,7 @@ def test_similar_texts_score_above_different_ones(
     assert near > far + 0.1
 
 
-def test_the_space_is_the_manifests(minilm: OnnxEmbedder) -> None:
+def test_the_space_is_that_of_the_manifest(minilm: OnnxEmbedder) -> None:
     weights = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     assert minilm.space == VectorSpace("all-MiniLM-L6-v2", weights, 384, "cosine", "mean/256")
     assert minilm.max_tokens == 254
@@ -150,14 +150,14 @@ def test_tokens_are_counted_as_the_model_sees_them(minilm: OnnxEmbedder) -> None
     assert minilm.count_tokens(["word " * 1000]) == [1000]
 
 
-def test_a_lone_surrogate_takes_nothing_else_with_it(minilm: OnnxEmbedder) -> None:
+def test_an_unpaired_surrogate_does_not_affect_other_characters(minilm: OnnxEmbedder) -> None:
     broken, whole = minilm.embed_documents(["left \ud83d right", "left right"])
     np.testing.assert_array_equal(broken, whole)
     halves, emoji = minilm.embed_documents(["so \ud83d\ude00 glad", "so 😀 glad"])
     np.testing.assert_array_equal(halves, emoji)
 
 
-def test_a_prefix_stands_before_every_window(variant: Variant, minilm: OnnxEmbedder) -> None:
+def test_a_prefix_precedes_every_window(variant: Variant, minilm: OnnxEmbedder) -> None:
     embedder = variant(query_prefix="query: ", max_tokens=252)
     np.testing.assert_array_equal(
         embedder.embed_query("where is the key"), minilm.embed_query("query: where is the key")
@@ -201,12 +201,12 @@ def test_a_dimension_that_the_model_does_not_have_is_an_error(variant: Variant) 
         variant(dimension=383).embed_query("a cat")
 
 
-def test_token_types_are_left_out_where_the_graph_has_none(variant: Variant, minilm: OnnxEmbedder) -> None:
+def test_token_types_are_left_out_if_the_graph_has_none(variant: Variant, minilm: OnnxEmbedder) -> None:
     embedder = variant(inputs={"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"})
     np.testing.assert_array_equal(embedder.embed_query("a cat"), minilm.embed_query("a cat"))
 
 
-def test_without_a_name_the_first_output_is_taken(variant: Variant, minilm: OnnxEmbedder) -> None:
+def test_the_first_output_is_used_without_a_name(variant: Variant, minilm: OnnxEmbedder) -> None:
     np.testing.assert_array_equal(variant(output=None).embed_query("a cat"), minilm.embed_query("a cat"))
 
 
@@ -218,8 +218,6 @@ def test_without_a_name_the_first_output_is_taken(variant: Variant, minilm: Onnx
         ({"output": "pooled"}, "pooled"),
     ],
 )
-def test_a_name_that_the_graph_does_not_have_is_an_error(
-    variant: Variant, changes: dict[str, object], missing: str
-) -> None:
+def test_an_unknown_output_is_an_error(variant: Variant, changes: dict[str, object], missing: str) -> None:
     with pytest.raises(ModelCorruptError, match=f"the graph of all-MiniLM-L6-v2 has no {missing}"):
         variant(**changes).embed_query("a cat")

@@ -164,7 +164,7 @@ def _expected(model: KnownModel, prefixed: str) -> np.ndarray:
 
 @pytest.mark.parametrize("types", [True, False], ids=["token types", "no token types"])
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_a_known_model_is_used_as_its_authors_say(
+def test_a_known_model_is_used_as_documented(
     on_hub: Callable[..., KnownModel], klaw: Callable[..., str], tmp_path: Path, name: str, *, types: bool
 ) -> None:
     model = on_hub(name, types=types)
@@ -216,7 +216,7 @@ class TestSmallE5KeepsTheContract(EmbedderContract):
         return small_e5
 
 
-def test_a_person_names_a_model_adds_it_indexes_and_searches(
+def test_a_model_can_be_named_added_and_used(
     on_hub: Callable[..., KnownModel], klaw: Callable[..., str], tmp_path: Path
 ) -> None:
     model = on_hub("bge-small-en-v1.5")

@@ -39,14 +39,14 @@ def test_the_entry_point_leads_to_the_hook() -> None:
     assert point.load().klaw_embedders is klaw_embedders
 
 
-def test_a_path_wins_over_a_name(model_copy: ModelCopy, tmp_path: Path) -> None:
+def test_a_path_takes_precedence_over_a_name(model_copy: ModelCopy, tmp_path: Path) -> None:
     path = model_copy(name="mine", revision="7")
     (component,) = klaw_embedders()
     options = OnnxOptions(model="all-MiniLM-L6-v2", path=str(path))
     assert component.factory(options, _place(tmp_path)).space.model == "mine"
 
 
-def test_a_model_that_is_not_here_names_the_command(tmp_path: Path) -> None:
+def test_a_missing_model_names_the_command(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
     with pytest.raises(ModelNotFoundError) as caught:
         component.factory(OnnxOptions(model="bge-small-en-v1.5"), _place(tmp_path))
@@ -55,7 +55,7 @@ def test_a_model_that_is_not_here_names_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 @pytest.mark.parametrize("damage", ["one bit", "cut short", "gone"])
-def test_a_changed_file_is_refused(model_copy: ModelCopy, name: str, damage: str) -> None:
+def test_a_changed_file_is_rejected(model_copy: ModelCopy, name: str, damage: str) -> None:
     path = model_copy()
     content = bytearray((path / name).read_bytes())
     (path / name).unlink()
@@ -69,7 +69,7 @@ def test_a_changed_file_is_refused(model_copy: ModelCopy, name: str, damage: str
     assert f"delete {path}" in caught.value.hint
 
 
-def test_a_mended_model_works_without_a_new_embedder(model_copy: ModelCopy, manifest: OnnxEmbedderManifest) -> None:
+def test_a_repaired_model_works_without_a_new_embedder(model_copy: ModelCopy, manifest: OnnxEmbedderManifest) -> None:
     path = model_copy()
     (path / "model.onnx").unlink()
     embedder = OnnxEmbedder(read_manifest(path))
@@ -88,7 +88,7 @@ def _replace(path: Path, name: str, content: bytes) -> None:
     (path / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
-def test_a_graph_that_onnxruntime_cannot_load_says_so(model_copy: ModelCopy) -> None:
+def test_a_graph_that_cannot_be_loaded_is_an_error(model_copy: ModelCopy) -> None:
     path = model_copy()
     _replace(path, "model.onnx", b"no graph at all")
     with pytest.raises(EmbedderUnavailableError, match="cannot load all-MiniLM-L6-v2") as caught:
@@ -96,7 +96,7 @@ def test_a_graph_that_onnxruntime_cannot_load_says_so(model_copy: ModelCopy) -> 
     assert "onnxruntime" in caught.value.hint
 
 
-def test_a_tokenizer_that_cannot_be_read_says_so(model_copy: ModelCopy) -> None:
+def test_an_unreadable_tokenizer_is_an_error(model_copy: ModelCopy) -> None:
     path = model_copy()
     _replace(path, "tokenizer.json", b"{}")
     with pytest.raises(ModelCorruptError, match=r"tokenizer\.json"):
@@ -110,7 +110,7 @@ def test_a_prefix_that_does_not_fit_the_window_is_refused(model_copy: ModelCopy)
 
 
 @pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
-def test_a_library_that_cannot_be_imported_says_so(
+def test_a_library_that_cannot_be_imported_is_an_error(
     manifest: OnnxEmbedderManifest, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     real_import = builtins.__import__

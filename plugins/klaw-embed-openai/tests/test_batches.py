@@ -71,12 +71,12 @@ def test_a_first_index_is_one_batch_with_the_vectors_of_single_requests(
     assert batch["output_expires_after"]["anchor"] == "created_at"
 
 
-def test_the_core_is_told_how_many_texts_to_gather(batched: Connect) -> None:
+def test_the_embedder_declares_the_texts_per_call(batched: Connect) -> None:
     assert batched().texts_per_call == 5_000
     assert batched(batch_max_texts=50).texts_per_call == 50
 
 
-def test_few_texts_and_questions_are_sent_at_once(openai: FakeOpenAI, batched: Connect) -> None:
+def test_few_texts_and_questions_are_sent_without_a_batch(openai: FakeOpenAI, batched: Connect) -> None:
     embedder = batched()
     embedder.embed_documents(TEXTS[:9])
     embedder.embed_query(TEXTS[10])
@@ -91,7 +91,7 @@ def test_equal_texts_are_one_line_of_a_batch(openai: FakeOpenAI, batched: Connec
 
 
 @pytest.mark.parametrize("polls", [1, 3])
-def test_a_killed_run_finds_its_batch_again_and_pays_once(
+def test_a_killed_run_continues_its_batch_and_pays_once(
     openai: FakeOpenAI, batched: Connect, tmp_path: Path, polls: int
 ) -> None:
     openai.batch_status = ["in_progress"] * 4 + ["completed"]
@@ -103,9 +103,7 @@ def test_a_killed_run_finds_its_batch_again_and_pays_once(
     assert set(openai.answered.values()) == {1}
 
 
-def test_answers_that_were_fetched_and_not_saved_are_fetched_again_for_nothing(
-    openai: FakeOpenAI, batched: Connect
-) -> None:
+def test_answers_that_were_not_saved_are_fetched_again_at_no_cost(openai: FakeOpenAI, batched: Connect) -> None:
     first = batched().embed_documents(TEXTS)
     batched().embed_documents(["the probe"])
     again = batched().embed_documents(TEXTS)
@@ -113,7 +111,7 @@ def test_answers_that_were_fetched_and_not_saved_are_fetched_again_for_nothing(
     assert (len(openai.batches), len(openai.requests)) == (1, 1)
 
 
-def test_a_run_killed_before_the_batch_had_a_name_finds_it_by_its_file(
+def test_a_batch_without_a_stored_id_is_found_by_its_file(
     openai: FakeOpenAI, batched: Connect, httpserver: HTTPServer, tmp_path: Path
 ) -> None:
     submit = openai._submit
@@ -132,7 +130,7 @@ def test_a_run_killed_before_the_batch_had_a_name_finds_it_by_its_file(
     assert json.loads(states(tmp_path)[0].read_text())["batch"] == "batch_0"
 
 
-def test_a_batch_that_was_never_made_is_made_of_the_file_that_was_uploaded(
+def test_a_batch_that_was_not_created_uses_the_uploaded_file(
     openai: FakeOpenAI, batched: Connect, httpserver: HTTPServer
 ) -> None:
     httpserver.expect_oneshot_request("/v1/batches", method="POST").respond_with_data("", status=503)
@@ -142,7 +140,7 @@ def test_a_batch_that_was_never_made_is_made_of_the_file_that_was_uploaded(
     assert (len(openai.uploads), len(openai.batches), openai.requests) == (1, 1, [])
 
 
-def test_notes_that_changed_meanwhile_are_sent_beside_the_batch(openai: FakeOpenAI, batched: Connect) -> None:
+def test_changed_notes_are_sent_in_addition_to_the_batch(openai: FakeOpenAI, batched: Connect) -> None:
     openai.batch_status = ["in_progress", "completed"]
     with pytest.raises(KilledError):
         batched(Pauses(kill_at=1)).embed_documents(TEXTS)
@@ -164,7 +162,7 @@ def test_two_processes_wait_for_one_batch(openai: FakeOpenAI, batched: Connect) 
     assert (len(openai.batches), openai.requests) == (1, [])
 
 
-def test_what_is_kept_holds_no_text_and_no_key_and_is_private(batched: Connect, tmp_path: Path) -> None:
+def test_the_stored_state_is_private_and_has_no_text_and_no_key(batched: Connect, tmp_path: Path) -> None:
     batched().embed_documents(TEXTS)
     (state,) = states(tmp_path)
     assert "note" not in state.read_text()
@@ -215,7 +213,7 @@ def test_a_batch_that_fails_leaves_the_rest_to_single_requests(
     assert f"batch batch_0 {status}" in caplog.text
 
 
-def test_after_two_failures_in_a_row_no_more_batches_are_made(openai: FakeOpenAI, batched: Connect) -> None:
+def test_after_two_consecutive_failures_no_batch_is_created(openai: FakeOpenAI, batched: Connect) -> None:
     openai.batch_status = ["failed"]
     embedder = batched()
     for run in range(4):
@@ -223,7 +221,7 @@ def test_after_two_failures_in_a_row_no_more_batches_are_made(openai: FakeOpenAI
     assert (len(openai.batches), len(openai.requests)) == (2, 4)
 
 
-def test_a_success_between_forgives_a_failure(openai: FakeOpenAI, batched: Connect) -> None:
+def test_a_success_resets_the_count_of_failures(openai: FakeOpenAI, batched: Connect) -> None:
     openai.batch_status = ["failed", "completed", "failed", "completed"]
     embedder = batched()
     for run in range(4):
@@ -232,7 +230,7 @@ def test_a_success_between_forgives_a_failure(openai: FakeOpenAI, batched: Conne
 
 
 @pytest.mark.parametrize("status", [301, 307, 400, 404, 405, 406, 413, 415, 422, 451, 501])
-def test_a_server_without_batches_is_asked_as_always(
+def test_a_server_without_batches_gets_single_requests(
     openai: FakeOpenAI, batched: Connect, tmp_path: Path, status: int
 ) -> None:
     for path in ("/v1/files", "/v1/batches"):
@@ -249,7 +247,7 @@ PAGE = Response("<html>sign in to this network</html>")
 
 @pytest.mark.parametrize("path", ["batches/batch_0", "files/file-1/content"])
 @pytest.mark.parametrize("status", [401, 402, 403, 408, 409, 425, 429, 500, 502, 520, 522])
-def test_a_refusal_that_says_nothing_about_the_batch_keeps_it(
+def test_a_rejection_unrelated_to_the_batch_keeps_it(
     openai: FakeOpenAI, batched: Connect, path: str, status: int
 ) -> None:
     openai.batch_status = ["in_progress", "completed"]
@@ -263,7 +261,7 @@ def test_a_refusal_that_says_nothing_about_the_batch_keeps_it(
 
 
 @pytest.mark.parametrize("path", ["batches/batch_0", "batches"])
-def test_a_page_in_place_of_an_answer_keeps_the_batch(openai: FakeOpenAI, batched: Connect, path: str) -> None:
+def test_a_web_page_instead_of_the_state_keeps_the_batch(openai: FakeOpenAI, batched: Connect, path: str) -> None:
     method = "POST" if path == "batches" else "GET"
     openai.server.expect_oneshot_request(f"/v1/{path}", method=method).respond_with_response(PAGE)
     with pytest.raises(EmbedderUnavailableError, match=r"not valid JSON.*run the command again"):
@@ -272,7 +270,7 @@ def test_a_page_in_place_of_an_answer_keeps_the_batch(openai: FakeOpenAI, batche
     assert (len(openai.uploads), len(openai.batches), openai.requests) == (1, 1, [])
 
 
-def test_a_page_in_place_of_the_answers_keeps_the_batch(
+def test_a_web_page_instead_of_the_answers_keeps_the_batch(
     openai: FakeOpenAI, batched: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Behind the page of a network that wants a sign-in, single requests fail as well."""
@@ -302,7 +300,7 @@ def test_answers_that_are_too_large_leave_the_texts_to_single_requests(
     assert (len(openai.batches), len(openai.requests), len(states(tmp_path))) == (1, 2, 1)
 
 
-def test_an_upload_that_fails_leaves_no_batch_to_speak_of(openai: FakeOpenAI, batched: Connect, tmp_path: Path) -> None:
+def test_a_failed_upload_stores_no_batch(openai: FakeOpenAI, batched: Connect, tmp_path: Path) -> None:
     openai.server.expect_oneshot_request("/v1/files", method="POST").respond_with_response(error(520, "unknown"))
     with pytest.raises(EmbedderUnavailableError, match="520: unknown") as caught:
         batched().embed_documents(TEXTS)
@@ -310,7 +308,7 @@ def test_an_upload_that_fails_leaves_no_batch_to_speak_of(openai: FakeOpenAI, ba
     assert states(tmp_path) == []
 
 
-def test_lines_that_cannot_be_used_are_asked_again_alone(openai: FakeOpenAI, batched: Connect) -> None:
+def test_invalid_answers_are_requested_again_singly(openai: FakeOpenAI, batched: Connect) -> None:
     run = openai._run
 
     def spoil(batch: dict[str, Any], *, whole: bool) -> None:
@@ -329,7 +327,7 @@ def test_lines_that_cannot_be_used_are_asked_again_alone(openai: FakeOpenAI, bat
     assert sorted(text for request in openai.requests for text in request["input"]) == sorted(TEXTS[16:])
 
 
-def test_another_recipe_does_not_take_a_batches_vectors(openai: FakeOpenAI, batched: Connect) -> None:
+def test_a_batch_of_another_recipe_is_not_used(openai: FakeOpenAI, batched: Connect) -> None:
     batched().embed_documents(TEXTS)
     batched(dimension=32).embed_documents(TEXTS)
     assert len(openai.batches) == 2
@@ -345,9 +343,7 @@ def test_a_job_is_forgotten_after_a_week(batched: Connect, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"texts": 3}', "null", "\0"])
-def test_a_file_that_is_no_job_is_passed_over(
-    openai: FakeOpenAI, batched: Connect, tmp_path: Path, content: str
-) -> None:
+def test_an_invalid_job_file_is_ignored(openai: FakeOpenAI, batched: Connect, tmp_path: Path, content: str) -> None:
     (tmp_path / "batches").mkdir()
     (tmp_path / "batches" / "odd.json").write_text(content)
     batched().embed_documents(TEXTS)

@@ -17,7 +17,7 @@ Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(2000)]
 
 
-def test_vectors_have_unit_length_and_their_texts_order(connect: Connect) -> None:
+def test_vectors_have_unit_length_and_the_order_of_the_texts(connect: Connect) -> None:
     embedder = connect()
     texts = ["why is the sky blue", "грачи прилетели", "北京大学", "", "  \n", "C++ \ud800"]
     matrix = embedder.embed_documents(texts)
@@ -27,7 +27,7 @@ def test_vectors_have_unit_length_and_their_texts_order(connect: Connect) -> Non
         np.testing.assert_allclose(row, embedder.embed_query(text), atol=1e-6)
 
 
-def test_a_request_says_what_openai_documents(openai: FakeOpenAI, connect: Connect) -> None:
+def test_a_request_has_the_documented_form(openai: FakeOpenAI, connect: Connect) -> None:
     connect(batch_size=2).embed_documents(["a", "b", "c"])
     common = {"model": "text-embedding-3-small", "encoding_format": "base64", "dimensions": 64}
     assert openai.requests == [{**common, "input": ["a", "b"]}, {**common, "input": ["c"]}]
@@ -56,7 +56,7 @@ def test_base64_and_floats_are_the_same_vectors(openai: FakeOpenAI, connect: Con
     ("model", "dimension", "max_tokens"),
     [("text-embedding-3-small", 1536, 8191), ("text-embedding-3-large", 3072, 8191)],
 )
-def test_openais_own_models_are_known_without_asking(
+def test_the_spaces_of_openais_models_need_no_request(
     openai: FakeOpenAI, connect: Connect, model: str, dimension: int, max_tokens: int
 ) -> None:
     embedder = connect(model=model, dimension=None, url="https://api.openai.com/v1/", api_key=KEY)
@@ -65,14 +65,14 @@ def test_openais_own_models_are_known_without_asking(
     assert openai.asked == []
 
 
-def test_another_models_dimension_is_tried(openai: FakeOpenAI, connect: Connect) -> None:
+def test_the_dimension_of_an_unknown_model_is_found_by_a_request(openai: FakeOpenAI, connect: Connect) -> None:
     openai.name = "bge-m3"
     embedder = connect(model="bge-m3", dimension=None)
     assert (embedder.space.dimension, embedder.max_tokens) == (64, 254)
     assert openai.asked == ["POST /v1/embeddings"]
 
 
-def test_two_servers_are_two_spaces_unless_the_weights_are_named(connect: Connect) -> None:
+def test_servers_have_separate_spaces_unless_the_weights_are_named(connect: Connect) -> None:
     here, there = (connect(url=f"http://{host}:8080/v1").space for host in ("localhost", "gpu-box"))
     assert here != there
     named = [connect(url=f"http://{host}:8080/v1", revision="q8").space for host in ("localhost", "gpu-box")]
@@ -80,7 +80,7 @@ def test_two_servers_are_two_spaces_unless_the_weights_are_named(connect: Connec
     assert named[0] != connect(url="http://localhost:8080/v1", revision="q4").space
 
 
-def test_a_prefix_is_sent_and_is_another_space(openai: FakeOpenAI, connect: Connect) -> None:
+def test_a_prefix_is_sent_and_changes_the_space(openai: FakeOpenAI, connect: Connect) -> None:
     embedder = connect(query_prefix="query: ", document_prefix="passage: ")
     embedder.embed_documents(["a"])
     embedder.embed_query("b")
@@ -90,7 +90,7 @@ def test_a_prefix_is_sent_and_is_another_space(openai: FakeOpenAI, connect: Conn
     assert connect(query_prefix="other: ").space == connect().space  # documents are embedded as before
 
 
-def test_an_input_type_is_sent_and_is_another_space(openai: FakeOpenAI, connect: Connect) -> None:
+def test_an_input_type_is_sent_and_changes_the_space(openai: FakeOpenAI, connect: Connect) -> None:
     embedder = connect(query_input_type="query", document_input_type="passage")
     embedder.embed_documents(["a"])
     embedder.embed_query("b")
@@ -105,7 +105,7 @@ def test_an_input_type_is_sent_and_is_another_space(openai: FakeOpenAI, connect:
         "Requested 309209 tokens, max 300000 tokens per request",
     ],
 )
-def test_what_openai_finds_too_long_is_divided(
+def test_a_text_that_openai_rejects_as_too_long_is_divided(
     openai: FakeOpenAI, connect: Connect, httpserver: HTTPServer, message: str
 ) -> None:
     embedder = connect()
@@ -116,7 +116,7 @@ def test_what_openai_finds_too_long_is_divided(
     assert [len(request["input"]) for request in openai.requests] == [4, 4]
 
 
-def test_what_llama_cpp_finds_too_long_is_not_asked_again_as_it_is(
+def test_a_text_that_llama_cpp_rejects_as_too_long_is_not_sent_again_unchanged(
     openai: FakeOpenAI, connect: Connect, httpserver: HTTPServer
 ) -> None:
     refusal = error(500, "input (3000 tokens) is too large to process. increase the physical batch size")
@@ -139,7 +139,7 @@ def test_no_texts_need_no_request(openai: FakeOpenAI, connect: Connect) -> None:
     assert openai.asked == []
 
 
-def test_without_a_key_openai_is_unavailable_and_the_hint_says_how(connect: Connect) -> None:
+def test_without_a_key_openai_is_unavailable_with_a_hint(connect: Connect) -> None:
     embedder = connect(url="https://api.openai.com/v1")
     for use in (lambda: embedder.space, lambda: embedder.embed_query("a"), lambda: embedder.max_tokens):
         with pytest.raises(EmbedderUnavailableError, match=r"needs an API key.*export OPENAI_API_KEY=…"):
@@ -158,7 +158,7 @@ def test_the_key_is_read_when_it_is_needed(
     assert openai.answered.total() == 1
 
 
-def test_the_environments_key_goes_to_no_other_server(
+def test_the_key_of_the_environment_is_sent_only_to_openai(
     openai: FakeOpenAI, connect: Connect, monkeypatch: pytest.MonkeyPatch, httpserver: HTTPServer
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -182,13 +182,13 @@ def test_a_wrong_key_is_refused_with_a_hint_and_not_shown(openai: FakeOpenAI, co
         connect(api_key="sk-wrong-0123").embed_query("a")
 
 
-def test_a_model_that_is_not_there_is_named(openai: FakeOpenAI, connect: Connect) -> None:
+def test_a_missing_model_is_named(openai: FakeOpenAI, connect: Connect) -> None:
     del openai  # only to be there
     with pytest.raises(ModelNotFoundError, match=r"The model `nope` does not exist.*'nope'"):
         connect(model="nope").embed_query("a")
 
 
-def test_no_server_says_where_it_was_looked_for(connect: Connect) -> None:
+def test_an_unreachable_server_is_named_with_its_address(connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     with pytest.raises(EmbedderUnavailableError, match=rf"{url}.*memory\.embedding\.url"):

@@ -38,20 +38,18 @@ def test_registering_imports_nothing_heavy() -> None:
         (" https://h/v1/ ", "https://h/v1"),
     ],
 )
-def test_the_server_is_where_openais_own_variable_says(
-    monkeypatch: pytest.MonkeyPatch, variable: str, url: str
-) -> None:
+def test_the_server_is_taken_from_openais_variable(monkeypatch: pytest.MonkeyPatch, variable: str, url: str) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", variable)
     assert OpenAIOptions().url == url
 
 
-def test_a_variable_that_makes_no_sense_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_variable_is_rejected_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "api.example.com/v1")
     with pytest.raises(ValueError, match=r"^OPENAI_BASE_URL: "):
         OpenAIOptions()
 
 
-def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_not_in_reprs_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     assert OpenAIOptions().api_key == ""
     assert "sk-0123456789" not in repr(OpenAIOptions(api_key="sk-0123456789"))
@@ -73,13 +71,13 @@ def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -
         {"api_key": "sk-0123456789\n"},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))) as caught:
         OpenAIOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
     assert "sk-0123456789" not in str(caught.value)
 
 
-def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
+def test_offline_only_local_servers_are_called(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
     place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
     component.factory(OpenAIOptions(url="http://localhost:8080/v1"), place)
@@ -87,7 +85,7 @@ def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
         component.factory(OpenAIOptions(), place)
 
 
-def test_batches_are_made_only_if_asked_for(tmp_path: Path) -> None:
+def test_batches_are_used_only_if_configured(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
     place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
     assert component.factory(OpenAIOptions(), place).bulk is None

@@ -70,7 +70,7 @@ def test_threads_and_batches_change_no_vector(manifest: OnnxEmbedderManifest, mi
         assert cosines.min() > 0.9999  # bfloat16 adds in another order
 
 
-def test_float32_is_what_it_says(manifest: OnnxEmbedderManifest) -> None:
+def test_float32_agrees_with_the_reference(manifest: OnnxEmbedderManifest) -> None:
     session = OpenVinoSession.load(manifest, precision="float32", streams=1)
     assert session.run([[101, 2023, 102], [101, 102]]).shape == (2, 3, 384)
     alone = session.run([[101, 102]])
@@ -104,7 +104,7 @@ def test_lengths_that_are_close_share_a_shape_and_give_their_own_tokens(
     assert fed == {(1, ALIGNMENT)}
 
 
-def test_bfloat16_where_the_processor_has_none_says_so(manifest: OnnxEmbedderManifest) -> None:
+def test_bfloat16_on_an_unsupported_processor_is_an_error(manifest: OnnxEmbedderManifest) -> None:
     import openvino
 
     if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
@@ -116,7 +116,7 @@ def test_bfloat16_where_the_processor_has_none_says_so(manifest: OnnxEmbedderMan
     assert "memory.embedding.precision" in caught.value.hint
 
 
-def test_a_graph_with_a_scale_per_token_alone_is_refused(model_copy: ModelCopy) -> None:
+def test_a_graph_with_scales_per_token_is_rejected(model_copy: ModelCopy) -> None:
     """OpenVINO would compute nonsense, or fail, depending on the shapes."""
     embedder = OpenVinoEmbedder(read_manifest(model_copy(weight_only=None)))
     with pytest.raises(EmbedderUnavailableError, match="scale per token") as caught:
@@ -127,7 +127,7 @@ def test_a_graph_with_a_scale_per_token_alone_is_refused(model_copy: ModelCopy) 
 
 @pytest.mark.parametrize("name", ["model.onnx", "weight-only.onnx"])
 @pytest.mark.parametrize("damage", ["one bit", "gone"])
-def test_a_changed_file_is_refused(model_copy: ModelCopy, name: str, damage: str) -> None:
+def test_a_changed_file_is_rejected(model_copy: ModelCopy, name: str, damage: str) -> None:
     path = model_copy()
     content = bytearray((path / name).read_bytes())
     (path / name).unlink()
@@ -139,7 +139,7 @@ def test_a_changed_file_is_refused(model_copy: ModelCopy, name: str, damage: str
     assert f"delete {path}" in caught.value.hint
 
 
-def test_a_graph_that_openvino_cannot_load_says_so(model_copy: ModelCopy) -> None:
+def test_a_graph_that_cannot_be_loaded_is_an_error(model_copy: ModelCopy) -> None:
     path = model_copy()
     (path / "weight-only.onnx").unlink()
     (path / "weight-only.onnx").write_bytes(b"no graph at all")
@@ -159,9 +159,7 @@ def test_a_graph_that_openvino_cannot_load_says_so(model_copy: ModelCopy) -> Non
         ({"output": "pooled"}, "pooled"),
     ],
 )
-def test_a_name_that_the_graph_does_not_have_is_an_error(
-    model_copy: ModelCopy, changes: dict[str, object], missing: str
-) -> None:
+def test_an_unknown_output_is_an_error(model_copy: ModelCopy, changes: dict[str, object], missing: str) -> None:
     with pytest.raises(ModelCorruptError, match=f"the graph of all-MiniLM-L6-v2 has no {missing}"):
         OpenVinoEmbedder(read_manifest(model_copy(**changes))).embed_query("a cat")
 
@@ -174,7 +172,7 @@ def test_a_run_that_fails_is_an_embedding_error(manifest: OnnxEmbedderManifest) 
     assert type(caught.value) is EmbeddingError
 
 
-def test_a_library_that_cannot_be_imported_says_so(
+def test_a_library_that_cannot_be_imported_is_an_error(
     manifest: OnnxEmbedderManifest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real_import = builtins.__import__
@@ -190,7 +188,7 @@ def test_a_library_that_cannot_be_imported_says_so(
     assert "openvino" in caught.value.hint
 
 
-def test_a_forked_process_is_told_and_does_not_wait(minilm: OpenVinoEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_use_after_a_fork_raises_without_waiting(minilm: OpenVinoEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process is forked here: one with OpenVINO's threads may hang in the fork itself, whoever has made it."""
     minilm.embed_query("a cat")
     monkeypatch.setattr(os, "getpid", lambda: -1)
@@ -210,7 +208,7 @@ def test_the_entry_point_leads_to_the_hook() -> None:
     assert point.load().klaw_embedders is klaw_embedders
 
 
-def test_threads_find_everything_prepared_that_may_be_prepared_by_one_only(tmp_path: Path) -> None:
+def test_concurrent_threads_wait_until_one_has_loaded_the_model(tmp_path: Path) -> None:
     """The first conversion of a tensor asks numpy for its version; two threads that do so at once lock each other."""
     program = f"""
 import pathlib, numpy, klaw_core, klaw_embed_openvino.plugin

@@ -23,14 +23,14 @@ PROCESSORS = {
 
 
 @pytest.mark.parametrize(("cpuinfo", "precision"), PROCESSORS.values(), ids=PROCESSORS)
-def test_the_flags_decide_the_precision(tmp_path: Path, cpuinfo: str, precision: str) -> None:
+def test_the_precision_depends_on_the_flags(tmp_path: Path, cpuinfo: str, precision: str) -> None:
     place = tmp_path / "cpuinfo"
     place.write_text(cpuinfo * 300, encoding="utf-8")
     assert best_precision(processor_flags(place)) == precision
     assert is_faster_here(place) == (precision == "bfloat16")
 
 
-def test_a_system_that_says_nothing_gets_float32(tmp_path: Path) -> None:
+def test_an_unknown_processor_gets_float32(tmp_path: Path) -> None:
     assert processor_flags(tmp_path / "none") == frozenset()
     assert best_precision(frozenset()) == "float32"
 

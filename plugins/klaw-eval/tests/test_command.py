@@ -25,7 +25,7 @@ def fused(report, metric="ndcg@10"):
 
 
 @pytest.mark.parametrize("form", ["squad", "beir", "smart"])
-def test_every_form_is_indexed_and_found(form, klaw, request):
+def test_every_format_is_indexed_and_found(form, klaw, request):
     report = record(klaw("eval", request.getfixturevalue(form), "--json"))
 
     assert fused(report, "any@10") == 1
@@ -33,14 +33,14 @@ def test_every_form_is_indexed_and_found(form, klaw, request):
     assert report["missing_ids"] == 0
 
 
-def test_a_translation_is_refused_for_other_forms_than_squad(klaw, beir, locomo):
+def test_a_translation_is_rejected_for_formats_other_than_squad(klaw, beir, locomo):
     result = klaw("eval", beir, "--bilingual", locomo)
 
     assert result.exit_code == 2
     assert "--bilingual is for SQuAD" in result.stderr
 
 
-def test_a_report_begins_with_its_terms(klaw, beir):
+def test_a_report_starts_with_its_settings(klaw, beir):
     result = klaw("eval", beir)
 
     assert result.exit_code == 0
@@ -65,7 +65,7 @@ def test_locomo_sessions_are_found_by_their_lines(klaw, locomo):
     assert report["categories"]["1-4"]["n"] == 3
 
 
-def test_locomo_turns_stand_on_the_lines_of_their_session(klaw, locomo):
+def test_locomo_turns_are_found_on_the_lines_of_their_session(klaw, locomo):
     session, turn = record(klaw("eval", locomo, "--unit", "session", "--unit", "turn", "--json"))
 
     assert (session["unit"], turn["unit"]) == ("session", "turn")
@@ -80,7 +80,7 @@ def test_pooled_conversations_share_an_index(klaw, locomo):
     assert fused(report, "any@5") == 1
 
 
-def test_own_questions_are_asked_of_the_index_as_it_is(klaw, tmp_path, write_lines):
+def test_own_questions_use_the_existing_index(klaw, tmp_path, write_lines):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "kiln.md").write_text("# Kiln\n\nThe kiln is fired to\ntwelve hundred degrees.\n", "utf-8")
@@ -106,7 +106,7 @@ def test_own_questions_are_asked_of_the_index_as_it_is(klaw, tmp_path, write_lin
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_a_text_is_found_in_whatever_passage_holds_it(klaw, tmp_path, write_lines):
+def test_a_text_counts_as_found_in_any_chunk_that_contains_it(klaw, tmp_path, write_lines):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "kiln.md").write_text("The kiln is fired to\ntwelve hundred degrees.\n", "utf-8")
@@ -119,7 +119,7 @@ def test_a_text_is_found_in_whatever_passage_holds_it(klaw, tmp_path, write_line
     assert fused(report, "mrr") == 1
 
 
-def test_gold_ids_that_are_not_in_the_index_at_all_are_refused(klaw, beir):
+def test_relevant_ids_that_are_all_missing_are_rejected(klaw, beir):
     (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\tKILN.txt\t1\n2\tBOAT.txt\t1\n", "utf-8")
 
     result = klaw("eval", beir)
@@ -140,7 +140,7 @@ def test_own_questions_about_another_index_are_refused(klaw, tmp_path, write_lin
     assert "the questions expect 'work/b.md'; the index has 'notes/…'" in result.stderr
 
 
-def test_some_ids_that_are_missing_count_as_not_found(klaw, beir):
+def test_single_missing_ids_count_as_not_found(klaw, beir):
     (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\tkiln\t1\n2\tgone\t1\n", "utf-8")
 
     result = klaw("eval", beir)
@@ -160,7 +160,7 @@ def test_fail_under_exits_1_and_still_prints(klaw, squad):
 
 
 @pytest.mark.parametrize("value", ["ndcg", "ndcg@11=.3", "mrr=high", "=.3"])
-def test_a_threshold_that_makes_no_sense_is_wrong_usage(klaw, squad, value):
+def test_an_invalid_threshold_is_a_usage_error(klaw, squad, value):
     assert klaw("eval", squad, "--fail-under", value).exit_code == 2
 
 
@@ -188,7 +188,7 @@ def test_comparing_two_configurations_pairs_the_questions(klaw, squad, tmp_path)
         assert difference["low"] <= difference["mean"] <= difference["high"]
 
 
-def test_halves_say_so_and_add_up(klaw, write_json):
+def test_reports_of_halves_are_marked_and_add_up(klaw, write_json):
     paragraphs = [
         {"context": f"Vessel {number} sails.", "qas": [{"id": f"{number}", "question": f"Does {number} sail?"}]}
         for number in range(12)
@@ -203,14 +203,14 @@ def test_halves_say_so_and_add_up(klaw, write_json):
     assert {report["available"] for report in halves} == {12}
 
 
-def test_a_half_in_which_nothing_is_says_so(klaw, squad):
+def test_an_empty_half_is_an_error(klaw, squad):
     result = klaw("eval", squad, "--half", "report")
 
     assert result.exit_code == 1
     assert "no question of crafts is in the half 'report'" in result.stderr
 
 
-def test_a_limit_asks_fewer(klaw, squad):
+def test_a_limit_reduces_the_questions(klaw, squad):
     report = record(klaw("eval", squad, "-n", "2", "--json"))
 
     assert (report["n"], report["available"]) == (2, 3)
@@ -228,7 +228,7 @@ def test_kept_indexes_are_used_again(klaw, locomo, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in kept.rglob("*.jsonl")} == files
 
 
-def test_a_run_that_was_broken_off_is_begun_anew(klaw, locomo, tmp_path):
+def test_an_interrupted_run_starts_again(klaw, locomo, tmp_path):
     kept = tmp_path / "kept"
     first = record(klaw("eval", locomo, "--keep", kept, "--json"))
     for mark in kept.rglob("written"):
@@ -242,13 +242,13 @@ def test_a_run_that_was_broken_off_is_begun_anew(klaw, locomo, tmp_path):
         assert len(ids) == len(set(ids))
 
 
-def test_nothing_of_a_test_set_gets_into_the_users_data(klaw, squad, tmp_path):
+def test_a_test_set_does_not_change_the_users_data(klaw, squad, tmp_path):
     klaw("eval", squad)
 
     assert not (tmp_path / "data").exists()
 
 
-def test_a_store_of_a_fixed_place_is_refused(klaw, squad, tmp_path):
+def test_a_store_at_a_fixed_location_is_rejected(klaw, squad, tmp_path):
     (tmp_path / "fixed.toml").write_text(
         f'{(tmp_path / "words.toml").read_text()}[memory.store]\npath = "{tmp_path}/mine.db"\n', "utf-8"
     )
@@ -260,7 +260,7 @@ def test_a_store_of_a_fixed_place_is_refused(klaw, squad, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])
-def test_a_picture_of_one_run_and_of_a_comparison(klaw, squad, beir, tmp_path, ending):
+def test_one_run_and_a_comparison_are_plotted(klaw, squad, beir, tmp_path, ending):
     words, picture = tmp_path / "words.toml", tmp_path / f"picture.{ending}"
 
     assert klaw("eval", squad, beir, "--plot", picture).exit_code == 0
@@ -307,7 +307,7 @@ def test_a_picture_that_cannot_be_written_is_an_error(klaw, squad, tmp_path):
         ("SQUAD", "--format", "csv"),
     ],
 )
-def test_wrong_usage_exits_2(klaw, squad, arguments):
+def test_a_usage_error_exits_with_2(klaw, squad, arguments):
     result = klaw("eval", *(squad if item == "SQUAD" else item for item in arguments))
 
     assert result.exit_code == 2
@@ -348,7 +348,7 @@ def test_the_help_imports_nothing_heavy():
 
 
 @pytest.mark.parametrize("form", ["squad", "beir", "smart", "locomo"])
-def test_relevance_is_higher_where_the_documents_are_there(form, klaw, request, tmp_path):
+def test_relevance_is_higher_if_the_documents_are_indexed(form, klaw, request, tmp_path):
     options = ["--keep", tmp_path / "kept", "--json", *(["--pooled"] if form == "locomo" else [])]
     report = record(klaw("eval", request.getfixturevalue(form), "--relevance", *options))
 
@@ -360,7 +360,7 @@ def test_relevance_is_higher_where_the_documents_are_there(form, klaw, request, 
     assert fused(again, "any@10") == 1
 
 
-def test_relevance_says_what_it_is(klaw, squad):
+def test_relevance_explains_its_figures(klaw, squad):
     result = klaw("eval", squad, "--relevance")
 
     assert result.exit_code == 0
@@ -369,7 +369,7 @@ def test_relevance_says_what_it_is(klaw, squad):
 
 
 @pytest.mark.parametrize("options", [("--fail-under", "mrr=.1"), ("--plot", "a.svg"), ("--questions", "a.jsonl")])
-def test_relevance_is_refused_with_what_it_does_not_measure(klaw, squad, options):
+def test_relevance_is_rejected_with_incompatible_options(klaw, squad, options):
     result = klaw("eval", squad, "--relevance", *options)
 
     assert result.exit_code == 2
@@ -383,7 +383,7 @@ def test_relevance_is_not_measured_by_turns(klaw, locomo):
     assert "not turns" in result.stderr
 
 
-def test_the_area_under_the_curve():
+def test_the_area_under_the_curve_agrees_with_its_definition():
     assert area(np.array([0.9, 0.8]), np.array([0.1, 0.2])) == 1
     assert area(np.array([0.5, 0.1]), np.array([0.5, 0.1])) == 0.5
     assert area(np.array([0.1]), np.array([0.9, 0.1])) == 0.25

@@ -20,11 +20,11 @@ def pages(dataset):
     return {page.id: page for corpus in dataset.corpora for page in corpus.pages}
 
 
-def test_each_form_is_recognised(squad, beir, smart, locomo):
+def test_each_format_is_recognised(squad, beir, smart, locomo):
     assert [recognise(path) for path in (squad, beir, smart, locomo)] == ["squad", "beir", "trec", "locomo"]
 
 
-def test_squad_a_question_wants_its_own_paragraph(squad):
+def test_squad_the_relevant_paragraph_is_that_of_the_question(squad):
     dataset = read_dataset(squad, "squad")
 
     assert len(pages(dataset)) == 3
@@ -74,7 +74,7 @@ def _asked(text, number, question):
     return {"context": text, "qas": [{"id": number, "question": question}]}
 
 
-def test_beir_takes_the_grades_above_zero_and_counts_what_is_left_out(beir):
+def test_beir_uses_grades_above_zero_and_counts_the_others(beir):
     dataset = read_dataset(beir, "beir")
 
     assert by_id(dataset)["1"].gold == {"kiln": 2.0}
@@ -84,11 +84,11 @@ def test_beir_takes_the_grades_above_zero_and_counts_what_is_left_out(beir):
     assert pages(dataset)["kiln"].title == "Pottery"
 
 
-def test_beir_another_part(beir):
+def test_beir_another_part_can_be_selected(beir):
     assert set(by_id(read_dataset(beir, "beir", part="dev"))) == {"4"}
 
 
-def test_beir_a_part_that_is_not_there_names_those_that_are(beir):
+def test_beir_an_unknown_part_lists_the_existing_ones(beir):
     with pytest.raises(DatasetError, match=r"no train\.tsv; found: dev, test"):
         read_dataset(beir, "beir", part="train")
 
@@ -153,7 +153,7 @@ def test_locomo_pooled_is_one_index_of_all(locomo):
     assert len(corpus.questions) == 4
 
 
-def test_own_questions_want_a_path_or_a_text(write_lines):
+def test_own_questions_need_a_path_or_a_text(write_lines):
     path = write_lines(
         "my.jsonl",
         [
@@ -181,7 +181,7 @@ def test_own_questions_want_a_path_or_a_text(write_lines):
         (["a"], "Expected `object`, got `array`"),
     ],
 )
-def test_own_questions_that_are_wrong_are_named_by_line(write_lines, record, complaint):
+def test_invalid_own_questions_are_named_by_line(write_lines, record, complaint):
     path = write_lines("my.jsonl", [{"question": "fine", "path": "a.md"}, record])
 
     with pytest.raises(DatasetError, match=complaint) as caught:
@@ -234,39 +234,39 @@ def test_a_hostile_line_of_beir_is_named(beir, file, content):
 @pytest.mark.parametrize(
     "row", ["1\tkiln", "1\tkiln\tmuch", "1\tkiln\tinf", "1\tkiln\tnan", "1 kiln 1", "1\tkiln\t1\t2"]
 )
-def test_a_row_of_judgements_that_is_wrong_is_named(beir, row):
+def test_an_invalid_row_of_judgements_is_named(beir, row):
     (beir / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{row}\n", "utf-8")
 
     with pytest.raises(DatasetError, match=r"test\.tsv:2: expected three columns"):
         read_dataset(beir, "beir")
 
 
-def test_ids_that_occur_twice_are_refused(beir, write_lines):
+def test_duplicate_ids_are_rejected(beir, write_lines):
     write_lines("trades/corpus.jsonl", [{"_id": "a", "text": "one"}, {"_id": "a", "text": "two"}])
 
     with pytest.raises(DatasetError, match="the first is 'a'"):
         read_dataset(beir, "beir")
 
 
-def test_a_folder_that_is_no_test_set_says_what_is_missing(tmp_path):
+def test_an_incomplete_folder_names_what_is_missing(tmp_path):
     with pytest.raises(DatasetError, match="has no documents in a known form"):
         read_dataset(tmp_path, recognise(tmp_path))
 
 
-def test_a_folder_that_holds_a_test_set_names_it(squad):
+def test_a_folder_around_a_test_set_names_it(squad):
     with pytest.raises(DatasetError) as caught:
         read_dataset(squad.parent, recognise(squad.parent))
     assert caught.value.hint == f"klaw eval {squad}"
 
 
-def test_two_files_of_judgements_are_not_guessed_between(smart):
+def test_two_files_of_judgements_are_an_error(smart):
     (smart / "more.txt").write_text("1 0 2 1\n", "utf-8")
 
     with pytest.raises(DatasetError, match=r"several files of judgements: more\.txt, rel\.txt"):
         read_dataset(smart, "trec")
 
 
-def test_a_file_where_a_folder_belongs_and_the_other_way_round(squad, beir):
+def test_a_file_instead_of_a_folder_and_the_reverse_are_errors(squad, beir):
     with pytest.raises(DatasetError, match="is a file, expected a BEIR folder"):
         read_dataset(squad, "beir")
     with pytest.raises(DatasetError, match="is a folder, expected a SQuAD file"):
@@ -282,14 +282,14 @@ def test_a_pipe_does_not_hang(tmp_path, smart):
     assert len(by_id(read_dataset(smart, "trec"))) == 2
 
 
-def test_documents_that_are_not_there_are_not_looked_for_in_the_users_index(beir):
+def test_missing_documents_are_not_searched_in_the_users_index(beir):
     (beir / "corpus.jsonl").write_bytes(b"\n")
 
     with pytest.raises(DatasetError, match="contains no documents"):
         read_dataset(beir, "beir")
 
 
-def test_nothing_there(tmp_path):
+def test_a_missing_path_is_an_error(tmp_path):
     with pytest.raises(DatasetError, match="does not exist"):
         recognise(tmp_path / "nothing")
 
@@ -312,7 +312,7 @@ def test_a_question_without_text_or_too_long_is_left_out_and_counted(write_json)
     assert dataset.left_out == {"without text": 1, "longer than 10,000 characters": 1}
 
 
-def test_what_asks_nothing_says_why(write_json):
+def test_a_set_without_questions_is_an_error(write_json):
     path = write_json("mute.json", {"data": [{"paragraphs": [{"context": json.dumps({}), "qas": []}]}]})
 
     with pytest.raises(DatasetError, match="no usable question"):

@@ -72,13 +72,13 @@ def test_a_beam_folder_is_recognised_and_read(beam):
 @pytest.mark.parametrize(
     "chat", ["[]x", '[{"turns": [[{"role": "user", "id": 0, "content": "a", "time_anchor": "x"}]]}]']
 )
-def test_a_beam_chat_that_cannot_be_read_says_where(beam, chat):
+def test_an_unreadable_beam_chat_is_named(beam, chat):
     (beam / "7" / "chat.json").write_text(chat, "utf-8")
     with pytest.raises(DatasetError, match=r"chat\.json"):
         read_dataset(beam, "beam")
 
 
-def test_a_beam_folder_is_searched_as_any_test_set(klaw, beam):
+def test_a_beam_folder_is_searched_like_any_test_set(klaw, beam):
     report = record(klaw("eval", beam, "--json"))
     assert (report["unit"], report["n"], report["missing_ids"]) == ("turn", 2, 0)
 
@@ -117,7 +117,7 @@ def test_an_embedder_that_fails_is_reported_with_the_figures(klaw, beam, tmp_pat
     assert notice in result.stderr
 
 
-def test_the_halves_are_halves_of_the_chats(klaw, locomo):
+def test_halves_divide_the_chats(klaw, locomo):
     whole = record(klaw("eval", "facts", locomo, "--arm", "chunks", "--json"))["questions"]
     sizes = []
     for half in ("tune", "report"):
@@ -130,13 +130,13 @@ def test_the_halves_are_halves_of_the_chats(klaw, locomo):
     assert set(sizes) <= {1, 3, 4}  # of one chat there are three, of the other one
 
 
-def test_what_is_no_conversation_is_refused(klaw, squad):
+def test_a_set_without_conversations_is_rejected(klaw, squad):
     result = klaw("eval", "facts", squad)
     assert result.exit_code == 1
     assert "LoCoMo or BEAM" in result.stderr
 
 
-class TestWhatIsCredited:
+class TestCredit:
     def asker(self):
         units = {("conversations/c/2024-01-01.jsonl", line): f"m{line}" for line in (1, 2, 3)}
         return _Asker(OpenIndex(None, None, frozenset(), units=units), None, None)
@@ -161,7 +161,7 @@ class TestWhatIsCredited:
             ((("old (perhaps outdated: see 2024-01-02)", 1), ("new", 2)), False, True),
         ],
     )
-    def test_an_outdated_statement_before_the_present_one_is_wrong_unless_marked(self, texts, order, marked):
+    def test_an_unmarked_outdated_statement_before_the_current_one_is_wrong(self, texts, order, marked):
         path = "conversations/c/2024-01-01.jsonl"
         items = [ContextItem(text, source=f"{path}:{line}-{line}") for text, line in texts]
         context = Context(volatile="\n".join(item.text for item in items), items=tuple(reversed(items)))

@@ -36,7 +36,7 @@ PLAIN = st.sampled_from(
 @settings(deadline=None)
 @given(value=VALUES)
 @pytest.mark.parametrize("form", ["locomo", "squad", "questions"])
-def test_any_json_is_read_or_refused(form, value):
+def test_any_json_is_read_or_rejected(form, value):
     with TemporaryDirectory() as directory:
         path = Path(directory, "set.json")
         path.write_text(json.dumps(value), "utf-8")
@@ -55,7 +55,7 @@ ASKED = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(sessions=SESSIONS, asked=st.lists(ASKED, max_size=3), date=TEXTS, name=TEXTS)
-def test_a_conversation_of_the_right_shape_is_read_or_refused(sessions, asked, date, name):
+def test_a_conversation_of_the_right_form_is_read_or_rejected(sessions, asked, date, name):
     conversation = {**sessions, **{f"{key}_date_time": date for key in sessions}}
     with TemporaryDirectory() as directory:
         path = Path(directory, "set.json")
@@ -68,7 +68,7 @@ def test_a_conversation_of_the_right_shape_is_read_or_refused(sessions, asked, d
 
 @settings(deadline=None)
 @given(content=st.binary(max_size=64))
-def test_any_bytes_are_read_or_refused(content):
+def test_any_bytes_are_read_or_rejected(content):
     with TemporaryDirectory() as directory:
         path = Path(directory, "set.json")
         path.write_bytes(content)
@@ -78,7 +78,7 @@ def test_any_bytes_are_read_or_refused(content):
 
 @settings(deadline=None)
 @given(files=st.lists(st.lists(PLAIN | st.text(max_size=6), max_size=8), max_size=4))
-def test_any_folder_is_read_or_refused(files):
+def test_any_folder_is_read_or_rejected(files):
     with TemporaryDirectory() as directory:
         for number, rows in enumerate(files):
             Path(directory, ("a", "b.qry", "c", "d")[number]).write_text("\n".join(rows), "utf-8", "surrogatepass")
@@ -87,7 +87,7 @@ def test_any_folder_is_read_or_refused(files):
 
 
 @given(title=st.text(), text=st.text())
-def test_any_page_becomes_a_note_that_utf8_can_hold(title, text):
+def test_any_page_becomes_a_valid_note(title, text):
     as_note(Page("1", text, title)).encode("utf-8")
 
 
@@ -95,7 +95,7 @@ def test_any_page_becomes_a_note_that_utf8_can_hold(title, text):
     ranked=st.lists(st.integers(0, 30), unique=True, max_size=20),
     gold=st.dictionaries(st.integers(0, 30), st.floats(0.1, 9), min_size=1, max_size=20),
 )
-def test_every_metric_lies_between_nothing_and_the_best_order(ranked, gold):
+def test_every_metric_is_between_zero_and_the_best_order(ranked, gold):
     names = [str(name) for name in ranked]
     wanted = {str(name): grade for name, grade in gold.items()}
     best = score(sorted(wanted, key=wanted.__getitem__, reverse=True), wanted)

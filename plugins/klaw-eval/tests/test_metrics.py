@@ -59,7 +59,7 @@ def test_the_definitions_by_hand():
     assert found["ndcg@10"] == pytest.approx((1 / math.log2(3) + 2 / math.log2(7)) / ideal)
 
 
-def test_all_is_one_only_when_everything_is_there():
+def test_all_is_one_only_if_everything_is_found():
     assert named(["a", "b"], {"a": 1, "b": 1})["all@5"] == 1
     assert named(["a", "1", "2", "3", "4", "b"], {"a": 1, "b": 1})["all@5"] == 0
     assert named(["a", "1", "2", "3", "4", "b"], {"a": 1, "b": 1})["all@10"] == 1
@@ -70,11 +70,11 @@ def test_nothing_found_and_nothing_relevant_found_are_zero():
     assert not score(["b"] * 1, {"a": 1}).any()
 
 
-def test_ids_are_distinct_before_the_cut():
+def test_duplicate_ids_are_removed_before_the_cut():
     assert distinct(["a", "b", "a", "c", "b"]) == ["a", "b", "c"]
 
 
-def test_the_interval_holds_the_mean_and_shrinks_with_more_questions():
+def test_the_interval_contains_the_mean_and_shrinks_with_more_questions():
     generator = np.random.default_rng(1)
     few, many = generator.random((30, 2)), generator.random((3_000, 2))
     for values in (few, many):
@@ -84,7 +84,7 @@ def test_the_interval_holds_the_mean_and_shrinks_with_more_questions():
     assert np.all(interval(many).high - interval(many).low < (interval(few).high - interval(few).low) / 3)
 
 
-def test_the_interval_is_that_of_the_normal_distribution_where_it_must_be():
+def test_the_interval_agrees_with_the_normal_distribution():
     values = np.random.default_rng(2).normal(0.5, 0.2, (1_000, 1))
 
     found = interval(values)
@@ -101,7 +101,7 @@ def test_the_interval_is_the_same_every_time():
     assert np.array_equal(first.high, second.high)
 
 
-def test_conversations_are_drawn_as_wholes():
+def test_conversations_are_resampled_as_a_whole():
     # Within a conversation every question goes alike: forty questions are worth four.
     values = np.repeat([0.0, 1.0, 0.0, 1.0], 10)[:, None]
     groups = [f"talk {number // 10}" for number in range(40)]

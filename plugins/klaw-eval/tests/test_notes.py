@@ -42,11 +42,11 @@ def test_a_title_is_the_only_heading():
     assert note == "# The # title\n\nOne.\n\n\\# Two.\n\nThree and four.\n"
 
 
-def test_no_title_no_heading():
+def test_a_note_without_a_title_has_no_heading():
     assert as_note(Page("1", "One.")) == "One.\n"
 
 
-def test_what_a_file_cannot_hold_is_a_space():
+def test_characters_that_a_file_cannot_contain_become_spaces():
     assert as_note(Page("1", "a\ud800b\0c")) == "a b c\n"
 
 

@@ -16,7 +16,7 @@ def ids(dataset: Dataset) -> set[str]:
     return {question.id for question in dataset.questions()}
 
 
-def test_the_halves_share_nothing_and_miss_nothing():
+def test_the_halves_are_disjoint_and_complete():
     dataset = make(1_000)
     tune, report = ids(select(dataset, "tune", None)), ids(select(dataset, "report", None))
 
@@ -31,7 +31,7 @@ def test_the_half_of_a_question_never_changes():
     assert {name: half_of(name) for name in known} == known
 
 
-def test_a_sample_is_part_of_any_larger_one():
+def test_a_sample_is_a_subset_of_any_larger_one():
     dataset = make(200)
     few, more = ids(select(dataset, None, 10)), ids(select(dataset, None, 40))
 
@@ -39,9 +39,9 @@ def test_a_sample_is_part_of_any_larger_one():
     assert few < more
 
 
-def test_a_sample_comes_from_everywhere():
+def test_a_sample_includes_every_index():
     assert len(select(make(200), None, 40).corpora) == 2
 
 
-def test_an_index_of_which_nothing_is_asked_is_left_out():
+def test_an_index_without_questions_is_left_out():
     assert len(select(make(200), None, 1).corpora) == 1

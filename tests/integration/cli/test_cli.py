@@ -36,7 +36,7 @@ ALL = dict(commands(cli))
 
 class TestTree:
     @pytest.mark.parametrize("name", COMMANDS)
-    def test_the_summary_in_the_table_is_the_commands_own(self, name):
+    def test_the_table_of_commands_has_the_summary_of_each_command(self, name):
         assert ALL[f"klaw {name}"].get_short_help_str(limit=200) == COMMANDS[name][1]
 
     @pytest.mark.parametrize("path", ALL)
@@ -46,7 +46,7 @@ class TestTree:
         assert set(COMMON) <= options
 
     @pytest.mark.parametrize("path", ALL)
-    def test_every_command_explains_itself(self, klaw, path):
+    def test_every_command_has_a_help_text(self, klaw, path):
         result = klaw(*path.split()[1:], "--help")
 
         assert result.exit_code == 0
@@ -84,7 +84,7 @@ class TestTree:
             "ls": ALL["klaw list"],
         }
 
-    def test_the_version_is_the_distributions(self, spawn):
+    def test_the_version_is_that_of_the_distribution(self, spawn):
         from importlib.metadata import version
 
         assert spawn("--version").stdout == f"klaw {version('klaw')}\n"
@@ -115,33 +115,33 @@ class TestCompletion:
 
 
 class TestCommonOptions:
-    def test_they_count_before_and_after_the_command(self, indexed):
+    def test_they_apply_before_and_after_the_command(self, indexed):
         before = indexed("--json", "search", "bread")
         after = indexed("search", "bread", "--json")
 
         assert json.loads(before.stdout) == json.loads(after.stdout) != []
 
-    def test_data_dir(self, indexed, user_home):
+    def test_data_dir_sets_the_data_directory(self, indexed, user_home):
         assert json.loads(indexed("--data-dir", str(user_home / "other"), "search", "bread", "--json").stdout) == []
         assert (user_home / "other" / "klaw.db").exists()
 
-    def test_config(self, klaw, user_home):
+    def test_config_sets_the_configuration_file(self, klaw, user_home):
         other = user_home / "other.toml"
         other.write_text('[memory.fusion]\ntype = "weighted"\n', "utf-8")
 
         assert klaw("config", "get", "memory.fusion.type", "--config", str(other)).stdout == "weighted\n"
 
-    def test_a_configuration_that_was_named_must_exist(self, klaw):
+    def test_a_configuration_file_that_was_named_must_exist(self, klaw):
         result = klaw("--config", "none.toml", "status")
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert "none.toml: no such file" in result.stderr
 
-    def test_quiet_says_nothing_but_what_was_asked_for(self, klaw, notes):
+    def test_quiet_prints_only_the_requested_data(self, klaw, notes):
         assert klaw("index", str(notes), "--quiet").output == ""
         assert klaw("-q", "search", "zebra").output == ""
 
-    def test_debug_shows_the_traceback_and_nothing_else_does(self, klaw):
+    def test_only_debug_shows_a_traceback(self, klaw):
         plain, debug = klaw("index", "nowhere"), klaw("index", "nowhere", "--debug")
 
         assert plain.exit_code == debug.exit_code == 1
@@ -164,7 +164,7 @@ class TestErrors:
         assert result.stderr.startswith("klaw search: no such option '--limt'.")
         assert "'--limit'" in result.stderr
 
-    def test_a_missing_argument_is_wrong_usage(self, klaw):
+    def test_a_missing_argument_is_a_usage_error(self, klaw):
         result = klaw("get")
 
         assert result.exit_code == 2
@@ -182,7 +182,7 @@ class TestErrors:
         assert "unknown key other" in result.stderr
         assert "plugins.disabled: expected an array of strings" in result.stderr
 
-    def test_a_configuration_that_is_not_toml_is_named(self, klaw, user_home):
+    def test_an_invalid_toml_file_is_named(self, klaw, user_home):
         broken = user_home / "broken.toml"
         broken.write_bytes(b"[memory\n")
 
@@ -191,7 +191,7 @@ class TestErrors:
         assert result.exit_code == 1
         assert f"{broken}: not valid TOML" in result.stderr
 
-    def test_what_is_switched_off_names_what_switches_it_on(self, klaw, monkeypatch):
+    def test_a_disabled_component_names_the_command_that_enables_it(self, klaw, monkeypatch):
         monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-fts5")
 
         result = klaw("status")
@@ -201,7 +201,7 @@ class TestErrors:
             "klaw-fts5 is disabled → remove it from plugins.disabled and KLAW_DISABLE_PLUGINS\n"
         )
 
-    def test_a_data_directory_that_cannot_be_made_is_named(self, klaw, user_home):
+    def test_a_data_directory_that_cannot_be_created_is_named(self, klaw, user_home):
         (user_home / "file").write_text("", "utf-8")
 
         result = klaw("--data-dir", str(user_home / "file" / "data"), "init")
@@ -209,7 +209,7 @@ class TestErrors:
         assert result.exit_code == 1
         assert "cannot be created" in result.stderr
 
-    def test_a_defect_is_one_line_too(self, klaw, monkeypatch):
+    def test_an_unexpected_exception_is_one_line(self, klaw, monkeypatch):
         monkeypatch.setattr("klaw_core.memory.Memory.open", lambda *_, **__: 1 / 0)
 
         result = klaw("status")
@@ -220,7 +220,7 @@ class TestErrors:
 
 
 class TestStreams:
-    def test_with_json_stdout_is_json_alone(self, klaw, notes):
+    def test_with_json_stdout_has_only_json(self, klaw, notes):
         (notes / "broken.md").write_bytes(b"\xff\xfe\xfd")
         for arguments in (
             ["init"],
@@ -241,7 +241,7 @@ class TestStreams:
             assert result.exit_code == 0, result.stderr
             json.loads(result.stdout)
 
-    def test_what_is_skipped_and_found_wanting_goes_to_stderr(self, spawn, notes):
+    def test_notices_about_skipped_files_go_to_stderr(self, spawn, notes):
         (notes / "broken.md").write_bytes(b"\xff\xfe\xfd")
 
         done = spawn("index", str(notes))
@@ -250,7 +250,7 @@ class TestStreams:
         assert "broken.md" in done.stderr
 
     @pytest.mark.usefixtures("indexed")
-    def test_a_reader_that_leaves_early_is_no_error(self):
+    def test_a_reader_that_closes_the_pipe_is_not_an_error(self):
         read, write = os.pipe()
         os.close(read)  # the reader has gone before the first line
         with subprocess.Popen(
@@ -262,7 +262,7 @@ class TestStreams:
         assert errors == b""
 
     @pytest.mark.usefixtures("indexed")
-    def test_output_that_the_encoding_lacks_is_escaped(self, spawn, user_home):
+    def test_characters_that_the_encoding_lacks_are_escaped(self, spawn, user_home):
         (user_home / "notes" / "хлеб.md").write_text("# Хлеб\n\nРжаной хлеб.\n", "utf-8")
         environment = {"PYTHONIOENCODING": "ascii"}
         assert spawn("index", environment=environment).returncode == 0
@@ -293,7 +293,7 @@ class TestTerminal:
         assert not re.search(r"\x1b\[[0-9;]*3\d", shown)
         assert "\x1b[3" not in error
 
-    def test_nothing_in_a_note_drives_the_terminal(self, indexed, user_home, terminal):
+    def test_control_characters_of_a_note_do_not_reach_the_terminal(self, indexed, user_home, terminal):
         (user_home / "notes" / "evil.md").write_text(
             "# \x1b]0;owned\x07\n\nbeware \x1b[2J\x9b31m of the dragon\n", "utf-8"
         )
@@ -314,7 +314,7 @@ class TestTerminal:
         assert "100%" in shown
         assert "3 new" in shown
 
-    def test_forget_asks_and_takes_no_for_an_answer(self, indexed, terminal):
+    def test_forget_asks_and_does_nothing_after_no(self, indexed, terminal):
         code, shown = terminal("forget", "notes/", until="[y/N]", answer="n\n")
 
         assert code == 1
@@ -322,14 +322,14 @@ class TestTerminal:
         assert "nothing was changed" in shown
         assert len(json.loads(indexed("search", "bread", "--json").stdout)) == 1
 
-    def test_forget_asks_and_takes_yes(self, indexed, terminal):
+    def test_forget_asks_and_forgets_after_yes(self, indexed, terminal):
         code, shown = terminal("forget", "notes/auth.md", until="[y/N]", answer="y\n")
 
         assert code == 0
         assert "the file stays" in shown
         assert indexed("search", "OIDC", "--format", "files").stdout == ""
 
-    def test_forget_asks_about_what_has_no_source_any_more(self, indexed, terminal, user_home):
+    def test_forget_asks_about_documents_without_a_source(self, indexed, terminal, user_home):
         next(user_home.rglob("workspaces.json")).unlink()
         code, shown = terminal("forget", "notes/", until="[y/N]", answer="y\n")
 
@@ -337,7 +337,7 @@ class TestTerminal:
         assert "3 documents" in shown
         assert indexed("search", "OIDC", "--format", "files").stdout == ""
 
-    def test_an_interrupted_index_run_keeps_what_is_done_and_the_next_one_finishes(self, klaw, user_home, terminal):
+    def test_an_interrupted_index_run_keeps_finished_work_and_the_next_run_continues(self, klaw, user_home, terminal):
         many = user_home / "many"
         many.mkdir()
         for number in range(1200):
@@ -352,7 +352,7 @@ class TestTerminal:
         assert report["added"] + report["unchanged"] == 1200
 
     @pytest.mark.usefixtures("klaw")
-    def test_an_interrupt_elsewhere_is_130_as_well(self):
+    def test_an_interrupt_of_another_command_exits_with_130(self):
         process = subprocess.Popen(
             [sys.executable, "-m", "klaw_core", "save", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -393,7 +393,7 @@ class TestErrorsAsJson:
         assert result.stdout == ""
         assert set(json.loads(result.stderr)) == {"error", "hint"}
 
-    def test_every_problem_of_a_configuration_is_named(self, indexed, user_home):
+    def test_every_problem_of_a_configuration_is_in_the_object(self, indexed, user_home):
         file = user_home / "wrong.toml"
         file.write_text("[memory.fusion]\nk = 'x'\n[memry]\n", "utf-8")
         told = json.loads(indexed("--config", str(file), "status", "--json").stderr)
@@ -401,8 +401,8 @@ class TestErrorsAsJson:
         assert "memory.fusion" in told["error"]
         assert "memry" in told["error"]
 
-    def test_without_json_it_is_a_line(self, indexed):
+    def test_without_json_an_error_is_a_line(self, indexed):
         assert indexed("get", "notes/nope.md").stderr.startswith("klaw: ")
 
-    def test_a_word_after_two_hyphens_asks_for_nothing(self, indexed):
+    def test_json_after_two_hyphens_is_not_an_option(self, indexed):
         assert indexed("get", "--", "--json").stderr.startswith("klaw: ")

@@ -29,7 +29,7 @@ def file(klaw, user_home):
 
 
 class TestShow:
-    def test_list_shows_what_is_set_and_what_is_default(self, klaw, file):
+    def test_list_shows_settings_and_marks_defaults(self, klaw, file):
         lines = klaw("config", "list").stdout.splitlines()
 
         assert file.exists()
@@ -42,7 +42,7 @@ class TestShow:
         assert file.exists()
         assert json.loads(klaw("config", "list", "--json").stdout)["memory.chunking.max_tokens"] == 300
 
-    def test_secrets_stay_in_the_environment(self, klaw, file, monkeypatch):
+    def test_values_of_environment_variables_are_not_shown(self, klaw, file, monkeypatch):
         monkeypatch.setenv("SECRET", "hunter2")
         file.write_text('[memory.store]\npath = "${SECRET}.db"\n', "utf-8")
 
@@ -56,7 +56,7 @@ class TestShow:
             ("plugins.disabled", "[]\n"),
         ],
     )
-    def test_get(self, klaw, file, key, printed):
+    def test_get_prints_the_value_of_a_key(self, klaw, file, key, printed):
         assert file.exists()
         assert klaw("config", "get", key).stdout == printed
 
@@ -68,7 +68,7 @@ class TestShow:
             'memory.chunking.type = "markdown"',
         ]
 
-    def test_get_names_the_nearest_key(self, klaw, file):
+    def test_get_suggests_the_nearest_key(self, klaw, file):
         assert file.exists()
         result = klaw("config", "get", "memory.chunking.max_token")
 
@@ -85,18 +85,18 @@ class TestShow:
             ("memory.fusoin", "memory.fusion"),
         ],
     )
-    def test_get_knows_a_key_by_its_last_part(self, klaw, file, key, meant):
+    def test_get_finds_a_key_by_its_last_part(self, klaw, file, key, meant):
         assert file.exists()
         assert f"no such setting: {key}; did you mean {meant!r}?" in klaw("config", "get", key).stderr
 
-    def test_get_of_nothing_like_a_key_says_where_they_are(self, klaw, file):
+    def test_get_of_an_unknown_key_names_the_command_that_lists_keys(self, klaw, file):
         assert file.exists()
         result = klaw("config", "get", "nope")
 
         assert result.exit_code == 1
         assert result.stderr == "klaw: no such setting: nope → `klaw config list` shows all settings\n"
 
-    def test_path(self, klaw, file, user_home):
+    def test_path_prints_the_configuration_file(self, klaw, file, user_home):
         (user_home / "work" / "klaw.toml").write_text("", "utf-8")
         places = json.loads(klaw("config", "path", "--json").stdout)
 
@@ -115,13 +115,13 @@ class TestSet:
         assert file.read_text("utf-8") == FILE.replace("300", "200")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
-    def test_a_missing_table_is_made(self, klaw, file):
+    def test_a_missing_table_is_created(self, klaw, file):
         klaw("config", "set", "memory.fusion.k", "30")
 
         assert file.read_text("utf-8").startswith(FILE.partition("[[")[0])
         assert tomllib.loads(file.read_text("utf-8"))["memory"]["fusion"] == {"k": 30}
 
-    def test_a_missing_file_is_made_private(self, klaw, file):
+    def test_a_missing_file_is_created_private(self, klaw, file):
         file.unlink()
 
         assert klaw("config", "set", "memory.retrieval[0].weight", "0.25").exit_code == 0
@@ -141,7 +141,7 @@ class TestSet:
             ),
         ],
     )
-    def test_a_missing_array_is_made_of_what_was_set_and_can_be_used(self, klaw, file, key, value, made):
+    def test_a_missing_array_is_created_from_the_value(self, klaw, file, key, value, made):
         file.unlink()
         result = klaw("config", "set", key, value)
 
@@ -170,7 +170,7 @@ class TestSet:
         assert words in result.stderr
         assert file.read_text("utf-8") == FILE
 
-    def test_another_type_takes_the_old_ones_options_with_it(self, klaw, file):
+    def test_a_new_type_removes_the_options_of_the_old_one(self, klaw, file):
         klaw("config", "set", "memory.fusion.k", "30")
 
         result = klaw("config", "set", "memory.fusion.type", "weighted")
@@ -179,14 +179,14 @@ class TestSet:
         assert tomllib.loads(file.read_text("utf-8"))["memory"]["fusion"]["type"] == "weighted"
         assert klaw("config", "list").exit_code == 0
 
-    def test_what_is_not_installed_may_be_set_and_is_said(self, klaw, file):
+    def test_a_type_that_is_not_installed_is_written_with_a_notice(self, klaw, file):
         result = klaw("config", "set", "memory.store.type", "mongodb")
 
         assert result.exit_code == 0
         assert "no plugin provides the store 'mongodb'" in result.stderr
         assert 'type = "mongodb"' in file.read_text("utf-8")
 
-    def test_what_a_project_or_the_environment_overrides_is_said(self, klaw, file, user_home, monkeypatch):
+    def test_a_setting_that_is_overridden_gets_a_notice(self, klaw, file, user_home, monkeypatch):
         project = user_home / "work" / "klaw.toml"
         project.write_text("[memory.fusion]\nk = 10\n", "utf-8")
         monkeypatch.setenv("KLAW_EMBEDDER", "none")
@@ -199,20 +199,20 @@ class TestSet:
         assert 'KLAW_EMBEDDER sets it to "none"' in klaw("config", "set", "memory.embedding.type", "onnx").stderr
         assert "k = 10" in file.read_text("utf-8")
 
-    def test_a_broken_file_can_be_mended_key_by_key(self, klaw, file):
+    def test_a_broken_file_can_be_fixed_key_by_key(self, klaw, file):
         file.write_text("[memory.chunking]\nmax_tokens = 'x'\noverlap_tokens = 'y'\n", "utf-8")
 
         assert klaw("config", "set", "memory.chunking.max_tokens", "300").exit_code == 0
         assert klaw("config", "set", "memory.chunking.overlap_tokens", "30").exit_code == 0
         assert klaw("config", "get", "memory.chunking.max_tokens").stdout == "300\n"
 
-    def test_a_file_that_is_not_toml_is_left_alone(self, klaw, file):
+    def test_an_invalid_toml_file_is_not_changed(self, klaw, file):
         file.write_text("[memory\n", "utf-8")
 
         assert klaw("config", "set", "memory.fusion.k", "30").exit_code == 1
         assert file.read_text("utf-8") == "[memory\n"
 
-    def test_a_link_is_followed_not_replaced(self, klaw, file, user_home):
+    def test_a_link_is_followed_and_not_replaced(self, klaw, file, user_home):
         real = user_home / "dotfiles.toml"
         file.rename(real)
         file.symlink_to(real)
@@ -236,7 +236,7 @@ class TestTrust:
         assert FILE.splitlines()[0] in file.read_text("utf-8")
         assert "elsewhere.db" in klaw("status").stdout
 
-    def test_trusting_twice_is_trusting_once(self, klaw, file, user_home):
+    def test_trusting_a_project_twice_has_no_further_effect(self, klaw, file, user_home):
         (user_home / "work" / "klaw.toml").write_text("", "utf-8")
         klaw("config", "trust")
         once = file.read_text("utf-8")
@@ -244,7 +244,7 @@ class TestTrust:
         assert klaw("config", "trust").exit_code == 0
         assert file.read_text("utf-8") == once
 
-    def test_there_must_be_something_to_trust(self, klaw, file):
+    def test_a_directory_without_a_project_file_cannot_be_trusted(self, klaw, file):
         result = klaw("config", "trust")
 
         assert result.exit_code == 1

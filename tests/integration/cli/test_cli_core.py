@@ -10,7 +10,7 @@ def core_file(user_home):
     return user_home / "data" / "klaw" / "core_memory.json"
 
 
-def test_set_get_and_delete(klaw, user_home):
+def test_a_value_can_be_set_read_and_deleted(klaw, user_home):
     empty = klaw("core", "get")
     assert (empty.stdout, empty.stderr) == (
         "",
@@ -30,7 +30,7 @@ def test_set_get_and_delete(klaw, user_home):
     assert klaw("core", "get", "user").stdout == ""
 
 
-def test_json(klaw):
+def test_get_prints_json(klaw):
     assert json.loads(klaw("core", "set", "--json", "user", "name", "Ada").stdout) == {
         "section": "user",
         "key": "name",
@@ -42,7 +42,7 @@ def test_json(klaw):
     assert json.loads(klaw("core", "delete", "user", "name", "--json").stdout)["deleted"] is True
 
 
-def test_a_missing_key_is_an_error_that_names_those_there_are(klaw):
+def test_a_missing_key_is_an_error_that_lists_the_existing_ones(klaw):
     klaw("core", "set", "user", "name", "Ada")
     for words in (("get", "user", "nam"), ("delete", "user", "nam")):
         result = klaw("core", *words)
@@ -51,23 +51,23 @@ def test_a_missing_key_is_an_error_that_names_those_there_are(klaw):
         assert "known keys: name" in result.stderr
 
 
-def test_an_unknown_section_is_wrong_usage(klaw):
+def test_an_unknown_section_is_a_usage_error(klaw):
     assert klaw("core", "set", "world", "name", "Ada").exit_code == 2
 
 
-def test_a_value_from_standard_input(klaw):
+def test_a_value_is_read_from_standard_input(klaw):
     assert klaw("core", "set", "-q", "agent", "rules", "-", stdin="one\ntwo\n").stdout == ""
     assert klaw("core", "get", "agent", "rules").stdout == "one\ntwo\n"
 
 
-def test_it_needs_no_sound_database_and_makes_none(klaw, user_home):
+def test_core_commands_do_not_need_a_database_and_create_none(klaw, user_home):
     klaw("core", "set", "user", "name", "Ada")
     assert not (user_home / "data" / "klaw" / "klaw.db").exists()
     (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"rubbish" * 1000)
     assert klaw("core", "get", "user", "name").stdout == "Ada\n"
 
 
-def test_a_file_broken_by_hand_is_named_and_left_alone(klaw, user_home):
+def test_a_broken_file_is_named_and_not_changed(klaw, user_home):
     klaw("core", "set", "user", "name", "Ada")
     core_file(user_home).write_text('{"user": {"name": "Ada",}}')
     result = klaw("core", "set", "user", "name", "Bob")
@@ -76,7 +76,7 @@ def test_a_file_broken_by_hand_is_named_and_left_alone(klaw, user_home):
     assert core_file(user_home).read_text() == '{"user": {"name": "Ada",}}'
 
 
-def test_python_sees_the_same(klaw):
+def test_python_reads_the_same_values(klaw):
     klaw("core", "set", "user", "name", "Ada")
     with Memory.open(load_config()) as memory:
         assert memory.core.get().user == {"name": "Ada"}

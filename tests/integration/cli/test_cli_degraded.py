@@ -29,7 +29,7 @@ def configure(user_home):
     return (user_home / "config" / "klaw" / "config.toml").write_text
 
 
-def test_a_misspelt_embedder_leaves_words_status_and_doctor(indexed, configure):
+def test_with_a_misspelt_embedder_words_status_and_doctor_still_work(indexed, configure):
     configure(TYPO)
     for arguments in (["search", "tokens expire"], ["search", "--mode", "fts", "tokens"], ["get", "notes/auth.md"]):
         result = indexed(*arguments)
@@ -43,7 +43,7 @@ def test_a_misspelt_embedder_leaves_words_status_and_doctor(indexed, configure):
     assert indexed("forget", "--yes", "notes/auth.md").exit_code == 0
 
 
-def test_a_variable_that_is_not_set_costs_its_stage(indexed, configure):
+def test_an_unset_variable_disables_only_its_stage(indexed, configure):
     configure(UNSET)
     result = indexed("search", "tokens expire")
     assert (result.exit_code, "notes/auth.md" in result.stdout) == (0, True)
@@ -56,7 +56,7 @@ def test_a_variable_that_is_not_set_costs_its_stage(indexed, configure):
     assert "KLAW_TEST_KEY" in indexed("init").stdout
 
 
-def test_every_problem_at_once_with_what_is_missing(indexed, configure):
+def test_all_problems_are_reported_at_once_with_missing_plugins(indexed, configure):
     configure(TYPO + '[memory.fusion]\nkk = 3\n[[memory.retrieval]]\ntype = "sqlite-vek"\n[memory.store]\nx = 1\n')
     error = indexed("search", "tokens").stderr
     for problem in ("'olama'", "memory.fusion.kk: unknown key", "'sqlite-vek'", "memory.store.x: unknown key"):
@@ -68,7 +68,7 @@ def test_every_problem_at_once_with_what_is_missing(indexed, configure):
 
 
 class TestUnset:
-    def test_a_setting_a_table_and_what_is_not_there(self, klaw, configure):
+    def test_unset_removes_a_setting_or_a_table_and_rejects_a_missing_key(self, klaw, configure):
         configure("# mine\n[memory.fusion]\nk = 30  # k\npool = 9\n\n[memory.embedding]\ntype = 'none'\n")
         assert klaw("config", "unset", "memory.fusion.k").exit_code == 0
         assert klaw("config", "get", "memory.fusion.k").stdout == "60\n"
@@ -79,12 +79,12 @@ class TestUnset:
         assert (again.exit_code, json.loads(again.stdout)["removed"]) == (0, False)
         assert klaw("config", "get", "memory.embedding.type").stdout == "none\n"
 
-    def test_a_misspelt_embedder_goes_that_way(self, klaw, configure):
+    def test_unset_removes_a_misspelt_embedder(self, klaw, configure):
         configure(TYPO)
         assert klaw("config", "unset", "memory.embedding.type").exit_code == 0
         assert klaw("config", "get", "memory.embedding.type").stdout == "onnx\n"
 
-    def test_nothing_is_written_that_would_be_wrong(self, klaw, configure, user_home):
+    def test_unset_writes_no_invalid_configuration(self, klaw, configure, user_home):
         text = '[[memory.retrieval]]\ntype = "fts5"\n'
         configure(text)
         refused = klaw("config", "unset", "memory.retrieval[0].type")
@@ -94,19 +94,19 @@ class TestUnset:
 
 
 class TestSet:
-    def test_a_name_close_to_a_known_one_is_refused(self, klaw, user_home):
+    def test_a_name_close_to_a_known_one_is_rejected(self, klaw, user_home):
         before = (user_home / "config" / "klaw" / "config.toml").read_text()
         refused = klaw("config", "set", "memory.embedding.type", "olama")
         assert (refused.exit_code, "did you mean 'ollama'?" in refused.stderr) == (1, True)
         assert (user_home / "config" / "klaw" / "config.toml").read_text() == before
 
-    def test_one_that_nothing_is_close_to_is_written_and_said(self, klaw):
+    def test_a_name_unlike_any_known_one_is_written_with_a_notice(self, klaw):
         result = klaw("config", "set", "memory.embedding.type", "zebra-9000")
         assert (result.exit_code, "no plugin provides" in result.stderr) == (0, True)
 
 
-class TestAMemoryOfItsOwn:
-    def test_it_is_private_and_found_from_below(self, klaw, user_home, monkeypatch):
+class TestProjectMemory:
+    def test_it_is_private_and_found_from_a_subdirectory(self, klaw, user_home, monkeypatch):
         project = user_home / "project"
         (project / "sub").mkdir(parents=True)
         (project / "plan.md").write_text("# Plan\n\nThe lantern is green.\n", "utf-8")
@@ -134,7 +134,7 @@ class TestAMemoryOfItsOwn:
         assert klaw("init", "--here").exit_code == 0
         assert "Mallory" in klaw("core", "get").stdout
 
-    def test_a_link_is_refused(self, klaw, user_home, monkeypatch):
+    def test_a_link_is_rejected(self, klaw, user_home, monkeypatch):
         (user_home / "elsewhere").mkdir()
         project = user_home / "project"
         project.mkdir()

@@ -20,7 +20,7 @@ def paths(result):
 
 
 @pytest.mark.usefixtures("guide")
-def test_documentation_is_searched_by_itself(klaw):
+def test_documentation_is_searched_separately(klaw):
     assert klaw("index", "--collection", "docs", "--version", "1.2", "guide").exit_code == 0
     assert klaw("index", "notes").exit_code == 0
     assert paths(klaw("search", "-c", "docs", "--json", "tarball")) == ["guide/install.md"]
@@ -28,7 +28,7 @@ def test_documentation_is_searched_by_itself(klaw):
     assert klaw("get", "guide/install.md:3:1").stdout == "Unpack the tarball into /opt.\n"
 
 
-def test_the_collection_and_the_version_are_remembered(klaw, guide):
+def test_the_collection_and_the_version_are_stored(klaw, guide):
     klaw("index", "-c", "docs", "--version", "1.2", "guide")
     (guide / "upgrade.md").write_text("# Upgrade\n\nReplace the tarball.\n", "utf-8")
     assert json.loads(klaw("index", "--json").stdout)["added"] == 1
@@ -64,7 +64,7 @@ def test_collection_and_version_need_a_directory(klaw):
     assert klaw("index", "--version", "1.2").exit_code == 2
 
 
-def test_status_says_what_a_plain_search_does_not_find(klaw, guide):
+def test_status_lists_collections_that_a_plain_search_does_not_search(klaw, guide):
     klaw("index", "-c", "docs", "guide")
     klaw("index", "notes")
     text, status = klaw("status").stdout, json.loads(klaw("status", "--json").stdout)

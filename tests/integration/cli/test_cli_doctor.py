@@ -3,7 +3,7 @@
 import json
 
 
-def test_a_healthy_memory(indexed):
+def test_a_healthy_memory_exits_with_0(indexed):
     result = indexed("doctor")
     assert result.exit_code == 0, result.output
     assert result.stdout == "no problems found\n"
@@ -11,7 +11,7 @@ def test_a_healthy_memory(indexed):
     assert indexed("doctor", "--quiet").stdout == ""
 
 
-def test_an_error_is_shown_with_what_mends_it_and_mended(indexed, user_home):
+def test_an_error_is_shown_with_its_fix_and_fixed(indexed, user_home):
     (user_home / "data" / "klaw" / "klaw.db").chmod(0o644)
     found = indexed("doctor")
     assert found.exit_code == 1
@@ -23,7 +23,7 @@ def test_an_error_is_shown_with_what_mends_it_and_mended(indexed, user_home):
     assert indexed("doctor").exit_code == 0
 
 
-def test_a_warning_is_no_error(indexed, notes):
+def test_a_warning_does_not_change_the_exit_status(indexed, notes):
     (notes / "auth.md").unlink()
     (notes / "sub" / "tls.md").unlink()
     result = indexed("doctor", "--verbose")
@@ -34,7 +34,7 @@ def test_a_warning_is_no_error(indexed, notes):
     assert finding["items"] == ["notes/auth.md", "notes/sub/tls.md"]
 
 
-def test_a_database_that_does_not_open(indexed, user_home):
+def test_a_database_that_does_not_open_is_a_finding(indexed, user_home):
     (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"nothing like a database" * 400)
     result = indexed("doctor")
     assert result.exit_code == 1
@@ -42,7 +42,7 @@ def test_a_database_that_does_not_open(indexed, user_home):
     assert "→ move it away" in result.stdout
 
 
-def test_a_configuration_that_is_wrong_is_an_error_as_everywhere(klaw, user_home):
+def test_an_invalid_configuration_is_an_error(klaw, user_home):
     (user_home / "config" / "klaw" / "config.toml").write_text("[memory]\nstor = 1\n")
     result = klaw("doctor")
     assert result.exit_code == 1

@@ -36,7 +36,7 @@ def problems(klaw):
     return json.loads(klaw("status", "--json").stdout)["problems"]
 
 
-def test_words_first_and_vectors_when_they_are_asked_for(embedding, notes, provider):
+def test_embed_adds_the_vectors_after_an_index_run_without_them(embedding, notes, provider):
     result = embedding("index", str(notes), "--no-embed")
     assert result.exit_code == 0
     assert "3 chunks found by words alone: not embedded yet → klaw embed" in result.stderr
@@ -52,7 +52,7 @@ def test_words_first_and_vectors_when_they_are_asked_for(embedding, notes, provi
     assert "notes/auth.md" in embedding("search", "tokens", "--mode", "vector").stdout
 
 
-def test_a_provider_that_is_away_costs_only_the_vectors(embedding, notes, user_home):
+def test_an_unavailable_provider_affects_only_vectors(embedding, notes, user_home):
     (user_home / "config" / "klaw" / "config.toml").write_text(CONFIG.format(url="http://127.0.0.1:9/v1"))
     result = embedding("index", str(notes))
     assert result.exit_code == 0
@@ -64,7 +64,7 @@ def test_a_provider_that_is_away_costs_only_the_vectors(embedding, notes, user_h
     assert problems(embedding) == ["sqlite-vec lacks 3 chunks: run `klaw embed`"]
 
 
-def test_what_another_model_lacks_is_not_sent_round_in_a_circle(embedding, notes, provider, user_home):
+def test_missing_vectors_of_another_model_name_reindex_and_not_embed(embedding, notes, provider, user_home):
     embedding("index", str(notes))
     (notes / "new.md").write_text("# New\n\nThe kiln is cold.\n", "utf-8")
     (user_home / "config" / "klaw" / "config.toml").write_text(
@@ -83,7 +83,7 @@ def test_what_another_model_lacks_is_not_sent_round_in_a_circle(embedding, notes
     assert lacking == "sqlite-vec lacks 1 chunk: run `klaw reindex`"
 
 
-def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, notes, provider, user_home):
+def test_reindex_with_an_embedder_configures_it(embedding, notes, provider, user_home):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))
     provider.name = "text-embedding-3-large"
@@ -98,7 +98,7 @@ def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, n
     assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
 
 
-def test_an_index_of_another_data_directory_moves_alone(embedding, notes, provider, user_home):
+def test_reindex_with_a_data_directory_configures_only_that_directory(embedding, notes, provider, user_home):
     config = user_home / "config" / "klaw" / "config.toml"
     before = config.read_text()
     there = ("--data-dir", str(user_home / "there"))
@@ -116,7 +116,7 @@ def test_an_index_of_another_data_directory_moves_alone(embedding, notes, provid
     assert models == ["text-embedding-3-small", "text-embedding-3-large"]
 
 
-def test_what_is_edited_while_the_index_moves_stays_edited(embedding, notes, provider, user_home, monkeypatch):
+def test_an_edit_of_the_configuration_during_a_reindex_is_kept(embedding, notes, provider, user_home, monkeypatch):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))
     provider.name = "text-embedding-3-large"
@@ -135,7 +135,7 @@ def test_what_is_edited_while_the_index_moves_stays_edited(embedding, notes, pro
     assert "k = 30  # edited" in written
 
 
-def test_a_model_that_cannot_be_had_changes_nothing(embedding, notes, user_home):
+def test_an_unavailable_model_changes_nothing(embedding, notes, user_home):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))
     before = config.read_text()
@@ -145,9 +145,7 @@ def test_a_model_that_cannot_be_had_changes_nothing(embedding, notes, user_home)
     assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
 
 
-def test_a_configuration_that_would_not_be_heard_is_refused_before_anything_is_embedded(
-    embedding, notes, provider, monkeypatch
-):
+def test_an_overridden_configuration_is_rejected_before_embedding(embedding, notes, provider, monkeypatch):
     embedding("index", str(notes))
     paid = provider.answered.total()
     monkeypatch.setenv("KLAW_EMBEDDER", "none")
@@ -157,7 +155,7 @@ def test_a_configuration_that_would_not_be_heard_is_refused_before_anything_is_e
     assert provider.answered.total() == paid
 
 
-def test_a_run_that_waits_for_another_says_so_where_there_is_no_bar(embedding, notes):
+def test_a_run_that_waits_for_another_prints_a_notice_without_a_bar(embedding, notes):
     embedding("index", str(notes), "--no-embed")
     data_dir = Path(json.loads(embedding("status", "--json").stdout)["location"]).parent
     with locked(data_dir / "embedding.lock"):

@@ -4,7 +4,7 @@ import json
 import os
 
 
-def test_to_a_file_and_back(indexed, user_home):
+def test_an_export_to_a_file_can_be_imported(indexed, user_home):
     indexed("save", "The ferry leaves at seven.")
     indexed("core", "set", "user", "name", "Ada")
     result = indexed("export")
@@ -21,7 +21,7 @@ def test_to_a_file_and_back(indexed, user_home):
     assert again.stdout == "imported nothing new; 3 already present\n"
 
 
-def test_json(indexed, user_home):
+def test_export_and_import_print_json(indexed, user_home):
     report = json.loads(indexed("export", "here.jsonl", "--json").stdout)
     assert report == {"file": "here.jsonl", "counts": {"workspace": 1}, "skipped": []}
     report = json.loads(
@@ -30,7 +30,7 @@ def test_json(indexed, user_home):
     assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "notices": [], "skipped": []}
 
 
-def test_through_a_pipe(indexed, spawn, user_home):
+def test_an_export_can_be_piped_to_an_import(indexed, spawn, user_home):
     indexed("save", "The ferry leaves at seven.")
     written = spawn("export", "-")
     assert written.returncode == 0, written.stderr
@@ -42,7 +42,7 @@ def test_through_a_pipe(indexed, spawn, user_home):
     assert taken.stdout == "imported 1 workspace, 1 saved memory\n"
 
 
-def test_a_file_that_is_none(klaw, user_home):
+def test_an_invalid_export_is_rejected(klaw, user_home):
     file = user_home / "work" / "other.jsonl"
     file.write_text("{}\n")
     result = klaw("import", str(file))
@@ -51,7 +51,7 @@ def test_a_file_that_is_none(klaw, user_home):
     assert klaw("import", "missing.jsonl").exit_code == 1
 
 
-def test_what_is_different_here_is_named(klaw):
+def test_differing_records_are_named(klaw):
     klaw("core", "set", "user", "name", "Ada")
     klaw("export", "--quiet")
     klaw("core", "set", "user", "name", "Grace")
@@ -60,20 +60,20 @@ def test_what_is_different_here_is_named(klaw):
     assert klaw("core", "get", "user", "name").stdout == "Grace\n"
 
 
-def test_an_export_needs_no_sound_database(indexed, user_home):
+def test_an_export_works_with_a_damaged_database(indexed, user_home):
     (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"rubbish" * 1000)
     assert indexed("export").exit_code == 0
     assert os.stat("klaw-export.jsonl").st_mode & 0o777 == 0o600  # noqa: PTH116  # relative to the working directory
 
 
-def test_no_directory_is_made(klaw, user_home):
+def test_a_missing_target_directory_is_not_created(klaw, user_home):
     result = klaw("export", "nowhere/deep/x.jsonl")
     assert result.exit_code == 1
     assert f"no such directory: {user_home / 'work' / 'nowhere' / 'deep'}" in result.stderr
     assert list((user_home / "work").iterdir()) == []
 
 
-def test_an_export_of_nothing_makes_no_data_directory(klaw, user_home):
+def test_an_empty_export_creates_no_data_directory(klaw, user_home):
     assert klaw("export").exit_code == 0
     assert not (user_home / "data").exists()
 

@@ -52,7 +52,7 @@ def test_a_command_of_a_plugin_runs_with_the_common_options(install, klaw, tmp_p
     assert str(tmp_path) in result.stdout
 
 
-def test_its_error_is_one_line_and_exit_status_1(install, klaw):
+def test_an_error_of_a_command_is_one_line_with_exit_status_1(install, klaw):
     install("klaw-greeting")
 
     result = klaw("greet", "--fail")
@@ -61,13 +61,13 @@ def test_its_error_is_one_line_and_exit_status_1(install, klaw):
     assert result.stderr == "klaw: nobody is here → come back later\n"
 
 
-def test_plugins_lists_it_with_its_distribution(install, klaw):
+def test_plugins_lists_commands_with_their_distributions(install, klaw):
     install("klaw-greeting")
 
     assert re.search(r"klaw greet +klaw-greeting", klaw("plugins").stdout)
 
 
-def test_a_mistyped_name_may_mean_it(install, klaw):
+def test_a_mistyped_name_suggests_a_command_of_a_plugin(install, klaw):
     install("klaw-greeting")
 
     assert "did you mean 'greet'" in klaw("gret").stderr
@@ -77,7 +77,7 @@ def test_a_mistyped_name_may_mean_it(install, klaw):
     ("value", "reason"),
     [("klaw_greeting:absent", "AttributeError"), ("klaw_absent:command", "ModuleNotFoundError")],
 )
-def test_one_that_cannot_be_loaded_names_its_package_and_the_mend(install, klaw, value, reason):
+def test_a_command_that_cannot_be_loaded_names_its_package_and_the_fix(install, klaw, value, reason):
     install("klaw-greeting", value)
 
     result = klaw("greet")
@@ -87,7 +87,7 @@ def test_one_that_cannot_be_loaded_names_its_package_and_the_mend(install, klaw,
     assert "pip install --force-reinstall klaw-greeting" in result.stderr
 
 
-def test_what_is_no_command_is_refused(install, klaw):
+def test_an_entry_point_that_is_not_a_command_is_rejected(install, klaw):
     install("klaw-greeting", "klaw_greeting:not_a_command")
 
     assert "is not a command: expected a click.Command, got int" in klaw("greet").stderr
@@ -103,13 +103,13 @@ def test_two_providers_are_a_conflict_that_names_both(install, klaw):
     assert "klaw-greeting, klaw-salute" in result.stderr
 
 
-def test_a_plugin_cannot_take_a_name_of_klaws_own(install, klaw):
+def test_a_plugin_cannot_replace_a_builtin_command(install, klaw):
     install("klaw-greeting", name="status")
 
     assert "Show the location and content of the index" in klaw("status", "--help").stdout
 
 
-def test_help_lists_klaws_own_without_looking_for_them(klaw):
+def test_help_lists_builtin_commands_without_scanning_packages(klaw):
     listed = klaw("--help").stdout
 
     assert all(f"  {name} " in listed for name in official())
@@ -123,7 +123,7 @@ def test_completion_survives_a_command_that_is_not_installed(monkeypatch):
     assert {item.value for item in cli.shell_complete(context, "")}.isdisjoint(official())
 
 
-def test_one_of_klaws_own_that_is_missing_names_what_installs_it(monkeypatch, klaw):
+def test_a_known_command_that_is_not_installed_names_its_install_command(monkeypatch, klaw):
     monkeypatch.setattr("klaw_core.cli.extensions._entry_points", EntryPoints)
 
     result = klaw("eval")

@@ -30,7 +30,7 @@ def bare(klaw, user_home):
 
 
 class TestInit:
-    def test_it_makes_private_places_and_looks_at_what_is_installed(self, bare, user_home):
+    def test_it_creates_private_directories_and_reports_the_components(self, bare, user_home):
         result = bare("init")
 
         assert result.exit_code == 0
@@ -51,7 +51,7 @@ class TestInit:
         assert "exists" in again.stdout
         assert "created" not in again.stdout
 
-    def test_the_file_changes_nothing_as_it_is_nor_with_every_default_uncommented(self, bare, user_home):
+    def test_the_created_file_means_the_defaults_commented_or_not(self, bare, user_home):
         bare("init")
         file = user_home / "config" / "klaw" / "config.toml"
         written = file.read_text("utf-8")
@@ -66,7 +66,7 @@ class TestInit:
             for selection in load_config(environment={"KLAW_CONFIG": "/dev/null"}).selections()
         }
 
-    def test_every_table_there_is_stands_in_the_file(self, bare, user_home):
+    def test_the_created_file_has_every_table(self, bare, user_home):
         bare("init")
         text = (user_home / "config" / "klaw" / "config.toml").read_text("utf-8")
 
@@ -77,7 +77,7 @@ class TestInit:
         assert "# max_entries = 250000" in text
         assert '# include = ["*.md", "*.markdown", "*.txt"]' in text
 
-    def test_changing_a_type_alone_is_enough(self, bare, user_home):
+    def test_only_the_type_must_be_changed_in_the_created_file(self, bare, user_home):
         bare("init")
         file = user_home / "config" / "klaw" / "config.toml"
         text = file.read_text("utf-8")
@@ -86,7 +86,7 @@ class TestInit:
         assert bare("config", "get", "memory.fusion.type").stdout == "weighted\n"
         assert bare("config", "list").exit_code == 0
 
-    def test_what_is_missing_names_what_mends_it(self, bare, monkeypatch):
+    def test_a_missing_component_names_its_fix(self, bare, monkeypatch):
         monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-fts5")
 
         result = bare("init")
@@ -96,13 +96,13 @@ class TestInit:
         assert "remove it from plugins.disabled" in result.stdout
         assert "plugins.disabled" in {item["type"]: item["remedy"] for item in components}["fts5"]
 
-    def test_a_disabled_plugin_is_not_imported_for_the_first_file(self, bare, bomb, monkeypatch):
+    def test_init_does_not_import_a_disabled_plugin(self, bare, bomb, monkeypatch):
         monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-bomb")
 
         assert bare("init").exit_code == 0
         assert not bomb.exists()
 
-    def test_a_model_that_is_not_there_is_named(self, bare, user_home):
+    def test_a_missing_model_is_named(self, bare, user_home):
         other = user_home / "other.toml"
         other.write_text(f'[memory.embedding]\ntype = "onnx"\npath = "{user_home}"\n', "utf-8")
 
@@ -118,7 +118,7 @@ class TestInit:
         assert status.exit_code == 0
         assert status.stdout.count("no model.json in") == 1
 
-    def test_a_retriever_that_does_without_its_extension_is_named(self, bare, user_home, monkeypatch):
+    def test_a_retriever_without_its_sqlite_extension_is_named(self, bare, user_home, monkeypatch):
         monkeypatch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: user_home / "none")
 
         result = bare("init")
@@ -126,13 +126,13 @@ class TestInit:
         assert re.search(r"ready +retriever +sqlite-vec +.*does without the SQLite extension vec0", result.stdout)
         assert re.search(r"ready +retriever +fts5", result.stdout)
 
-    def test_a_database_that_is_none_is_named(self, bare, user_home):
+    def test_an_invalid_database_is_named(self, bare, user_home):
         bare("init")
         (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"no database at all" * 1000)
 
         assert re.search(r"broken +store +sqlite", bare("init").stdout)
 
-    def test_options_that_are_wrong_are_named(self, bare, user_home):
+    def test_invalid_options_are_named(self, bare, user_home):
         other = user_home / "other.toml"
         other.write_text("[memory.fusion]\nk = 'many'\n", "utf-8")
 
@@ -161,7 +161,7 @@ def is_toml(line):
 
 
 class TestIndex:
-    def test_counts(self, klaw, notes):
+    def test_index_prints_the_numbers_of_documents(self, klaw, notes):
         first = klaw("index", str(notes))
         assert first.stdout.startswith("notes: 3 new; 3 chunks in ")
 
@@ -182,7 +182,7 @@ class TestIndex:
 
         assert [(report["workspace"], report["added"]) for report in both] == [("notes", 3), ("more", 1)]
 
-    def test_name(self, klaw, notes):
+    def test_index_sets_the_name_of_a_workspace(self, klaw, notes):
         klaw("index", str(notes), "--name", "diary")
 
         assert klaw("search", "bread", "--format", "files").stdout == "diary/2026-02-24.md\n"
@@ -216,11 +216,11 @@ class TestIndex:
         refused = indexed("index", str(notes / "sub"), "--name", "other")
         assert f"{notes / 'sub'} is in {notes}, which is the workspace 'notes'" in refused.stderr
 
-    def test_force_cuts_everything_again(self, indexed):
+    def test_force_splits_all_documents_again(self, indexed):
         assert json.loads(indexed("index", "--json").stdout)["unchanged"] == 3
         assert json.loads(indexed("index", "--force", "--json").stdout)["changed"] == 3
 
-    def test_verify_finds_a_change_that_size_and_times_do_not_show(self, indexed, notes):
+    def test_verify_finds_a_change_with_equal_size_and_times(self, indexed, notes):
         note = notes / "2026-02-24.md"
         before = note.stat()
         note.write_text(note.read_text("utf-8").replace("rye", "oat"), "utf-8")
@@ -228,7 +228,7 @@ class TestIndex:
 
         assert json.loads(indexed("index", "--verify", "--json").stdout)["changed"] == 1
 
-    def test_what_was_skipped_is_named_with_its_reason(self, klaw, notes):
+    def test_skipped_files_are_named_with_their_reason(self, klaw, notes):
         for number in range(5):
             (notes / f"empty{number}.md").write_text("", "utf-8")
         (notes / "broken.md").write_bytes(b"caf\xe9")
@@ -251,7 +251,7 @@ class TestIndex:
             "skipped notes/broken.md: is not valid UTF-8 (byte 3)",
         }
 
-    def test_reasons_are_counted_without_what_differs_from_file_to_file(self):
+    def test_reasons_are_counted_without_the_details_of_each_file(self):
         reasons = [*["is empty"] * 7, *["points outside the workspace"] * 2, "leads nowhere", "cannot be read: EIO"]
         reasons += [f"is not valid UTF-8 (byte {at})" for at in range(3)]
         counted = by_reason([SkippedEntry(f"{at}.md", reason, keep=False) for at, reason in enumerate(reasons)])
@@ -260,18 +260,18 @@ class TestIndex:
         assert counted == "7 empty, 3 not valid UTF-8, 2 point outside the workspace, 1 leads nowhere, 1 cannot be read"
         assert many.endswith("1 reason 4, 3 for other reasons")
 
-    def test_what_cannot_be_indexed(self, klaw, notes):
+    def test_an_invalid_path_is_an_error(self, klaw, notes):
         nothing, file = klaw("index"), klaw("index", str(notes / "auth.md"))
 
         assert (nothing.exit_code, nothing.stderr) == (1, "klaw: nothing has been indexed yet → klaw index DIR\n")
         assert file.exit_code == 1
         assert file.stderr.endswith(f"auth.md belongs to no source → klaw index {notes}\n")
 
-    def test_reindex(self, indexed):
+    def test_reindex_prints_a_report(self, indexed):
         assert indexed("reindex").stdout.startswith("reindexed: 3 new; 3 chunks in ")
         assert json.loads(indexed("search", "bread", "--json").stdout)
 
-    def test_the_summary_leaves_out_what_did_not_happen(self):
+    def test_the_summary_leaves_out_zero_counts(self):
         full = IndexReport(12, 3, 640, 1, chunks=5812, embedded=5700, cached=112, seconds=200)
 
         assert summary(full) == (
@@ -282,7 +282,7 @@ class TestIndex:
         assert summary(IndexReport(seconds=3900)) == "no notes in 1 h 5 min"
         assert summary(IndexReport(lacking=3, seconds=1)) == "nothing in 1.0 s"  # what `klaw embed` could not do
 
-    def test_records_are_counted_in_words(self):
+    def test_records_are_counted_with_their_names(self):
         assert records({"workspace": 2, "core": 1, "saved": 5812, "message": 1, "summary": 2}) == (
             "2 workspaces, 1 fact of core memory, 5,812 saved memories, 1 message, 2 summaries"
         )
@@ -291,10 +291,10 @@ class TestIndex:
 
 
 class TestStatus:
-    def test_an_empty_index_says_what_to_do(self, klaw):
+    def test_an_empty_index_names_the_next_command(self, klaw):
         assert "nothing is indexed yet: klaw index DIR" in klaw("status").stdout
 
-    def test_what_is_indexed_with_what(self, indexed, user_home):
+    def test_status_shows_sources_and_embedder(self, indexed, user_home):
         indexed("save", "the boat is red")
         text = indexed("status").stdout
         status = json.loads(indexed("status", "--json").stdout)
@@ -311,7 +311,7 @@ class TestStatus:
         assert status["retrievers"] == ["fts5"]
         assert status["excluded"] == {}
 
-    def test_what_was_forgotten_counts_as_excluded_until_it_is_taken_back(self, indexed, user_home):
+    def test_a_forgotten_note_counts_as_excluded_until_it_is_restored(self, indexed, user_home):
         indexed("forget", "--yes", "notes/auth.md")
 
         assert "~/notes (1 excluded)" in indexed("status").stdout
@@ -341,7 +341,7 @@ class TestPlugins:
 
         assert "disabled" in klaw("plugins").stdout
 
-    def test_a_broken_configuration_does_not_hide_them(self, klaw, user_home):
+    def test_plugins_are_listed_with_a_broken_configuration(self, klaw, user_home):
         (user_home / "broken.toml").write_text("[other]\n", "utf-8")
 
         result = klaw("plugins", "--config", str(user_home / "broken.toml"))
@@ -352,7 +352,7 @@ class TestPlugins:
 
 
 class TestDemo:
-    def test_it_answers_its_questions_and_leaves_nothing_behind(self, klaw, user_home):
+    def test_demo_answers_its_questions_and_leaves_no_files(self, klaw, user_home):
         result = klaw("demo")
 
         assert result.exit_code == 0, result.stderr
@@ -363,7 +363,7 @@ class TestDemo:
         assert not (user_home / "data").exists()
 
     @pytest.mark.parametrize("options", [(), ("--keep", "my sample")])
-    def test_the_commands_it_ends_with_run_as_printed(self, klaw, notes, monkeypatch, options):
+    def test_the_commands_that_demo_prints_work(self, klaw, notes, monkeypatch, options):
         monkeypatch.chdir(notes)
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         shown = klaw("demo", *options).stdout
@@ -375,7 +375,7 @@ class TestDemo:
             assert done.returncode == 0, done.stderr
         assert "auth.md" in done.stdout or "Ida" in done.stdout
 
-    def test_it_names_the_program_as_the_shell_finds_it(self, tmp_path, monkeypatch):
+    def test_demo_prints_the_program_as_the_shell_finds_it(self, tmp_path, monkeypatch):
         script = tmp_path / "bin dir" / "klaw"
         script.parent.mkdir()
         script.write_text("#!/bin/sh\n")
@@ -402,7 +402,7 @@ class TestDemo:
             in klaw("--data-dir", str(user_home / "sample" / "data"), "get", "notes/decisions/sign-in.md:20-24").stdout
         )
 
-    def test_kept_it_can_be_searched(self, klaw, user_home):
+    def test_a_kept_demo_can_be_searched(self, klaw, user_home):
         result = klaw("demo", "--keep", str(user_home / "sample"))
         data = str(user_home / "sample" / "data")
 

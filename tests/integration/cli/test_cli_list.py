@@ -10,18 +10,18 @@ from klaw_core.cli.index import _how_to_index
 
 
 class TestList:
-    def test_documents_in_order_of_path(self, indexed):
+    def test_documents_are_listed_by_path(self, indexed):
         lines = indexed("list").stdout.splitlines()
         assert [line.split()[1] for line in lines] == ["notes/2026-02-24.md", "notes/auth.md", "notes/sub/tls.md"]
         assert lines[0].startswith("2026-02-24")
         assert indexed("ls", "notes/sub/").stdout.split()[1] == "notes/sub/tls.md"
 
-    def test_page_by_page(self, indexed):
+    def test_documents_are_listed_in_pages(self, indexed):
         first = json.loads(indexed("list", "--limit", "2", "--json").stdout)
         rest = json.loads(indexed("list", "--after", first[-1]["path"], "--json").stdout)
         assert [row["path"] for row in first + rest] == ["notes/2026-02-24.md", "notes/auth.md", "notes/sub/tls.md"]
 
-    def test_every_collection_unless_one_is_named(self, indexed, user_home):
+    def test_all_collections_are_listed_unless_one_is_named(self, indexed, user_home):
         (user_home / "manual").mkdir()
         (user_home / "manual" / "m.md").write_text("usage", "utf-8")
         indexed("index", str(user_home / "manual"), "-c", "docs")
@@ -29,7 +29,7 @@ class TestList:
         assert indexed("list", "--collection", "docs", "--format", "files").stdout == "manual/m.md\n"
         assert indexed("list", "--collection", "nope").exit_code == 1
 
-    def test_forms(self, indexed):
+    def test_a_list_is_printed_in_each_format(self, indexed):
         files = ["notes/2026-02-24.md", "notes/auth.md", "notes/sub/tls.md"]
         rows = list(csv.DictReader(io.StringIO(indexed("list", "--format", "csv").stdout)))
         assert [row["path"] for row in rows] == files
@@ -39,53 +39,53 @@ class TestList:
         assert indexed("list", "--format", "files").stdout.split() == files
         assert indexed("list", "--json", "--format", "md").exit_code == 2
 
-    def test_saved_memories(self, indexed):
+    def test_saved_memories_are_listed(self, indexed):
         indexed("save", "The ferry leaves at seven.")
         shown = indexed("list", "--saved").stdout
         assert "saved/" in shown
         assert "The ferry leaves at seven." in shown
         assert json.loads(indexed("list", "--saved", "--json").stdout)[0]["preview"] == "The ferry leaves at seven."
 
-    def test_chats(self, indexed, user_home):
+    def test_chats_are_listed(self, indexed, user_home):
         place = user_home / "data" / "klaw" / "conversations" / "telegram_1"
         place.mkdir(parents=True)
         (place / "2026-02-24.jsonl").write_text("{}\n", "utf-8")
         assert "telegram_1  1 day since 2026-02-24" in indexed("list", "--chats").stdout
 
-    def test_workspaces(self, indexed, user_home):
+    def test_workspaces_are_listed(self, indexed, user_home):
         assert indexed("list", "--workspaces").stdout == indexed("workspace", "list").stdout
         assert indexed("list", "--workspaces", "--format", "files").stdout == f"{user_home / 'notes'}\n"
 
     @pytest.mark.parametrize("kind", [(), ("--saved",), ("--chats",), ("--workspaces",)])
-    def test_nothing_is_an_empty_list_and_a_notice(self, klaw, kind):
+    def test_an_empty_list_is_printed_with_a_notice(self, klaw, kind):
         result = klaw("list", *kind)
         assert (result.exit_code, result.stdout) == (0, "")
         assert result.stderr.startswith("klaw: ")
         assert json.loads(klaw("list", *kind, "--json").stdout) == []
 
-    def test_a_prefix_is_about_documents(self, indexed):
+    def test_a_prefix_applies_only_to_documents(self, indexed):
         assert indexed("list", "notes/", "--saved").exit_code == 2
         assert "zzz" in indexed("list", "zzz").stderr
 
 
 class TestRecent:
-    def test_the_newest_first_with_their_beginning(self, indexed):
+    def test_the_newest_documents_are_first_with_their_beginning(self, indexed):
         assert indexed("recent", "--format", "files").stdout.split()[-1] == "notes/2026-02-24.md"
         assert "Baked rye bread with buttermilk." in indexed("recent").stdout
         assert len(json.loads(indexed("recent", "--limit", "2", "--json").stdout)) == 2
 
-    def test_since_and_collection(self, indexed):
+    def test_since_and_collection_filter_the_documents(self, indexed):
         shown = indexed("recent", "--since", "2026-02-25", "--collection", "memory").stdout
         assert "2026-02-24.md" not in shown
         assert "notes/auth.md" in shown
 
-    def test_nothing(self, klaw):
+    def test_an_empty_memory_has_no_recent_documents(self, klaw):
         assert "nothing is indexed yet" in klaw("recent").stderr
         assert json.loads(klaw("recent", "--json").stdout) == []
 
 
 class TestRestore:
-    def test_it_undoes_forget(self, indexed):
+    def test_restore_undoes_forget(self, indexed):
         told = indexed("forget", "--yes", "notes/auth.md")
         assert "klaw restore notes/auth.md" in told.stderr
         assert "klaw restore notes/auth.md" in indexed("index", "../notes/auth.md").stderr
@@ -97,7 +97,7 @@ class TestRestore:
         assert json.loads(indexed("restore", "notes/auth.md", "--json").stdout)["added"] == 1
         assert "was not forgotten" in json.loads(indexed("restore", "notes/auth.md", "--json").stderr)["error"]
 
-    def test_a_saved_memory_is_gone(self, indexed):
+    def test_a_forgotten_saved_memory_cannot_be_restored(self, indexed):
         path = indexed("save", "The ferry leaves at seven.").stdout.strip()
         told = indexed("forget", "--yes", path)
         assert "restore" not in told.stderr
@@ -105,19 +105,19 @@ class TestRestore:
 
 
 class TestWorkspace:
-    def test_list(self, indexed):
+    def test_list_shows_workspaces_with_their_patterns(self, indexed):
         (row,) = json.loads(indexed("workspace", "list", "--json").stdout)
         assert (row["name"], row["documents"], row["is_there"]) == ("notes", 3, True)
         assert indexed("workspace", "list", "--format", "csv").stdout.startswith("name,root,")
 
-    def test_rename(self, indexed):
+    def test_rename_changes_the_name(self, indexed):
         assert indexed("workspace", "rename", "notes", "vault").stdout.startswith("vault: 3 new")
         assert indexed("list", "--format", "files").stdout.startswith("vault/")
         assert indexed("workspace", "rename", "notes", "x").exit_code == 1
         refused = json.loads(indexed("workspace", "rename", "vault", "saved", "--json").stderr.splitlines()[-1])
         assert refused["hint"] == "choose another name: klaw workspace rename vault NEW_NAME"
 
-    def test_exclude(self, indexed):
+    def test_exclude_adds_and_removes_patterns(self, indexed):
         assert "excludes nothing" in indexed("workspace", "exclude", "notes").stderr
         assert "1 removed" in indexed("workspace", "exclude", "notes", "sub/*").stdout
         assert indexed("workspace", "exclude", "notes").stdout == "sub/*\n"
@@ -136,17 +136,17 @@ class TestWorkspace:
 
 
 class TestIndexing:
-    def test_a_file_of_an_indexed_directory(self, indexed, notes):
+    def test_a_single_file_of_an_indexed_directory_is_updated(self, indexed, notes):
         (notes / "new.md").write_text("a gull", "utf-8")
         assert indexed("index", str(notes / "new.md")).stdout.startswith(f"{notes / 'new.md'}: 1 new")
         (notes / "code.py").write_text("print()", "utf-8")
         assert "does not match *.md" in indexed("index", str(notes / "code.py")).stderr
 
-    def test_a_file_of_no_indexed_directory_is_refused(self, indexed, user_home):
+    def test_a_file_outside_of_indexed_directories_is_rejected(self, indexed, user_home):
         (user_home / "x.md").write_text("text", "utf-8")
         assert "belongs to no source" in indexed("index", str(user_home / "x.md")).stderr
 
-    def test_patterns(self, klaw, notes):
+    def test_include_and_exclude_set_patterns(self, klaw, notes):
         (notes / "code.py").write_text("gull = 1", "utf-8")
         klaw("index", str(notes), "--include", "*.py", "--include", "*.md", "--exclude", "sub/*")
         shown = klaw("list", "--format", "files").stdout.split()
@@ -154,7 +154,7 @@ class TestIndexing:
         assert "(reads *.py *.md)" in klaw("workspace", "list").stdout
         assert klaw("index", "--include", "*.py").exit_code == 2
 
-    def test_a_directory_without_notes_is_told_of(self, klaw, user_home):
+    def test_a_directory_without_notes_is_reported(self, klaw, user_home):
         place = user_home / "code"
         place.mkdir()
         (place / "a.py").write_text("print()", "utf-8")
@@ -162,13 +162,13 @@ class TestIndexing:
         assert klaw("index", str(place)).stderr == told
         assert klaw("index", str(place), "--include", "*.py").stderr == ""
 
-    def test_a_distribution_that_reads_other_files_is_named(self, monkeypatch):
+    def test_the_distribution_that_reads_other_files_is_named(self, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
         told = _how_to_index([".py", ".pdf", ".docx"])
         assert told == "`pip install 'klaw[documents]'` reads .docx .pdf"
         assert _how_to_index([".py"]) == "`--include PATTERN` adds matching files"
 
-    def test_other_files_are_told_of_once(self, klaw, user_home):
+    def test_other_files_are_reported_once(self, klaw, user_home):
         place = user_home / "code"
         (place / "build").mkdir(parents=True)
         for name in ("a.md", "a.py", "b.PY", "c.csv", "Makefile", "x.png", "y.adoc", "build/z.o", ".hidden.rst"):

@@ -33,7 +33,7 @@ def journal(user_home):
 
 @pytest.mark.usefixtures("journal")
 class TestOnce:
-    def test_messages_are_printed_readably_in_order(self, klaw):
+    def test_messages_are_printed_in_order(self, klaw):
         result = klaw("logs", "--chat", "telegram_123456")
 
         assert result.exit_code == 0
@@ -45,19 +45,19 @@ class TestOnce:
             "shed.",
         ]
 
-    def test_only_so_many_and_only_since(self, klaw):
+    def test_limit_and_since_restrict_the_messages(self, klaw):
         assert klaw("logs", "--chat", CHAT.name, "-n", "1").stdout.startswith("2026-02-25")
         assert klaw("logs", "--chat", CHAT.name, "--limit", "0").stdout == ""
         assert len(klaw("logs", "--chat", CHAT.name, "--since", "2026-02-25").stdout.splitlines()) == 2
         since = klaw("logs", "--chat", CHAT.name, "--since", "2026-02-24T12:01", "--limit", "2").stdout
         assert since.startswith("2026-02-24 12:02")
 
-    def test_json_is_the_journals_own_lines(self, klaw, journal):
+    def test_json_prints_the_lines_of_the_journal(self, klaw, journal):
         lines = klaw("logs", "--chat", CHAT.name, "--json").stdout.splitlines()
 
         assert [json.loads(line) for line in lines] == [line.message.record() for line in journal.read(CHAT)]
 
-    def test_broken_lines_are_named_on_stderr_and_cost_nothing_else(self, klaw, journal):
+    def test_invalid_lines_are_reported_on_stderr_and_the_others_printed(self, klaw, journal):
         with journal.file(CHAT, NOON.date()).log.path.open("ab") as file:
             file.write(b"garbage\n")
         result = klaw("logs", "--chat", CHAT.name)
@@ -66,21 +66,21 @@ class TestOnce:
         assert len(result.stdout.splitlines()) == 5
         assert klaw("logs", "--chat", CHAT.name, "--quiet").stderr == ""
 
-    def test_an_unknown_chat_names_those_that_there_are(self, klaw):
+    def test_an_unknown_chat_lists_the_existing_ones(self, klaw):
         result = klaw("logs", "--chat", "telegram_9")
 
         assert result.exit_code == 1
         assert "known: telegram_123456" in result.stderr
         assert klaw("logs", "--chat", "telegram").exit_code == 1
 
-    def test_what_was_said_cannot_drive_the_terminal(self, klaw, journal):
+    def test_control_characters_of_messages_do_not_reach_the_terminal(self, klaw, journal):
         journal.append(Message("user", "\x1b[31mred", NOON + timedelta(days=2), meta=CHAT.meta))
 
         assert "\x1b" not in klaw("logs", "--chat", CHAT.name).stdout
 
 
 @pytest.mark.usefixtures("klaw")
-def test_follow_goes_on_with_what_is_said(journal):
+def test_follow_prints_new_messages(journal):
     command = [sys.executable, "-m", "klaw_core", "logs", "--chat", CHAT.name, "--follow", "-n", "1", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         guard = threading.Timer(60, process.kill)

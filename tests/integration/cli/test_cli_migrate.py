@@ -10,7 +10,7 @@ def installed():
 
 
 @pytest.mark.parametrize("places", [("mysql://ada:hidden@host/klaw", "sqlite://{}"), ("sqlite://{}", "notes")])
-def test_what_is_no_place_of_a_memory_is_refused(klaw, tmp_path, places):
+def test_an_invalid_location_is_rejected(klaw, tmp_path, places):
     result = klaw("migrate", *(place.format(tmp_path / "klaw.db") for place in places))
     assert result.exit_code == 1
     assert "is not the address of a memory" in result.stderr
@@ -18,7 +18,7 @@ def test_what_is_no_place_of_a_memory_is_refused(klaw, tmp_path, places):
     assert "hidden" not in result.stderr
 
 
-def test_a_server_that_is_not_there_is_named(klaw, tmp_path):
+def test_an_unreachable_server_is_named(klaw, tmp_path):
     result = klaw("migrate", f"sqlite://{tmp_path / 'klaw.db'}", "postgresql://ada:hidden@127.0.0.1:1/klaw")
     assert result.exit_code == 1
     assert "cannot connect to postgresql://127.0.0.1:1/klaw" in result.stderr

@@ -19,7 +19,7 @@ def found(result):
 
 
 class TestSearch:
-    def test_a_result_says_where_it_stands_and_what_it_says(self, indexed):
+    def test_a_result_shows_its_location_and_its_text(self, indexed):
         result = indexed("search", "what did we decide about tokens")
 
         where, heading, text = result.stdout.splitlines()[:3]
@@ -28,19 +28,19 @@ class TestSearch:
         assert "We decided to use OIDC, because tokens expire." in text
         assert result.stderr == ""
 
-    def test_the_words_need_no_quotes(self, indexed):
+    def test_the_query_needs_no_quotes(self, indexed):
         assert found(indexed("search", "--json", "rye", "bread")) == found(indexed("search", "--json", "rye bread"))
 
-    def test_results_below_the_least_relevance_are_left_out(self, indexed):
+    def test_results_below_the_minimum_relevance_are_left_out(self, indexed):
         assert found(indexed("search", "--json", "--min-relevance", "0", "rye bread"))
         assert found(indexed("search", "--json", "--min-relevance", "1", "rye zeppelin")) == []
 
-    def test_a_document_gives_no_more_results_than_asked_for(self, indexed):
+    def test_a_document_has_at_most_the_requested_number_of_results(self, indexed):
         paths = found(indexed("search", "--json", "--per-document", "1", "tokens bread"))
         assert paths
         assert len(set(paths)) == len(paths)
 
-    def test_json_has_the_promised_fields(self, indexed):
+    def test_json_has_the_documented_fields(self, indexed):
         (result,) = json.loads(indexed("search", "bread", "--json").stdout)
 
         assert list(result) == [
@@ -54,7 +54,7 @@ class TestSearch:
         assert result["heading"] == ["Tuesday"]
         assert result["created_at"] == "2026-02-24T00:00:00Z"
 
-    def test_a_snippet_of_json_is_that_of_the_text_and_bounded(self, indexed, notes):
+    def test_the_snippet_in_json_equals_the_text_output_and_is_bounded(self, indexed, notes):
         (notes / "long.md").write_text(
             f"# Long\n\n{'Nothing of note happened here. ' * 30}\n\nThe zeppelin landed at noon.\n", "utf-8"
         )
@@ -75,7 +75,7 @@ class TestSearch:
         assert f"+{part['value']:.4f}" in text
         assert f"={result['score']:.4f}" in text
 
-    def test_nothing_found_is_no_error(self, indexed):
+    def test_an_empty_result_is_not_an_error(self, indexed):
         assert indexed("search", "zebra", "--json").stdout == "[]\n"
         text = indexed("search", "zebra")
         assert (text.exit_code, text.stdout, text.stderr) == (0, "", "klaw: nothing found\n")
@@ -85,7 +85,7 @@ class TestSearch:
         assert len(found(indexed("search", "bread tokens dawn", "--json"))) == 3
         assert len(found(indexed("search", "bread tokens dawn", "--json", option, "2"))) == 2
 
-    def test_min_score_leaves_out_what_scores_lower(self, indexed):
+    def test_min_score_leaves_out_lower_scores(self, indexed):
         assert found(indexed("search", "bread", "--json", "--min-score", "0.01")) == ["notes/2026-02-24.md"]
         assert found(indexed("search", "bread", "--json", "--min-score", "0.9")) == []
 
@@ -102,7 +102,7 @@ class TestSearch:
             (["--collection", "docs"], []),
         ],
     )
-    def test_filters(self, indexed, arguments, paths):
+    def test_filters_restrict_the_results(self, indexed, arguments, paths):
         assert found(indexed("search", "bread tokens dawn", "--json", *arguments)) == paths
 
     @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ class TestSearch:
         where = [part for condition in conditions for part in ("--where", condition)]
         assert sorted(found(indexed("search", "bread tokens dawn", "--json", *where))) == paths
 
-    def test_a_condition_that_is_none_is_named(self, indexed):
+    def test_an_invalid_condition_is_named(self, indexed):
         result = indexed("search", "bread", "--where", "tags")
 
         assert result.exit_code == 1
         assert "'tags' is not a condition" in result.stderr
 
     @pytest.mark.parametrize("option", ["--source", "--path", "--chat"])
-    def test_a_filter_that_is_not_text_is_named(self, indexed, option):
+    def test_a_filter_with_invalid_text_is_named(self, indexed, option):
         result = indexed("search", "bread", option, "caf\udce9")  # a shell's bytes that are not UTF-8
 
         assert result.exit_code == 1
@@ -145,25 +145,25 @@ class TestSearch:
         assert (result.exit_code, result.stdout) == (1, "")
         assert "'elsewhere'" in result.stderr
 
-    def test_since_takes_relative_dates(self, indexed):
+    def test_since_accepts_relative_dates(self, indexed):
         new = {"notes/auth.md", "notes/sub/tls.md"}  # written just now; the third is dated by its name
 
         assert set(found(indexed("search", "bread tokens dawn", "--json", "--since", "2d"))) == new
         assert set(found(indexed("search", "bread tokens dawn", "--json", "--since", "yesterday"))) == new
 
-    def test_a_date_that_is_none_is_wrong_usage(self, indexed):
+    def test_an_invalid_date_is_a_usage_error(self, indexed):
         result = indexed("search", "x", "--since", "32.13.")
 
         assert result.exit_code == 2
         assert "try 2026-02-24" in result.stderr
 
-    def test_modes(self, indexed):
+    def test_each_mode_searches_by_words_or_by_vectors(self, indexed):
         assert found(indexed("search", "bread", "--json", "--mode", "fts")) == ["notes/2026-02-24.md"]
         vector = indexed("search", "bread", "--mode", "vector")
         assert vector.exit_code == 1
         assert vector.stderr.startswith("klaw: mode vector: no configured retriever uses vectors")
 
-    def test_full_shows_the_whole_passage(self, indexed, user_home):
+    def test_full_shows_whole_chunks(self, indexed, user_home):
         long = "# Long\n\n" + "\n\n".join(f"Paragraph {number} of the walrus saga." for number in range(40)) + "\n"
         (user_home / "notes" / "long.md").write_text(long, "utf-8")
         assert indexed("index").exit_code == 0
@@ -171,24 +171,24 @@ class TestSearch:
         assert "Paragraph 39" not in indexed("search", "long saga walrus").stdout
         assert "Paragraph 39" in indexed("search", "long saga walrus", "--full").stdout
 
-    def test_markdown(self, indexed):
+    def test_markdown_quotes_the_chunks(self, indexed):
         text = indexed("search", "bread", "--format", "md", "--explain").stdout
 
         assert text.startswith("### 1. notes/2026-02-24.md:1-3 (0.")
         assert "\n> Baked rye bread with buttermilk.\n" in text
         assert "fts5 #1 (0." in text
 
-    def test_csv(self, indexed):
+    def test_csv_has_a_row_per_result(self, indexed):
         rows = list(csv.DictReader(io.StringIO(indexed("search", "bread", "--format", "csv").stdout)))
 
         assert [(row["rank"], row["path"], row["heading"]) for row in rows] == [("1", "notes/2026-02-24.md", "Tuesday")]
         assert (rows[0]["origin"], rows[0]["source"]) == ("notes", "2026-02-24.md")
         assert rows[0]["content"].replace("\r\n", "\n") == "# Tuesday\n\nBaked rye bread with buttermilk."
 
-    def test_files(self, indexed):
+    def test_files_prints_each_path_once(self, indexed):
         assert indexed("search", "bread", "--format", "files").stdout == "notes/2026-02-24.md\n"
 
-    def test_contradicting_forms_are_wrong_usage(self, indexed):
+    def test_contradicting_formats_are_a_usage_error(self, indexed):
         assert indexed("search", "x", "--json", "--format", "json").exit_code == 0
         result = indexed("search", "x", "--json", "--format", "csv")
         assert result.exit_code == 2
@@ -197,20 +197,20 @@ class TestSearch:
     @pytest.mark.parametrize(
         "query", ["!!!", "-- ", "C++ (foo-bar) \"quote' NEAR/2 *", "\N{ZERO WIDTH SPACE}", "%_;DROP TABLE", "🦭"]
     )
-    def test_every_text_is_a_query(self, indexed, query):
+    def test_every_text_is_a_valid_query(self, indexed, query):
         result = indexed("search", "--json", "--", query)
 
         assert result.exit_code == 0
         assert result.stderr == ""
 
     @pytest.mark.parametrize("query", ["", "  ", "\n"])
-    def test_an_empty_query_says_what_to_ask(self, indexed, query):
+    def test_an_empty_query_names_an_example(self, indexed, query):
         result = indexed("search", query)
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert "the query is empty" in result.stderr
 
-    def test_a_megabyte_is_refused_in_a_line(self, indexed):
+    def test_a_query_of_a_megabyte_is_rejected_in_one_line(self, indexed):
         result = indexed("search", "-", stdin="seal " * 200_000)
 
         assert (result.exit_code, result.stdout) == (1, "")
@@ -232,15 +232,15 @@ class TestGet:
             ("notes/2026-02-24.md", "# Tuesday\n\nBaked rye bread with buttermilk.\n"),
         ],
     )
-    def test_lines(self, indexed, target, text):
+    def test_get_prints_lines(self, indexed, target, text):
         assert indexed("get", target).stdout == text
 
-    def test_what_search_prints_can_be_pasted(self, indexed):
+    def test_get_accepts_a_location_of_search(self, indexed):
         place = indexed("search", "bread").stdout.split()[1]
 
         assert "Baked rye bread" in indexed("get", place).stdout
 
-    def test_json_and_chunk_ids(self, indexed, user_home):
+    def test_get_prints_json_and_accepts_chunk_ids(self, indexed, user_home):
         (result,) = json.loads(indexed("search", "bread", "--json").stdout)
         passage = json.loads(indexed("get", result["chunk_id"], "--json").stdout)
 
@@ -271,7 +271,7 @@ class TestGet:
             ("notes/none.md:5", 1, "no indexed document has the path or id 'notes/none.md'"),
         ],
     )
-    def test_what_is_not_there(self, indexed, target, code, words):
+    def test_get_of_a_missing_path_is_an_error(self, indexed, target, code, words):
         result = indexed("get", target)
 
         assert (result.exit_code, result.stdout) == (code, "")
@@ -280,13 +280,13 @@ class TestGet:
     @pytest.mark.parametrize(
         ("option", "words"), [("--limit", "'x' is not a whole number"), ("--min-relevance", "'x' is not a number")]
     )
-    def test_an_invalid_number_is_named_in_plain_words(self, indexed, option, words):
+    def test_an_invalid_line_number_is_named(self, indexed, option, words):
         result = indexed("search", "gates", option, "x")
 
         assert result.exit_code == 2
         assert f"{words} →" in result.stderr
 
-    def test_a_colon_may_be_part_of_a_name(self, indexed, user_home):
+    def test_a_name_can_contain_a_colon(self, indexed, user_home):
         (user_home / "notes" / "10:30.md").write_text("Met the ferryman.\nHe was late.\n", "utf-8")
         (user_home / "notes" / "auth.md:6").mkdir()
         (user_home / "notes" / "auth.md:6" / "x:7.md").write_text("A colon.\n", "utf-8")
@@ -298,7 +298,7 @@ class TestGet:
         assert indexed("get", "notes/auth.md:6").stdout == "Nobody objected.\n"
         assert indexed("get", "notes/10:30.md:x").exit_code == 2
 
-    def test_a_name_that_looks_like_lines_comes_first(self, indexed, monkeypatch):
+    def test_an_exact_name_takes_precedence_over_line_numbers(self, indexed, monkeypatch):
         path = indexed("save", "the boat is red").stdout.strip()
 
         assert indexed("get", f"{path}:1").stdout == "the boat is red\n"
@@ -307,20 +307,20 @@ class TestGet:
 
 
 class TestSaveAndForget:
-    def test_what_is_saved_is_found_at_once(self, klaw):
+    def test_a_saved_text_is_found_at_once(self, klaw):
         path = klaw("save", "the boat", "is red").stdout.strip()
 
         assert path.startswith("saved/")
         assert found(klaw("search", "red boat", "--json")) == [path]
 
-    def test_everything_about_a_memory(self, klaw):
+    def test_save_stores_source_chat_and_date(self, klaw):
         klaw("save", "-", "--source", "diary", "--chat", "telegram_7", "--date", "2024-05-06", stdin="saw an elk\n")
 
         (result,) = json.loads(klaw("search", "elk", "--json", "--chat", "telegram_7", "--source", "diary").stdout)
         assert result["created_at"] == "2024-05-06T00:00:00Z"
         assert result["content"].strip() == "saw an elk"
 
-    def test_what_a_person_should_know_of_a_memory_is_a_notice(self, klaw, monkeypatch):
+    def test_a_problem_of_embedding_a_memory_is_a_notice(self, klaw, monkeypatch):
         save = Memory.save
 
         def save_unembedded(memory, *text, **where):
@@ -336,12 +336,12 @@ class TestSaveAndForget:
         assert json.loads(data.stdout)["notice"] == "it is kept, but not embedded yet"
         assert quiet.stderr == ""
 
-    def test_an_empty_memory_is_refused(self, klaw):
+    def test_an_empty_memory_is_rejected(self, klaw):
         result = klaw("save", "  ")
 
         assert (result.exit_code, result.stderr) == (1, "klaw: nothing to save: the text is empty\n")
 
-    def test_without_a_terminal_forgetting_needs_a_yes(self, indexed):
+    def test_without_a_terminal_forget_needs_yes(self, indexed):
         result = indexed("forget", "notes/auth.md")
 
         assert result.exit_code == 2
@@ -349,7 +349,7 @@ class TestSaveAndForget:
         assert found(indexed("search", "OIDC", "--json")) == ["notes/auth.md"]
 
     @pytest.mark.parametrize("yes", ["-y", "--yes"])
-    def test_a_forgotten_note_stays_out_and_its_file_stays(self, indexed, user_home, yes):
+    def test_a_forgotten_note_is_excluded_and_its_file_is_kept(self, indexed, user_home, yes):
         result = indexed("forget", "notes/auth.md", yes)
 
         assert result.stdout == "forgot notes/auth.md (1 chunk)\n"
@@ -366,21 +366,21 @@ class TestSaveAndForget:
         assert "conversations  1 document" in indexed("status").stdout
         assert indexed("forget", "telegram_1/one", "--yes").stdout == "forgot telegram_1/one\n"
 
-    def test_a_workspace_goes_as_a_whole(self, indexed):
+    def test_a_whole_workspace_can_be_forgotten(self, indexed):
         result = indexed("forget", "notes/", "--yes", "--json")
         assert json.loads(result.stdout)["chunks"] == 3
         assert "its files stay; `klaw index /" in result.stderr
         assert indexed("forget", "notes/", "--yes").exit_code == 1
 
     @pytest.mark.parametrize("command", [("get", "notes"), ("forget", "notes", "--yes")])
-    def test_a_workspace_without_its_slash_is_told_from_nothing(self, indexed, command):
+    def test_a_workspace_without_a_slash_gets_a_hint(self, indexed, command):
         assert "notes is a whole workspace → search it with `klaw search --path notes/`" in indexed(*command).stderr
 
-    def test_what_is_not_there_cannot_be_forgotten(self, indexed):
+    def test_forget_of_a_missing_path_is_an_error(self, indexed):
         assert "no indexed document has the path or id 'elsewhere/'" in indexed("forget", "elsewhere/", "--yes").stderr
 
 
-def test_main_runs_what_the_tests_run(monkeypatch, capsys):
+def test_main_runs_the_same_program(monkeypatch, capsys):
     from klaw_core.cli.startup import main
 
     monkeypatch.setattr(sys, "argv", ["klaw", "--version"])

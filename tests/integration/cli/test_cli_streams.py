@@ -44,14 +44,14 @@ def told(done, arguments):
 class TestOutput:
     @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
     @pytest.mark.parametrize("arguments", READERS)
-    def test_a_full_disk_is_named(self, arguments):
+    def test_a_full_disk_is_reported(self, arguments):
         done = in_shell(f">{FULL}", *arguments)
 
         assert done.returncode == 1
         assert told(done, arguments) == "cannot write to standard output: No space left on device"
 
     @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
-    def test_a_full_disk_is_named_when_there_is_more_than_a_buffer(self, user_home):
+    def test_a_full_disk_is_reported_for_output_larger_than_a_buffer(self, user_home):
         (user_home / "notes" / "long.md").write_text("rye bread\n" * 20_000, "utf-8")
         done = in_shell(f">{FULL}", "get", "notes/long.md")
 
@@ -59,20 +59,20 @@ class TestOutput:
         assert done.stderr == "klaw: cannot write to standard output: No space left on device\n"
 
     @pytest.mark.parametrize("arguments", READERS)
-    def test_what_cannot_be_printed_because_stdout_is_closed_is_an_error(self, arguments):
+    def test_output_to_a_closed_stdout_is_an_error(self, arguments):
         done = in_shell(">&-", *arguments)
 
         assert done.returncode == 1
         assert told(done, arguments) == "cannot write to standard output: Bad file descriptor"
 
-    def test_what_prints_nothing_needs_no_stdout(self, user_home):
+    def test_a_command_without_output_needs_no_stdout(self, user_home):
         (user_home / "notes" / "new.md").write_text("A heron.\n", "utf-8")
 
         assert in_shell(">&-", "index", "--quiet").returncode == 0
         assert "heron" in in_shell("", "search", "heron").stdout
 
     @pytest.mark.parametrize("arguments", READERS)
-    def test_a_reader_that_leaves_early_is_no_error_anywhere(self, arguments):
+    def test_a_reader_that_closes_the_pipe_is_not_an_error_in_any_command(self, arguments):
         read, write = os.pipe()
         os.close(read)  # the reader has gone before the first line
         with subprocess.Popen(
@@ -83,7 +83,7 @@ class TestOutput:
 
         assert (process.returncode, errors.replace(b"klaw: exported 1 workspace\n", b"")) == (0, b"")
 
-    def test_a_reader_that_leaves_early_does_not_stop_the_work(self, user_home):
+    def test_a_reader_that_closes_the_pipe_does_not_stop_the_work(self, user_home):
         for name in ("one", "two"):
             (user_home / name).mkdir()
             (user_home / name / "a.md").write_text(f"A heron in {name}.\n", "utf-8")
@@ -100,7 +100,7 @@ class TestOutput:
 @pytest.mark.usefixtures("indexed")
 class TestNoticesAndInput:
     @pytest.mark.parametrize("redirection", ["2>&-", f"2>{FULL}"])
-    def test_a_notice_that_cannot_be_printed_fails_nothing(self, redirection):
+    def test_a_notice_that_cannot_be_printed_is_not_an_error(self, redirection):
         found = in_shell(redirection, "search", "bread")
         nothing = in_shell(redirection, "search", "zebra")
 
@@ -108,15 +108,15 @@ class TestNoticesAndInput:
         assert "rye bread" in found.stdout
 
     @pytest.mark.parametrize("redirection", ["2>&-", f"2>{FULL}", ">&- 2>&-", "<&- >&- 2>&-"])
-    def test_an_error_that_cannot_be_printed_keeps_its_status(self, redirection):
+    def test_an_error_that_cannot_be_printed_keeps_its_exit_status(self, redirection):
         assert in_shell(redirection, "get", "notes/none.md").returncode == 1
         assert in_shell(redirection, "serch").returncode == 2
 
-    def test_closed_input_is_empty(self):
+    def test_a_closed_stdin_is_empty(self):
         done = in_shell("<&-", "search", "-")
 
         assert done.returncode == 1
         assert "the query is empty" in done.stderr
 
-    def test_where_nobody_can_be_asked_nothing_is_forgotten(self):
+    def test_forget_does_nothing_if_it_cannot_ask(self):
         assert "pass --yes" in in_shell("<&-", "forget", "notes/auth.md").stderr

@@ -100,7 +100,7 @@ COMMANDS = [
 @pytest.mark.parametrize(
     "arguments", COMMANDS, ids=lambda words: " ".join(words).encode("unicode_escape").decode()[:40]
 )
-def test_nothing_reaches_the_terminal_that_drives_it(hostile, arguments):
+def test_no_control_characters_reach_the_terminal(hostile, arguments):
     environment, _ = hostile
     shown = on_a_terminal(arguments, environment)
     assert shown.strip(), "there was something to show"
@@ -110,7 +110,7 @@ def test_nothing_reaches_the_terminal_that_drives_it(hostile, arguments):
     assert BAD.findall(left) == [], left
 
 
-def test_a_note_is_shown_and_asked_about_without_driving_the_terminal(hostile):
+def test_forget_shows_a_note_without_its_control_characters(hostile):
     environment, notes = hostile
     (path,) = (path for path in notes.iterdir() if path.name.startswith("na"))
     shown = on_a_terminal(["get", str(path)], environment)
@@ -128,7 +128,7 @@ def piped(arguments, environment):
     return done.stdout.decode()
 
 
-def test_json_holds_the_text_as_it_is_and_no_control_as_itself(hostile):
+def test_json_escapes_control_characters_of_a_text(hostile):
     environment, _ = hostile
     for arguments in (["search", "harbour", "--json"], ["logs", "--chat", "telegram_1", "--json"]):
         text = piped(arguments, environment)
@@ -137,7 +137,7 @@ def test_json_holds_the_text_as_it_is_and_no_control_as_itself(hostile):
         assert any(CSI in record["content"] and "\u202e" in record["content"] for record in records)
 
 
-def test_a_table_holds_no_formula(hostile):
+def test_csv_contains_no_formula(hostile):
     import csv
 
     environment, _ = hostile
@@ -149,7 +149,7 @@ def test_a_table_holds_no_formula(hostile):
     assert "'=HYPERLINK" in text
 
 
-def test_a_list_of_files_has_one_line_a_file_and_markdown_quotes_every_line(hostile):
+def test_files_have_one_line_each_and_markdown_quotes_every_line(hostile):
     environment, _ = hostile
     lines = piped(["search", "harbour", "--format", "files"], environment).splitlines()
     assert all(re.match(r"(no.*/|saved/|conversations/)", line) for line in lines), lines
@@ -158,7 +158,7 @@ def test_a_list_of_files_has_one_line_a_file_and_markdown_quotes_every_line(host
     assert "\r" not in text
 
 
-def test_every_output_goes_by_the_guarded_streams():
+def test_every_module_prints_through_the_cleaned_streams():
     """No command writes past them: only these rooms touch a stream themselves."""
     rooms = {
         "client_files.py",

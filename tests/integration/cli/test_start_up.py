@@ -50,7 +50,7 @@ def loaded(*arguments: str, entry: str = "cli.main(sys.argv[1:], prog_name='klaw
     return output, set(modules.split())
 
 
-class TestWhatIsLoaded:
+class TestImports:
     @pytest.mark.parametrize(
         "arguments", [["--help"], ["--version"], ["search", "--help"], ["config", "--help"], ["serch"]]
     )
@@ -70,7 +70,7 @@ class TestWhatIsLoaded:
         }
 
     @pytest.mark.usefixtures("user_home")
-    def test_the_help_alone_imports_next_to_nothing(self):
+    def test_the_main_help_imports_few_modules(self):
         output, modules = loaded("--help", entry="main()")
 
         assert output.startswith("Usage: klaw ")
@@ -83,7 +83,7 @@ class TestWhatIsLoaded:
 
     @pytest.mark.parametrize("mode", ["fts", "hybrid"])
     @pytest.mark.usefixtures("indexed")
-    def test_a_search_loads_what_it_needs(self, mode):
+    def test_a_search_imports_only_what_it_needs(self, mode):
         loaded("search", "bread")  # which plugins there are is remembered from here on
         output, modules = loaded("search", "--mode", mode, "bread")
 
@@ -114,7 +114,7 @@ class TestWhatIsLoaded:
 class TestHelp:
     @pytest.mark.parametrize("columns", ["80", "100", "200"])
     @pytest.mark.parametrize("option", ["--help", "-h"])
-    def test_what_is_printed_is_what_click_would_print(self, spawn, columns, option):
+    def test_the_help_equals_the_output_of_click(self, spawn, columns, option):
         quick = spawn(option, environment={"COLUMNS": columns})
         slow = spawn("--quiet", option, environment={"COLUMNS": columns})
 
@@ -127,7 +127,7 @@ class TestHelp:
             "words and by meaning, all\n  in one SQLite file." in spawn("--help", environment={"COLUMNS": "50"}).stdout
         )
 
-    def test_a_full_disk_is_said(self):
+    def test_a_full_disk_is_reported(self):
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(
                 [sys.executable, "-m", "klaw_core", "--help"], stdout=full, stderr=subprocess.PIPE, check=False
@@ -145,7 +145,7 @@ class TestEnd:
 
     @pytest.mark.parametrize(("arguments", "status"), [(["--version"], 0), (["serch"], 2), (["get", "nothing"], 1)])
     @pytest.mark.usefixtures("user_home")
-    def test_the_exit_status_and_all_output_arrive(self, arguments, status):
+    def test_the_exit_status_and_all_output_are_complete(self, arguments, status):
         done = subprocess.run(
             [sys.executable, "-m", "klaw_core", *arguments], capture_output=True, encoding="utf-8", check=False
         )
@@ -153,7 +153,7 @@ class TestEnd:
         assert done.returncode == status
         assert (done.stdout + done.stderr).strip()
 
-    def test_what_is_registered_for_the_exit_is_done(self):
+    def test_exit_handlers_are_called(self):
         done = self.run(
             "import atexit, sys; from klaw_core.cli.startup import run; sys.argv = ['klaw', '--version'];"
             "atexit.register(print, 'put away'); run()"
@@ -161,7 +161,7 @@ class TestEnd:
 
         assert done.stdout.endswith("\nput away\n")
 
-    def test_a_thread_that_is_still_at_work_is_waited_for(self):
+    def test_a_running_thread_is_waited_for(self):
         done = self.run(
             "import sys, threading; from klaw_core.cli.startup import run; sys.argv = ['klaw', '--version'];"
             "last = lambda: (threading.main_thread().join(), print('finished', flush=True));"
@@ -171,7 +171,7 @@ class TestEnd:
         assert done.stdout.endswith("\nfinished\n")
 
 
-def test_every_name_of_the_core_is_where_it_is_said_to_be():
+def test_every_lazy_name_of_the_core_can_be_imported():
     for name in klaw_core.__all__:
         assert getattr(klaw_core, name) is not None
     assert set(klaw_core.__all__) == set(klaw_core._MODULE_OF)
@@ -180,5 +180,5 @@ def test_every_name_of_the_core_is_where_it_is_said_to_be():
         _ = klaw_core.nothing_of_the_kind
 
 
-def test_the_package_gives_the_group_as_ever():
+def test_the_cli_package_still_exports_the_group():
     assert cli.name == "cli"
