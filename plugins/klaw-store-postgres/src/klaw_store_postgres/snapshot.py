@@ -90,7 +90,7 @@ class PostgresSnapshot:
             f"SELECT head, tail, origin, content_hash, created_at, {_SEEN} FROM documents "
             f"WHERE {' AND '.join([_IN, *(condition for condition, _ in given)])} "
             "ORDER BY created_at DESC, head, tail LIMIT %s",
-            (*self._in(collection), *(value for _, value in given), min(max(limit, 0), _MOST)),
+            (*self._in(collection), *(value for _, value in given), min(max(limit, 0), _MAX_LIMIT)),
         )
         return tuple(_record(join_path(head, tail), *row) for head, tail, *row in rows)
 
