@@ -17,7 +17,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    metavar="N",
+    metavar="PORT",
     default=DEFAULT_PORT,
     show_default=True,
     help="Listen on this port; 0: a free one.",
