@@ -203,3 +203,30 @@ def test_more_threads_than_connections_append_and_none_takes_a_second_connection
 
         assert [len(found) for found in pool.map(append, range(16))] == [4] * 16
         assert max(most) == 1
+
+
+@pytest.mark.parametrize("texts", [["the xylophone"], ["the lantern", "the xylophone", "the pier"]])
+def test_a_message_that_is_forgotten_while_its_day_is_read_for_the_first_time(
+    server, agent, tmp_path, monkeypatch, texts
+):
+    store = {"type": "postgres", "dsn": server.dsn}
+    tables = {"store": store, "embedding": {"type": "none"}}
+    config = load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": "/dev/null"}, overrides={"memory": tables})
+    config = evolve(config, agent=agent)
+    with Memory.open(config) as memory, Memory.open(config) as beside:
+        chat = Chat("telegram", "1")
+        messages = [Message("user", text, MOMENT, id=text[4:], meta=chat.meta) for text in texts]
+        memory.conversations.append_many(messages)
+        original, pending = Collection.replace, [lambda: beside.conversations.forget(chat, "xylophone")]
+
+        def replace(self, *arguments, **options):
+            if pending:
+                pending.pop()()
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(Collection, "replace", replace)
+        memory.index()
+        assert not memory.search("xylophone")
+        assert len(memory.search("the lantern")) == (len(texts) > 1)
+        assert memory.index().changed == 0
+        assert memory.doctor().findings == ()
