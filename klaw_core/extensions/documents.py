@@ -309,13 +309,17 @@ class DocumentSource:
     collection: str
     _found: dict[str, Mapping[str, Any]] = field(factory=dict, init=False, repr=False)
     _forgotten: set[str] = field(factory=set, init=False, repr=False)
+    #: The version of the journal at the last scan, and whether a part of it was broken.
+    _scanned: tuple[Hashable, bool] = field(default=(None, False), init=False, repr=False)
 
     origin = DOCUMENTS
     forgets_missing = True
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return every document in the order of addition, and each broken part of the journal."""
+        version = self.journal.version
         replayed = self.journal.replay()
+        self._scanned = version, bool(replayed.broken)
         own = [record for record in replayed.records.values() if record["collection"] == self.collection]
         self._found.clear()
         self._found.update({f"{DOCUMENTS}/{record['document']}": record for record in own})
@@ -339,10 +343,15 @@ class DocumentSource:
 
         While a part of the journal is broken, it may be any document, except those that this object has forgotten.
         """
-        replayed = self.journal.replay()
-        keys = {path: _key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths}
-        gone = (path for path, key in keys.items() if key not in replayed.records)
-        return [path for path in gone if path in self._forgotten or not replayed.broken]
+        version, is_broken = self._scanned
+        if version is not None and version == self.journal.version:  # what the scan has read is still all there is
+            gone = [path for path in paths if path not in self._found]
+        else:
+            replayed = self.journal.replay()
+            is_broken = bool(replayed.broken)
+            keys = {path: _key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths}
+            gone = [path for path, key in keys.items() if key not in replayed.records]
+        return [path for path in gone if path in self._forgotten or not is_broken]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
         """Complete forgetting that a crash interrupted."""

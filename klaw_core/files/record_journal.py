@@ -39,6 +39,9 @@ class FileJournal:
     check: Callable[[Mapping[str, Any]], object] = lambda _record: None
     _index: JournalIndex = field(init=False, eq=False, repr=False)
 
+    #: The version at which nothing was left to finish.
+    _finished: list[Hashable] = field(factory=list, init=False, eq=False, repr=False)
+
     @_index.default
     def _make_index(self) -> JournalIndex:
         return JournalIndex(self.path, self._read)
@@ -153,9 +156,14 @@ class FileJournal:
 
     def finish(self) -> None:
         """Remove the bytes of records whose forgetting a crash interrupted."""
+        version = self.version
+        if version is not None and self._finished == [version]:
+            return
         if self.replay().unfinished:
             with locked(self.path.parent):
                 keep_ranges(self.path, self._kept_ranges)
+        else:
+            self._finished[:] = [version]
 
     def _void(self, lines: Sequence[tuple[int, int]]) -> None:
         """Overwrite lines with spaces, after appending a line that voids them, so that a crash leaves no valid part."""

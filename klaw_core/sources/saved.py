@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -145,13 +145,17 @@ class SavedSource:
     journal: SavedJournal
     _found: dict[str, Saved] = field(factory=dict, init=False, repr=False)
     _forgotten: set[str] = field(factory=set, init=False, repr=False)
+    #: The version of the journal at the last scan, and whether a part of it was broken.
+    _scanned: tuple[Hashable, bool] = field(default=(None, False), init=False, repr=False)
 
     origin = SAVED
     forgets_missing = True
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return all memories in the order in which they were saved, and the broken parts of the journal."""
+        version = self.journal.records.version
         replayed = self.journal.read()
+        self._scanned = version, bool(replayed.broken)
         memories = {saved.id: saved for saved in replayed.memories}
         self._found.clear()
         self._found.update(memories)
@@ -175,9 +179,15 @@ class SavedSource:
 
         While a part of the journal is broken, it may be any memory, except those that this object has forgotten.
         """
-        replayed = self.journal.read()
-        kept = {saved.id for saved in replayed.memories}
-        return [path for path in paths if path not in kept and (path in self._forgotten or not replayed.broken)]
+        version, is_broken = self._scanned
+        if version is not None and version == self.journal.records.version:  # the scan has read all there is
+            gone = [path for path in paths if path not in self._found]
+        else:
+            replayed = self.journal.read()
+            is_broken = bool(replayed.broken)
+            kept = {saved.id for saved in replayed.memories}
+            gone = [path for path in paths if path not in kept]
+        return [path for path in gone if path in self._forgotten or not is_broken]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
         """Finish an erasure that a crash interrupted."""

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from klaw_core import StoreReadOnlyError
+from klaw_core import NewDocument, StoreReadOnlyError
 from klaw_core.builtin import walking
 from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
@@ -284,3 +284,22 @@ def test_after_any_changes_the_index_equals_a_new_one(backend, make_home, check,
             max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
+
+
+def test_a_run_reads_an_unchanged_journal_once(home, monkeypatch):
+    with home.open() as memory:
+        kept, gone = memory.save("the lantern"), memory.save("the pier")
+        memory.add([NewDocument("boat", "the boat")])
+        memory.index()
+        journals, read = (memory._part("saved").journal.records, memory._part("documents").journal), []
+        for kind in {type(journal) for journal in journals}:
+
+            def replaying(journal, replay=kind.replay):
+                read.append(journal.location)
+                return replay(journal)
+
+            monkeypatch.setattr(kind, "replay", replaying)
+        assert memory.index().unchanged == 3
+        assert sorted(read) == sorted(journal.location for journal in journals)
+        memory.forget(gone.path)
+        assert (memory.index().unchanged, memory.get(kept.path).content) == (2, "the lantern")
