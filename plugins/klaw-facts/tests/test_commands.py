@@ -48,6 +48,14 @@ def test_remember_prints_the_id_and_what_it_ended(klaw):
     assert "home = Lyon" in second.stderr
 
 
+def test_remember_says_which_slots_it_does_not_fill(klaw):
+    told = klaw("remember", "my name is Ada and I live in Paris").stderr
+    assert "name = Ada" in told
+    assert "home is not set, because a fact has one slot; to store it as well: klaw remember 'I live in Paris'" in told
+    assert "is not set" not in klaw("remember", "my name is Ada and I live in Paris", "--slot", "note=x").stderr
+    assert "is not set" not in klaw("remember", "I live in Lyon").stderr
+
+
 def test_remember_takes_every_detail(klaw):
     options = ["--slot", "editor=Vim", "--subject", "Ada", "--category", "preference", "--importance", "0.9"]
     fact = of_json(klaw("remember", "-", *options, "--tag", "a", "--tag", "b", "--pin", "--json", stdin="uses Vim"))
@@ -92,6 +100,14 @@ def test_declaring_a_slot_keeps_the_other_declarations(klaw, tmp_path, monkeypat
     }
     klaw("remember", "A cat", "--slot", "pet=cat")
     assert "keeps" not in klaw("remember", "A dog", "--slot", "pet=dog").stderr
+
+
+def test_an_empty_message_is_reported(klaw):
+    klaw("core", "set", "user", "name", "Ada")
+    answered = klaw("context", " ")
+    assert "Ada" in answered.stdout
+    assert "the message is empty, so nothing was searched for" in answered.stderr
+    assert "empty" not in klaw("context", "Ada").stderr
 
 
 def test_a_context_of_facts_does_not_say_that_nothing_is_indexed(klaw):
@@ -317,6 +333,13 @@ def test_compact_prints_a_summary_and_what_was_said_word_for_word(said):
     assert "3 messages summarised, 0 kept" in printed
     assert "- Remember to run `make deploy` on /srv/app." in printed
     assert of_json(said("compact", "--chat", "telegram_1", "--json"))["to_summarize"] == []
+
+
+def test_a_summary_is_in_the_index_at_once(said):
+    said("index")
+    said("compact", "--chat", "telegram_1", "--keep", "0")
+    assert "never indexed" not in said("doctor").output
+    assert "summary" in said("search", "messages deploy").output
 
 
 MEMORY_MD = """---

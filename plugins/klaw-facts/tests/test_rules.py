@@ -178,3 +178,28 @@ def test_a_paste_is_no_fact(open_memory, say):
     memory = open_memory()
     say(memory, "I moved to Lyon in 2024 and my config is " + "x1y2 " * 5000)
     assert memory.extension(Facts).extract().facts == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("my name is Ada and I live in Paris", {"name": "Ada", "home": "Paris"}),
+        (
+            "My name is Ada, I live in Paris, France and I work at Acme",
+            {"name": "Ada", "home": "Paris, France", "employer": "Acme"},
+        ),
+        ("Меня зовут Ада, и я живу в Париже", {"name": "Ада", "home": "Париже"}),
+        ("我叫小明，我住在上海", {"name": "小明", "home": "上海"}),
+        ("I moved to Lyon and I like tea", {"home": "Lyon"}),
+        ("My name is Ada and I used to live in Rome", {}),
+        ("If my name is Ada and I live in Rome", {}),
+    ],
+)
+def test_a_sentence_fills_every_slot_that_it_states(open_memory, say, text, slots):
+    memory = open_memory(extractor="rules")
+    say(memory, text)
+    facts = memory.extension(Facts)
+    facts.extract()
+    assert {fact.slot: fact.value for fact in facts.list() if fact.slot} == slots
+    for fact in facts.list():
+        assert fact.text in text

@@ -46,6 +46,33 @@ def test_a_name_is_recognised_in_its_forms(speaker, question, is_named):
     assert (order(items, question) == [1, 2, 3, 4, 5, 6, 8, 7]) == is_named
 
 
+@pytest.mark.parametrize(
+    ("speaker", "question", "is_named"),
+    [
+        ("Will", "Will it rain tomorrow?", False),
+        ("Will", "What will Ada bring?", False),
+        ("Will", "What did Will bring?", True),
+        ("Will", "when is will's birthday", True),
+        ("Will", "WHAT WILL IT COST", False),
+        ("May", "What happened in May?", False),
+        ("May", "Where were we on 5 May 2024?", False),
+        ("May", "What may we bring?", False),
+        ("May", "What does May collect?", True),
+        ("Grace", "How long is the grace period?", False),
+        ("Grace", "Ask Grace. Does it work?", True),
+        ("Mark Twain", "Mark the date. What did Twain say?", True),
+        ("Вера", "Вера в успех помогает?", False),
+        ("Вера", "Что такое вера?", False),
+        ("Вера", "Что купила Вера?", True),
+        ("Вера", "Когда мы видели Веру?", True),
+        ("Роман", "Какой роман мы читали?", False),
+    ],
+)
+def test_a_name_that_is_an_ordinary_word_needs_a_capital_letter_or_a_possessive(speaker, question, is_named):
+    items = chat(*["Bo"] * 7, speaker)
+    assert (order(items, question) == [1, 2, 3, 4, 5, 6, 8, 7]) == is_named
+
+
 def test_nothing_moves_if_two_speakers_are_named_or_all_messages_are_of_one():
     items = chat(*["Bo"] * 7, "Ada")
     assert order(items, "What do Ada and Bo collect?") == list(range(1, 9))

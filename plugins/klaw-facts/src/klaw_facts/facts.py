@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +49,7 @@ from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact
 
 _BATCH = 500
+_CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -230,6 +232,8 @@ class Facts:
             text = "\n".join([result.summary, "", "Word for word:", *(f"- {line}" for line in result.ledger)])
             first, last = result.to_summarize[0], result.to_summarize[-1]
             conversations.add_summary(place, text, from_message_id=first, to_message_id=last)
+            with suppress(KlawError):  # the journal has it: the next index run makes it findable
+                self.host.index(_CONVERSATIONS)
         return result
 
     def forget(self, names: Sequence[str]) -> None:
@@ -303,7 +307,7 @@ class Facts:
         if isinstance(event, ForgetEvent) and self.journal.records.exists:
             from klaw_facts.forgetting import quoted_chats
 
-            chats = {"conversations", *quoted_chats(self.journal.operations())}
+            chats = {_CONVERSATIONS, *quoted_chats(self.journal.operations())}
             chats |= {chat for chat, _ in self.journal.state().digests}
             if chats & {path.partition("/")[0] for path in event.paths}:
                 self.drop_missing()

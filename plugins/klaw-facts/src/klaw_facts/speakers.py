@@ -20,6 +20,24 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CHINESE = re.compile(r"[一-鿿]")
 _RUSSIAN_STEM = re.compile(r"([а-яё]{2,}?)[аяйь]?")
 _RUSSIAN_ENDING = re.compile("(?:[аяыиеуюь]|[оеё][йм])?")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:\n])[\s\"'“”«(-]*$")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_BEFORE_MONTH = re.compile(
+    r"(?:\b(?:in|on|by|since|until|till|before|after|during|of|from|last|next|this|early|mid|late|every|each)|\d(?:st|nd|rd|th)?)[\s-]+$",
+    re.IGNORECASE,
+)
+_AFTER_MONTH = re.compile(r"[\s,]+\d")
+# First names that are more often another word where they have no capital letter.
+_ORDINARY_NAMES = """
+will may mark bill grace hope faith joy rose art frank pat rob sue dawn april june august summer autumn sky chase
+drew guy jack jay max miles penny pearl ruby ray rich sandy violet iris ivy lily daisy heather olive ginger hazel
+melody harmony charity patience christian dean duke earl king major page piper hunter mason carter cook baker
+smith young brown white black green long short stone hill gene don dot bob nick skip chip clay cliff dale dusty
+forest glen grant lance lee misty norm peg reed rusty scarlet star sunny trip wade ward wren angel
+"""
+_ORDINARY = frozenset(_ORDINARY_NAMES.split())
+_MONTHS = frozenset({"may", "april", "june", "august"})
+_ORDINARY_RUSSIAN = ("вера", "надежда", "любовь", "роман", "лев", "слава", "роза", "рада")
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 
 
@@ -31,7 +49,7 @@ def prefer_named_speaker(items: Sequence[ContextItem], message: str) -> list[Con
     """
     speakers = {index: name for index, item in enumerate(items) if (name := _speaker(item))}
     names = set(speakers.values())
-    words = [word.casefold() for word in _WORD.findall(message)]
+    words = _possible_names(message)
     named = [name for name in names if _is_named(name, words)]
     if len(named) != 1 or len(names) == 1:
         return list(items)
@@ -58,6 +76,29 @@ def _speaker(item: ContextItem) -> str:
 def _is_one_message(item: ContextItem) -> bool:
     place = message_place(item)
     return place is not None and place[1] == place[2]
+
+
+def _possible_names(message: str) -> list[str]:
+    """Return the casefolded words of a message, without those that are ordinary words where they stand.
+
+    "Will" and "Вера" are names if they have a capital letter that is not that of a sentence, or a possessive ending.
+    """
+    is_shouted = message.isupper()
+    found = []
+    for match in _WORD.finditer(message):
+        word = match[0].casefold()
+        if _is_ordinary(word):
+            before, after = message[: match.start()], message[match.end() :]
+            is_capital = match[0][0].isupper() and not is_shouted and not _SENTENCE_START.search(before)
+            is_month = word in _MONTHS and (_BEFORE_MONTH.search(before) or _AFTER_MONTH.match(after))
+            if is_month or not (is_capital or _POSSESSIVE.match(after)):
+                continue
+        found.append(word)
+    return found
+
+
+def _is_ordinary(word: str) -> bool:
+    return word in _ORDINARY if word.isascii() else any(_is_same_name(name, word) for name in _ORDINARY_RUSSIAN)
 
 
 def _is_named(speaker: str, words: Sequence[str]) -> bool:

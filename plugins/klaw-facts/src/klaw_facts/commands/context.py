@@ -46,6 +46,8 @@ def command(
     with settings.open_memory() as memory:
         context = memory.context(" ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at, seen=seen)
     notify(settings, *context.notices)
+    if not "".join(message).strip():
+        notify(settings, "the message is empty, so nothing was searched for")
     if settings.json:
         from klaw_core import to_json
 

@@ -88,6 +88,8 @@ def command(
         notify(settings, "already known; confirmed")
     elif fact.slot:
         notify(settings, f"{fact.slot} = {fact.value}")
+    if slot is None:
+        _tell_other_statements(settings, words)
     tell_ends(settings, fact, everything)
     _tell_other_values(settings, fact, everything, facts.options)
 
@@ -106,6 +108,16 @@ def _tell_other_values(settings: Settings, fact: Fact, everything: Iterable[Fact
         values = ", ".join(str(value) for value in others[-_SHOWN:])
         command = declare_single(fact.slot, options.slots)
         notify(settings, f"{fact.slot} keeps its other values ({values}); for one value at a time: {command}")
+
+
+def _tell_other_statements(settings: Settings, text: str) -> None:
+    """Report the other slots that a text states: a fact has at most one."""
+    from klaw_facts.extracting.slots import slot_of, statements
+
+    for part in statements(text.strip())[1:]:
+        if found := slot_of(part):
+            command = f"klaw remember {shlex.quote(part)}"
+            notify(settings, f"{found[0]} is not set, because a fact has one slot; to store it as well: {command}")
 
 
 def declare_single(slot: str, slots: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from klaw_facts.extracting.dates import resolve as resolve_date
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
-from klaw_facts.extracting.slots import slot_of
+from klaw_facts.extracting.slots import slot_of, statements
 from klaw_facts.extracting.verify import verify
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
@@ -303,7 +303,9 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     message = next(item for item in window if (item.chat, item.id) == (verified.quote.chat, verified.quote.message))
     said = message.content[verified.quote.start : verified.quote.end]
     category = candidate.category or category_of(verified.text)
-    slot, value = slot_of(said) or (None, None)  # from the message, because a model's quote may differ
+    # From the message, because a model's quote may differ; of several statements, the one that is quoted.
+    stated = next((part for part in statements(said) if candidate.quote.strip() in part), said)
+    slot, value = slot_of(stated) or (None, None)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not _is_said(candidate.when, said):
         when = None

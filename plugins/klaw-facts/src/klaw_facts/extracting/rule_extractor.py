@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.extracting.rules import MOST_PER_MESSAGE, THRESHOLD, category_of, score
 from klaw_facts.extracting.sentences import sentences
-from klaw_facts.extracting.slots import slot_of
+from klaw_facts.extracting.slots import slot_of, statements
 from klaw_facts.extracting.verify import LONGEST_QUOTE
 
 
@@ -23,5 +23,5 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
                 scored.append((points, sentence))
         best = sorted(scored, key=lambda item: -item[0])[:MOST_PER_MESSAGE]
         for _, sentence in sorted(best, key=lambda item: item[1].start):
-            text = sentence.text
-            yield Candidate(message, text, text, category_of(text), when=text)
+            for text in statements(sentence.text):
+                yield Candidate(message, text, text, category_of(text), when=text)

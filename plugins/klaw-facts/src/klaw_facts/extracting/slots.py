@@ -120,6 +120,10 @@ _POINTERS = frozenset(
         "ours он она оно они его её ее их это этот эта то тот та всё все 它 他 她 这 那 这个 那个",
     )
 )
+# What joins two statements in one sentence.
+_CONNECTION = re.compile(
+    r"\s*[,;，；、]?\s+(?:and|but|и|а|но)\s+|\s*[,;]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
+)
 _TRAILING = re.compile(r"\s+(?:and|but|so|because|since|where|with|when|for|in|at|now|и|но|потому)\b.*$")
 
 
@@ -142,6 +146,23 @@ def slot_of(text: str) -> tuple[str, str] | None:
             return f"{slot}{topic}", value
         return slot, value
     return None
+
+
+def statements(text: str) -> tuple[str, ...]:
+    """Return the parts of a sentence that state different slots; the whole sentence if it states fewer than two.
+
+    "My name is Ada and I live in Paris" states two. Each part reaches to the next one, so that only the connecting
+    words between them are left out.
+    """
+    parts, start = [], 0
+    for place in sorted({match.start() for _, pattern in _compiled() for match in pattern.finditer(text)}):
+        before = [cut for cut in _CONNECTION.finditer(text, start) if cut.start() > start and cut.end() <= place]
+        if before and slot_of(text[start : before[-1].start()]):
+            parts.append(text[start : before[-1].start()])
+            start = before[-1].end()
+    parts.append(text[start:])
+    stated = {found[0] for part in parts if (found := slot_of(part))}
+    return tuple(parts) if len(stated) == len(parts) else (text,)
 
 
 def same_value(one: str | None, other: str | None) -> bool:
