@@ -75,7 +75,7 @@ def _tables(connection: apsw.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
 
 
-def test_the_tables_of_any_collection_are_like_those_of_memory(connection: apsw.Connection) -> None:
+def test_every_collection_has_tables_like_those_of_memory(connection: apsw.Connection) -> None:
     before = set(_tables(connection))
     Fts5Index().add(connection, "facts", [stored(1, "harbour")], None)
     after = _tables(connection)
@@ -91,7 +91,7 @@ def _plain(tables: dict[str, str]) -> dict[str, str]:
     return {name: " ".join(sql.split()) for name, sql in tables.items()}
 
 
-def test_reading_what_was_never_added_writes_nothing(connection: apsw.Connection) -> None:
+def test_reading_an_unknown_collection_writes_nothing(connection: apsw.Connection) -> None:
     before = _tables(connection)
     connection.pragma("query_only", 1)
     for index in (Fts5Index(), Fts5Index(search_by="packed"), Fts5Index(search_by="exact")):

@@ -93,7 +93,7 @@ def assert_as_if_new(connection: apsw.Connection, keys: set[int]) -> None:
 
 
 @pytest.mark.parametrize("age", [1, 5, 20])
-def test_a_row_added_lately_goes_without_the_bulk_being_written_again(
+def test_erasing_a_recent_row_does_not_rewrite_the_main_segment(
     connection: apsw.Connection, path: Path, age: int
 ) -> None:
     fill(connection, 1000, 30)
@@ -106,7 +106,7 @@ def test_a_row_added_lately_goes_without_the_bulk_being_written_again(
     assert_as_if_new(connection, {*range(1, 1031)} - {key})
 
 
-def test_a_row_of_the_bulk_goes_with_all_other_segments(connection: apsw.Connection, path: Path) -> None:
+def test_erasing_an_old_row_merges_all_segments(connection: apsw.Connection, path: Path) -> None:
     fill(connection, 1000, 30)
     INDEX.remove(connection, "memory", [500, 1020])
     INDEX.erase(connection, "memory")
@@ -116,7 +116,7 @@ def test_a_row_of_the_bulk_goes_with_all_other_segments(connection: apsw.Connect
     assert_as_if_new(connection, {*range(1, 1031)} - {500, 1020})
 
 
-def test_where_nothing_was_removed_nothing_is_written(connection: apsw.Connection) -> None:
+def test_erasing_nothing_writes_nothing(connection: apsw.Connection) -> None:
     fill(connection, 100, 5)
     before = segments(connection)
     INDEX.erase(connection, "memory")
@@ -124,7 +124,7 @@ def test_where_nothing_was_removed_nothing_is_written(connection: apsw.Connectio
     assert len(before) > 1
 
 
-def test_what_was_added_and_removed_in_one_transaction_goes(connection: apsw.Connection, path: Path) -> None:
+def test_a_row_added_and_removed_in_one_transaction_is_erased(connection: apsw.Connection, path: Path) -> None:
     fill(connection, 200, 3)
     with connection:
         add(connection, 301, 302)
@@ -135,7 +135,7 @@ def test_what_was_added_and_removed_in_one_transaction_goes(connection: apsw.Con
     assert_as_if_new(connection, {*range(1, 204), 302} - {202})
 
 
-def test_what_was_removed_before_goes_as_well(connection: apsw.Connection, path: Path) -> None:
+def test_rows_that_were_removed_earlier_are_erased(connection: apsw.Connection, path: Path) -> None:
     fill(connection, 1000, 10)
     INDEX.remove(connection, "memory", [17, 400])
     add(connection, 2000)
@@ -147,7 +147,7 @@ def test_what_was_removed_before_goes_as_well(connection: apsw.Connection, path:
 
 
 @pytest.mark.parametrize("record", [b"", b"\0\0\0\1\xff\0\0\1\x80", b"\0\0\0\1\1\1\1", "text", None])
-def test_a_record_of_segments_that_is_not_understood_is_no_reason_to_leave_anything(
+def test_erasing_works_with_an_unknown_record_of_segments(
     connection: apsw.Connection, path: Path, record: bytes | str | None
 ) -> None:
     fill(connection, 100, 5)
@@ -158,9 +158,7 @@ def test_a_record_of_segments_that_is_not_understood_is_no_reason_to_leave_anyth
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_is_added_and_removed_the_table_is_as_if_it_were_new(
-    connection: apsw.Connection, path: Path, seed: int
-) -> None:
+def test_after_any_changes_an_erased_table_equals_a_new_one(connection: apsw.Connection, path: Path, seed: int) -> None:
     chance, keys, gone, following = Random(seed), set[int](), set[int](), 1
     for _ in range(40):
         size = chance.choice((1, 1, 1, 1, 3, 40, 300)) if len(keys) < 1500 else 1

@@ -92,7 +92,7 @@ def expected(filled: apsw.Connection) -> list[list[tuple[int, float]]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=map(" ".join, CASES))
-def test_a_value_that_has_become_another_is_noticed(
+def test_every_changed_value_is_detected(
     undone: apsw.Connection, expected: list[list[tuple[int, float]]], case: tuple[str, str, str, str]
 ) -> None:
     table, column, row, value = case

@@ -32,9 +32,7 @@ def answers(index: Fts5Index, connection: apsw.Connection) -> list[object]:
 
 @given(changes=changes)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-def test_an_index_that_was_asked_before_answers_as_one_that_was_not(
-    connection: apsw.Connection, changes: list[str | int]
-) -> None:
+def test_cached_knowledge_does_not_change_answers(connection: apsw.Connection, changes: list[str | int]) -> None:
     """A text is added, a number is the key of what is removed; after each change everything is asked."""
     asked = Fts5Index()
     asked.reset(connection, "memory", None)
@@ -46,7 +44,7 @@ def test_an_index_that_was_asked_before_answers_as_one_that_was_not(
         assert answers(asked, connection) == answers(Fts5Index(), connection)
 
 
-def test_what_was_rolled_back_is_not_remembered(connection: apsw.Connection) -> None:
+def test_knowledge_of_a_rolled_back_change_is_dropped(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(1, "a closure")], None)
     before = answers(index, connection)
@@ -57,7 +55,7 @@ def test_what_was_rolled_back_is_not_remembered(connection: apsw.Connection) -> 
     assert answers(index, connection) == before
 
 
-def test_a_word_that_was_asked_about_is_not_read_again(connection: apsw.Connection) -> None:
+def test_a_word_is_read_once(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(key, "the lifetime of a closure") for key in range(1, 30)], None)
     seen: list[str] = []
@@ -68,7 +66,7 @@ def test_a_word_that_was_asked_about_is_not_read_again(connection: apsw.Connecti
     assert len(seen) - first < first
 
 
-def test_what_is_known_has_an_end() -> None:
+def test_the_size_of_cached_knowledge_is_limited() -> None:
     from array import array
 
     known = WordKnowledge()
@@ -83,7 +81,7 @@ def test_what_is_known_has_an_end() -> None:
     assert known.hits(Term(("w2",))) is not None
 
 
-def test_another_stamp_knows_nothing() -> None:
+def test_a_new_stamp_drops_all_knowledge() -> None:
     cache = KnowledgeCache()
     known = cache.of("memory", PackedState(1, 0, b"one"))
     assert cache.of("memory", PackedState(1, 0, b"one")) is known
@@ -93,7 +91,7 @@ def test_another_stamp_knows_nothing() -> None:
 
 @given(held=st.lists(texts, min_size=1, max_size=8), asked=st.text("lifetmcosur", min_size=4, max_size=9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-def test_stems_are_present_exactly_if_a_chunk_holds_them(
+def test_stems_are_present_exactly_if_a_chunk_has_them(
     connection: apsw.Connection, held: list[str], asked: str
 ) -> None:
     index = Fts5Index()
@@ -110,7 +108,7 @@ def test_stems_are_present_exactly_if_a_chunk_holds_them(
     connection.execute(sql.drop_vocabulary)
 
 
-def test_all_terms_are_read_where_nothing_is_packed(connection: apsw.Connection) -> None:
+def test_without_packed_words_all_terms_are_read(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(1, "the lifetime of a closure")], None)
     state = read_state(connection, "memory")

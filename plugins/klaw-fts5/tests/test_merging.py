@@ -8,7 +8,7 @@ from klaw_fts5.packed.blocks import Block
 from klaw_fts5.packed.index import _blocks_to_merge, _groups_to_compact
 
 
-def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:
+def test_blocks_that_fill_the_next_sizes_are_merged_in_one_step() -> None:
     def blocks(*sizes: int) -> list[Block]:
         return [Block(number, 0, 0, size, 0, 0, 0, 0, 1) for number, size in enumerate(sizes)]
 
@@ -21,7 +21,7 @@ def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:
     assert merged(*[20_000] * 4) == [20_000] * 3, "as many as one block can hold"
 
 
-def test_what_was_added_is_written_together_where_it_is_an_eighth_of_all() -> None:
+def test_blocks_are_merged_if_an_eighth_is_new() -> None:
     def together(*sizes: int, dead: int = 0) -> list[list[int]]:
         gone = np.arange(dead, dtype=np.uint16)
         blocks = [

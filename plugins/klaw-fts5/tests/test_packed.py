@@ -75,7 +75,7 @@ def answers_packed(index: Fts5Index, connection: apsw.Connection) -> bool:
     return index._packed(connection, statements("memory"), index._state(connection, "memory")) is not None
 
 
-def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
+def test_packed_answers_equal_those_of_fts5(filled: apsw.Connection) -> None:
     assert is_packed(filled)
     assert filled.execute("SELECT COUNT(*) FROM memory_words_postings WHERE term IS NOT NULL").get > 0
     assert_same(filled)
@@ -84,7 +84,7 @@ def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
     assert_same(filled, within=selection([5, 10**12]))
 
 
-def test_what_was_written_in_pieces_is_written_together(filled: apsw.Connection) -> None:
+def test_blocks_written_in_pieces_are_merged(filled: apsw.Connection) -> None:
     count = "SELECT COUNT(*) FROM memory_words_blocks"
     PACKED.remove(filled, "memory", [5, 650])
     assert filled.execute(count).get > 1
@@ -99,7 +99,7 @@ def test_what_was_written_in_pieces_is_written_together(filled: apsw.Connection)
     assert not EXACT.is_scattered(filled, "memory")
 
 
-def test_what_is_written_together_takes_the_pages_of_the_pieces(filled: apsw.Connection) -> None:
+def test_merged_blocks_reuse_the_pages_of_the_pieces(filled: apsw.Connection) -> None:
     before = filled.execute("PRAGMA page_count").get
     PACKED.compact(filled, "memory")
     assert filled.execute("SELECT COUNT(*) FROM memory_words_blocks").get == 1
@@ -136,7 +136,7 @@ def test_an_index_run_leaves_few_blocks(connection: apsw.Connection) -> None:
     assert sizes == [300, 2400, 2400]
 
 
-def test_nothing_is_written_together_where_fts5_answers(filled: apsw.Connection) -> None:
+def test_blocks_are_not_merged_if_fts5_answers(filled: apsw.Connection) -> None:
     assert not EXACT.is_scattered(filled, "memory")
     assert not Fts5Index().is_scattered(filled, "memory"), "FTS5 answers where chunks are few"
 
@@ -184,7 +184,7 @@ def test_law_of_equal_answers(connection: apsw.Connection, steps: list[tuple[str
     assert_same(connection)
 
 
-def test_blocks_are_few_and_hold_no_trace_of_what_was_erased(connection: apsw.Connection) -> None:
+def test_blocks_are_few_and_contain_nothing_erased(connection: apsw.Connection) -> None:
     for key in range(1, 301):
         PACKED.add(connection, "memory", [chunk_of(key)], None)
     count = "SELECT COUNT(*) FROM memory_words_blocks"
@@ -200,7 +200,7 @@ def test_blocks_are_few_and_hold_no_trace_of_what_was_erased(connection: apsw.Co
         assert connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get == 0
 
 
-def test_in_memory_are_only_blocks_that_are_there(connection: apsw.Connection) -> None:
+def test_only_existing_blocks_are_cached(connection: apsw.Connection) -> None:
     index = Fts5Index(search_by="packed")
     for key in range(1, 301):
         index.add(connection, "memory", [chunk_of(key)], None)
@@ -216,7 +216,7 @@ def test_in_memory_are_only_blocks_that_are_there(connection: apsw.Connection) -
 @pytest.mark.parametrize(
     "weights", [(3.0, 1.0, 0.5), (1.0, 1.0, 1.0), (0.3, 0.7, 7.1), (0.0, 1.0, 1.0), (1.0, 1.0, 0.0)]
 )
-def test_any_weights_are_those_of_today(filled: apsw.Connection, weights: tuple[float, float, float]) -> None:
+def test_changed_weights_apply_at_once(filled: apsw.Connection, weights: tuple[float, float, float]) -> None:
     options = dict(zip(("heading_weight", "text_weight", "context_weight"), weights, strict=True))
     assert_same(
         filled,
@@ -226,7 +226,7 @@ def test_any_weights_are_those_of_today(filled: apsw.Connection, weights: tuple[
 
 
 @pytest.mark.parametrize("rows", [10, 11])
-def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> None:
+def test_fts5_answers_for_small_collections(connection: apsw.Connection, rows: int) -> None:
     index = Fts5Index(exact_up_to=10, pair_weight=0)
     index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
     assert is_packed(connection) == (rows > 10)
@@ -236,7 +236,7 @@ def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> N
     assert_same(connection, index)
 
 
-def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connection: apsw.Connection) -> None:
+def test_fts5_answers_until_unpacked_chunks_are_added_again(connection: apsw.Connection) -> None:
     EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
     PACKED.add(connection, "memory", [chunk_of(11)], None)
     assert not is_packed(connection)
@@ -262,7 +262,7 @@ def backfill(connection: apsw.Connection, index: Fts5Index, wanted: range | Keys
 
 
 @pytest.mark.parametrize("search_by", ["auto", "packed"])
-def test_the_next_index_run_packs_what_was_never_packed_and_only_once(
+def test_the_next_index_run_packs_unpacked_chunks_once(
     connection: apsw.Connection, search_by: Literal["auto", "packed"]
 ) -> None:
     EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 31)], None)
@@ -275,7 +275,7 @@ def test_the_next_index_run_packs_what_was_never_packed_and_only_once(
 
 
 @pytest.mark.parametrize("bulk", [2, 1_000])
-def test_what_comes_one_by_one_is_packed_once_the_collection_has_outgrown_fts5(
+def test_single_additions_are_packed_when_the_collection_is_large(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch, bulk: int
 ) -> None:
     monkeypatch.setattr("klaw_fts5.index._BULK", bulk)
@@ -309,20 +309,20 @@ def test_what_comes_one_by_one_is_packed_once_the_collection_has_outgrown_fts5(
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 10_000])
-def test_a_new_index_lacks_nothing_once_it_is_filled(connection: apsw.Connection, exact_up_to: int) -> None:
+def test_a_filled_index_lacks_nothing(connection: apsw.Connection, exact_up_to: int) -> None:
     index = Fts5Index(exact_up_to=exact_up_to)
     assert [backfill(connection, index, range(1, 1)), backfill(connection, index, range(1, 21))] == [0, 20]
     index.remove(connection, "memory", range(1, 21))
     assert [backfill(connection, index, range(1, 21)) for _ in range(2)] == [20, 0]
 
 
-def test_a_word_longer_than_fts5_keeps(connection: apsw.Connection) -> None:
+def test_a_word_longer_than_the_limit_of_fts5_is_found(connection: apsw.Connection) -> None:
     texts = ("a" * 40_000 + " tail", "normal words here", "aä" * 20_000)
     PACKED.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, start=1)], None)
     assert PACKED.check(connection, "memory", None) == []
 
 
-def test_removing_what_was_never_packed_leaves_the_rest_in_use(connection: apsw.Connection) -> None:
+def test_removing_an_unpacked_chunk_keeps_the_packed_form(connection: apsw.Connection) -> None:
     EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
     PACKED.add(connection, "memory", [chunk_of(key) for key in range(11, 31)], None)
     PACKED.remove(connection, "memory", [*range(1, 11), 15, 99])
@@ -330,7 +330,7 @@ def test_removing_what_was_never_packed_leaves_the_rest_in_use(connection: apsw.
     assert_same(connection)
 
 
-def test_without_packing_the_packed_form_goes(filled: apsw.Connection) -> None:
+def test_switching_packing_off_removes_the_packed_form(filled: apsw.Connection) -> None:
     Fts5Index(search_by="exact").add(filled, "memory", [chunk_of(1000)], None)
     assert not is_packed(filled)
     assert filled.execute("SELECT COUNT(*) FROM memory_words_postings").get == 0
@@ -386,7 +386,7 @@ def test_a_damaged_packed_form_is_reported_and_fts5_answers(filled: apsw.Connect
 
 @pytest.mark.parametrize("knows", [False, True], ids=["cold", "warm"])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_nothing_fails_for_a_damaged_packed_form(filled: apsw.Connection, damage: str, *, knows: bool) -> None:
+def test_no_call_fails_because_of_a_damaged_packed_form(filled: apsw.Connection, damage: str, *, knows: bool) -> None:
     packed = Fts5Index(search_by="packed", pair_weight=0)
     if knows:
         assert_same(filled, packed)
@@ -399,7 +399,7 @@ def test_nothing_fails_for_a_damaged_packed_form(filled: apsw.Connection, damage
     assert_same(filled, packed)
 
 
-def test_a_packed_form_without_its_state_is_begun_anew(filled: apsw.Connection) -> None:
+def test_a_packed_form_without_its_state_is_built_again(filled: apsw.Connection) -> None:
     filled.execute(DAMAGES["the state is gone"])
     backfill(filled, PACKED, range(1, 701))
     assert is_packed(filled)
@@ -407,13 +407,13 @@ def test_a_packed_form_without_its_state_is_begun_anew(filled: apsw.Connection) 
     assert_same(filled)
 
 
-def test_erasing_leaves_nothing_of_a_packed_form_without_its_state(filled: apsw.Connection) -> None:
+def test_erasing_removes_a_packed_form_without_its_state(filled: apsw.Connection) -> None:
     filled.execute(DAMAGES["the state is gone"])
     PACKED.erase(filled, "memory")
     assert filled.execute("SELECT COUNT(*) FROM memory_words_postings").get == 0
 
 
-def test_a_damaged_packed_form_is_begun_anew_by_what_comes_next(filled: apsw.Connection) -> None:
+def test_the_next_change_builds_a_damaged_packed_form_again(filled: apsw.Connection) -> None:
     filled.execute(DAMAGES["lengths are gone"])
     packed = Fts5Index(search_by="packed", pair_weight=0)
     packed.remove(filled, "memory", [1])
@@ -444,7 +444,7 @@ def open_again(tmp_path: Path) -> Iterator[Callable[[], apsw.Connection]]:
         connection.close()
 
 
-def test_what_another_writer_changes_is_seen(open_again: Callable[[], apsw.Connection]) -> None:
+def test_changes_of_another_writer_are_seen(open_again: Callable[[], apsw.Connection]) -> None:
     reader, writer, mine = open_again(), open_again(), Fts5Index(search_by="packed", pair_weight=0)
     assert_same(reader, mine)
     reader.execute("BEGIN")
@@ -458,7 +458,7 @@ def test_what_another_writer_changes_is_seen(open_again: Callable[[], apsw.Conne
     assert_same(reader, mine)
 
 
-def test_another_file_with_the_same_index(filled: apsw.Connection) -> None:
+def test_one_index_object_works_with_two_files(filled: apsw.Connection) -> None:
     other = apsw.Connection(":memory:")
     for migration in PACKED.migrations():
         migration.apply(other)
@@ -468,7 +468,7 @@ def test_another_file_with_the_same_index(filled: apsw.Connection) -> None:
     other.close()
 
 
-def test_several_threads_ask_one_index(open_again: Callable[[], apsw.Connection]) -> None:
+def test_several_threads_can_search_one_index(open_again: Callable[[], apsw.Connection]) -> None:
     index = Fts5Index(search_by="packed", pair_weight=0)
 
     def ask(connection: apsw.Connection) -> list[tuple[Hit, ...]]:
@@ -481,7 +481,7 @@ def test_several_threads_ask_one_index(open_again: Callable[[], apsw.Connection]
     assert [[hit.key for hit in found] for found in answers[0]] == [[hit.key for hit in found] for found in expected]
 
 
-def test_undone_changes_leave_nothing_behind(filled: apsw.Connection) -> None:
+def test_rolled_back_changes_leave_nothing(filled: apsw.Connection) -> None:
     before = PACKED.search(filled, Query("w1 w3"), 50)
     filled.execute("BEGIN")
     PACKED.remove(filled, "memory", range(1, 300))
@@ -499,7 +499,7 @@ def test_undone_changes_leave_nothing_behind(filled: apsw.Connection) -> None:
     ),
     dead=st.sets(st.integers(0, 200)),
 )
-def test_law_pieces_in_order_are_merged_as_sorted_ones(blocks: list[dict[int, set[int]]], dead: set[int]) -> None:
+def test_law_merging_ordered_pieces_equals_sorting_them(blocks: list[dict[int, set[int]]], dead: set[int]) -> None:
     pieces = []
     for number, terms in enumerate(blocks):
         ordered = sorted(terms)

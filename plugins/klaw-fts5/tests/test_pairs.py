@@ -57,13 +57,13 @@ def test_joined_words_score_as_with_fts5(filled: apsw.Connection) -> None:
     assert share(filled, EXACT_WORDS, PACKED_WORDS, threes) > 0.9
 
 
-def test_what_is_removed_counts_no_more(filled: apsw.Connection) -> None:
+def test_removed_chunks_are_not_counted(filled: apsw.Connection) -> None:
     PACKED.remove(filled, "memory", range(1, 90))
     source = random.Random(7)
     assert share(filled, EXACT, PACKED, [text_of(source, 8) for _ in range(30)]) > 0.9
 
 
-def test_words_side_by_side_rank_higher(connection: apsw.Connection) -> None:
+def test_neighbouring_words_rank_higher(connection: apsw.Connection) -> None:
     fill(connection, "a hall in a town", "hall of that town", "an old town hall", *("nothing of this here",) * 20)
     assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [3, 2, 1]
 
@@ -77,20 +77,20 @@ def test_joined_words_rank_first(connection: apsw.Connection) -> None:
     assert ranked(connection, PACKED_WORDS, "town-hall") == ranked(connection, EXACT_WORDS, "town-hall")
 
 
-def test_a_pair_is_of_one_text_and_in_one_order(connection: apsw.Connection) -> None:
+def test_a_pair_must_be_in_one_text_and_in_order(connection: apsw.Connection) -> None:
     chunks = [stored(1, "an old town", ("hall",)), stored(2, "hall town"), stored(3, "x", ("town", "hall"))]
     chunks += [stored(key, "nothing to see") for key in range(4, 30)]
     PACKED.add(connection, "memory", chunks, None)
     assert ranked(connection, PACKED, "town hall") == ranked(connection, EXACT, "town hall")
 
 
-def test_three_joined_words_are_found_to_the_letter_while_one_is_rare(connection: apsw.Connection) -> None:
+def test_three_joined_words_are_found_exactly_if_one_is_rare(connection: apsw.Connection) -> None:
     texts = "date 2024-01-15 x", "2024-01-20 and 03-01-15 here", "x 2024 01 15"
     fill(connection, *texts, *("nothing of this here",) * 20)
     assert ranked(connection, PACKED_WORDS, "2024-01-15") == ranked(connection, EXACT_WORDS, "2024-01-15")
 
 
-def test_three_joined_words_that_many_chunks_hold_are_found_where_each_two_are(
+def test_three_frequent_joined_words_are_found_by_their_pairs(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
@@ -101,7 +101,7 @@ def test_three_joined_words_that_many_chunks_hold_are_found_where_each_two_are(
     assert {key for key in found if found[key] > words[key]} == {1, 2}
 
 
-def test_a_pair_that_shares_a_hash_is_told_by_its_words(connection: apsw.Connection) -> None:
+def test_pairs_with_equal_hashes_are_distinguished_by_their_words(connection: apsw.Connection) -> None:
     wanted = numbers("old", "town")
     shared = next(
         f"q{first}z r{second}z"
@@ -123,13 +123,13 @@ def numbers(*words: str) -> int:
     "text",
     ["town-hal*", "hall-town", '"town hall" town-hall', 'town-hall "town hall"', "use-case", "its use", "城市-x"],
 )
-def test_whatever_is_joined_is_what_fts5_finds(connection: apsw.Connection, text: str) -> None:
+def test_joined_words_find_the_same_as_fts5(connection: apsw.Connection, text: str) -> None:
     texts = "town halls", "town halfway", "town and x", "hall townish", "hall", "town", "its use case", "case in use"
     fill(connection, *texts, "城市 x", "市城 x", *("nothing to see",) * 30)
     assert ranked(connection, PACKED, text) == ranked(connection, EXACT, text)
 
 
-def test_joined_everyday_words_that_stand_side_by_side_in_few_chunks_tell(
+def test_a_rare_pair_of_frequent_words_is_informative(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
@@ -157,7 +157,7 @@ def test_joined_words_of_which_one_is_a_function_word_are_looked_for_by_fts5(
     assert PACKED_WORDS.search(connection, Query("how-to guide"), 9) == expected
 
 
-def test_where_that_would_take_long_a_word_that_tells_is_enough(
+def test_an_informative_word_is_enough_if_the_pair_is_slow(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
@@ -165,14 +165,14 @@ def test_where_that_would_take_long_a_word_that_tells_is_enough(
     assert ranked(connection, PACKED_WORDS, "in-house") == ranked(connection, EXACT_WORDS, "house")
 
 
-def test_a_compound_of_words_that_many_chunks_hold_is_found_wherever_it_stands(connection: apsw.Connection) -> None:
+def test_a_compound_of_frequent_words_is_found_everywhere(connection: apsw.Connection) -> None:
     apart = ("alpha of beta", "beta of alpha") * 300
     fill(connection, f"alpha-beta {'in a long text ' * 30}", *apart, *("nothing of this here",) * 700)
     assert ranked(connection, PACKED_WORDS, "alpha-beta") == ranked(connection, EXACT_WORDS, "alpha-beta")
     assert PACKED_WORDS.search(connection, Query("alpha-beta"), 10)[0].key == 1
 
 
-def test_an_index_from_before_pairs_is_filled_anew(connection: apsw.Connection) -> None:
+def test_an_index_without_pairs_is_filled_again(connection: apsw.Connection) -> None:
     fill(connection, "an old town hall", *("nothing of this here",) * 20)
     connection.execute("CREATE TABLE memory_words_sequences (key INTEGER PRIMARY KEY, data BLOB NOT NULL)")
     PACKED.migrations()[-1].apply(connection)

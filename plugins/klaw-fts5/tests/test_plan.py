@@ -60,7 +60,7 @@ def planned(text: str, *everyday: str) -> tuple[list[str], str]:
         ("什么", ['"什 么"']),
     ],
 )
-def test_the_telling_words_are_asked_for_first(text: str, steps: list[str]) -> None:
+def test_informative_words_are_searched_first(text: str, steps: list[str]) -> None:
     assert planned(text, "the")[0] == steps
 
 
@@ -78,18 +78,18 @@ def test_the_telling_words_are_asked_for_first(text: str, steps: list[str]) -> N
         ("one", ""),
     ],
 )
-def test_pairs_are_neighbours_of_which_one_is_telling_and_none_a_function_word(text: str, pairs: str) -> None:
+def test_a_pair_has_an_informative_word_and_no_function_word(text: str, pairs: str) -> None:
     assert planned(text, "sea", "ship")[1] == pairs
 
 
-def test_each_term_is_asked_about_once_and_words_that_ask_are_not_counted() -> None:
+def test_each_term_is_counted_once_and_question_words_are_not() -> None:
     known = Known()
     make_plan(compile_query("what green lantern and the green ship"), known)
     assert len(known.asked) == len(set(known.asked)) == 11
     assert ("is everyday", Term(("what",))) not in known.asked
 
 
-def test_words_side_by_side_as_asked_rank_higher(find: Find) -> None:
+def test_neighbouring_words_of_the_question_rank_higher(find: Find) -> None:
     texts = ("a hall in a town", "hall of that town", "an old town hall", *("nothing of this here",) * 20)
     assert find("town hall", *texts) == [3, 2, 1]
 
@@ -104,7 +104,7 @@ def test_pairs_can_be_left_out(connection: apsw.Connection) -> None:
     assert scores[0.0][0] == scores[0.0][1] == scores[0.25][1] < scores[0.25][0]
 
 
-def test_a_filter_under_which_only_everyday_words_are_found_still_finds(connection: apsw.Connection) -> None:
+def test_a_filter_with_only_frequent_words_still_finds_chunks(connection: apsw.Connection) -> None:
     index = Fts5Index()
     chunks = [stored(number, f"the ship in harbour {number}") for number in range(1, 40)] + [stored(40, "the lantern")]
     index.add(connection, "memory", chunks, None)
@@ -113,7 +113,7 @@ def test_a_filter_under_which_only_everyday_words_are_found_still_finds(connecti
     assert [hit.key for hit in index.search(connection, Query("the lantern", within=within), 5)] == [3, 5]
 
 
-def test_in_a_small_collection_no_word_is_everyday(find: Find) -> None:
+def test_in_a_small_collection_no_word_is_frequent(find: Find) -> None:
     texts = ["the ship"] * 18 + ["a lantern"]
     assert len(find("the lantern", *texts, limit=30)) == 19
     assert find("the lantern", *texts, "a ship", limit=30) == [19]
@@ -135,9 +135,7 @@ def index(request: pytest.FixtureRequest) -> Fts5Index:
     return Fts5Index(search_by=request.param)
 
 
-def test_of_too_many_words_the_rare_ones_that_are_found_are_searched_for(
-    index: Fts5Index, connection: apsw.Connection
-) -> None:
+def test_of_too_many_words_the_rare_existing_ones_are_searched(index: Fts5Index, connection: apsw.Connection) -> None:
     everywhere = " ".join(f"often{number}" for number in range(80))
     texts = [f"{everywhere} filler{number}" for number in range(30)]
     texts[7] += " errtls42"
@@ -151,13 +149,13 @@ def test_of_too_many_words_the_rare_ones_that_are_found_are_searched_for(
     assert not index.notices(connection, Query("ERRTLS42 often1")), "nothing was left out"
 
 
-def test_what_is_kept_of_too_many_words_stands_in_the_order_of_the_question() -> None:
+def test_selected_words_keep_the_order_of_the_question() -> None:
     terms = compile_query(" ".join(f"word{number}" for number in range(100)))
     kept = narrow(terms, Known())
     assert kept == terms[:64], "of equally rare ones the first"
 
 
-def test_what_nobody_wrote_is_corrected_from_the_words_that_are_there(connection: apsw.Connection) -> None:
+def test_an_unknown_word_is_corrected_from_the_existing_ones(connection: apsw.Connection) -> None:
     texts = {1: "Lifetime elision leaves lifetimes out.", 2: "The borrow checker knows.", 3: "Правила аренды квартиры."}
     index = Fts5Index()
     index.reset(connection, "memory", None)
@@ -193,7 +191,7 @@ def test_a_typo_that_a_chunk_has_too_is_corrected_if_the_right_word_is_frequent(
 
 
 @pytest.mark.parametrize("search_by", ["exact", "packed"])
-def test_relevance_is_the_part_of_a_question_that_a_chunk_holds(
+def test_relevance_is_the_share_of_the_question_in_a_chunk(
     connection: apsw.Connection, search_by: Literal["exact", "packed"]
 ) -> None:
     index = Fts5Index(search_by=search_by)
@@ -211,7 +209,7 @@ def test_relevance_is_the_part_of_a_question_that_a_chunk_holds(
     assert 0 <= best("stock") <= 1
 
 
-def test_what_was_only_guessed_tells_half_as_much(connection: apsw.Connection) -> None:
+def test_corrected_words_count_half(connection: apsw.Connection) -> None:
     index = Fts5Index()
     texts = [*(f"gulls number {number}" for number in range(50)), "it warrants bikeshedding", "a bicycle"]
     index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, 1)], None)
@@ -226,16 +224,14 @@ def test_what_was_only_guessed_tells_half_as_much(connection: apsw.Connection) -
 
 
 @pytest.mark.parametrize(("question", "key"), [("US tariffs", 51), ("gold mine tariffs", 52)])
-def test_words_that_are_names_of_things_as_well_tell_something(
-    connection: apsw.Connection, question: str, key: int
-) -> None:
+def test_ambiguous_function_words_are_informative(connection: apsw.Connection, question: str, key: int) -> None:
     index = Fts5Index()
     texts = [*(f"tariffs number {number}" for number in range(50)), "tariffs of the US", "tariffs of a gold mine"]
     index.add(connection, "memory", [stored(number, text) for number, text in enumerate(texts, 1)], None)
     assert index.search(connection, Query(question), 5)[0].key == key
 
 
-def test_words_for_who_asks_whom_tell_nothing(connection: apsw.Connection) -> None:
+def test_pronouns_of_the_question_are_not_informative(connection: apsw.Connection) -> None:
     index = Fts5Index()
     texts = [*(f"gulls number {number}" for number in range(50)), "my_macro my own", "the bicycle is in the cellar"]
     index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, 1)], None)

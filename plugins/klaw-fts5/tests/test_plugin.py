@@ -24,7 +24,7 @@ def test_the_entry_point_leads_to_the_component() -> None:
     assert component.summary
 
 
-def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
+def test_the_factory_uses_the_options(tmp_path: Path) -> None:
     (component,) = klaw_retrievers()
     built = component.factory(
         component.options(
@@ -39,13 +39,13 @@ def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
-def test_impossible_weights_are_refused(weight: float) -> None:
+def test_invalid_weights_are_rejected(weight: float) -> None:
     with pytest.raises(ValueError, match="weight"):
         Fts5Options(heading_weight=weight)
 
 
 @pytest.mark.parametrize("options", [{"search": "tantivy"}, {"exact_up_to": -1}])
-def test_impossible_ways_to_search_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_search_modes_are_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         Fts5Options(**options)
 

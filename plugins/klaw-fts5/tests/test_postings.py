@@ -36,7 +36,7 @@ _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorte
 
 
 @given(positions=_positions)
-def test_a_term_of_its_own(positions: list[int]) -> None:
+def test_a_frequent_term_is_read_back(positions: list[int]) -> None:
     codes = np.arange(len(positions), dtype=np.uint8) % 255 + 1
     (data,) = pack_own(Postings(np.array([7]), np.array([len(codes)]), np.array(positions, dtype=np.uint16), codes))
     found, found_codes = unpack_own(data, 65_536)
@@ -50,7 +50,7 @@ def test_a_term_of_its_own(positions: list[int]) -> None:
 
 
 @given(terms=st.lists(_positions, min_size=1, max_size=5))
-def test_several_terms_of_their_own_are_unpacked_at_once(terms: list[list[int]]) -> None:
+def test_several_frequent_terms_are_unpacked_at_once(terms: list[list[int]]) -> None:
     counts = [len(positions) for positions in terms]
     codes = np.arange(sum(counts), dtype=np.uint8) % 255 + 1
     positions = np.array([position for term in terms for position in term], dtype=np.uint16)
@@ -72,7 +72,7 @@ def test_several_terms_of_their_own_are_unpacked_at_once(terms: list[list[int]])
 
 
 @given(terms=st.dictionaries(st.integers(0, 2**63 - 1), _positions, min_size=1, max_size=8))
-def test_a_bucket_of_terms(terms: dict[int, list[int]]) -> None:
+def test_a_bucket_of_rare_terms_is_read_back(terms: dict[int, list[int]]) -> None:
     ordered = sorted(terms)
     positions = np.array([position for term in ordered for position in terms[term]], dtype=np.uint16)
     counts = np.array([len(terms[term]) for term in ordered])
@@ -160,7 +160,7 @@ def test_law_of_hashes(words: list[str]) -> None:
     assert len(set(folded)) == len(set(hashes.tolist())) == len(set(zip(folded, hashes.tolist(), strict=True)))
 
 
-def test_long_words_that_differ_little_have_hashes_of_their_own() -> None:
+def test_similar_long_words_have_different_hashes() -> None:
     letters = "abcdefghij01234"
     words = ["aaaaaaa".join(("", *ends)) for ends in product(letters, repeat=3)]
     _, _, hashes = _find(" ".join(words).encode())
@@ -175,7 +175,7 @@ def test_many_texts_are_tokenized_at_once(connection: apsw.Connection) -> None:
     assert tokenizer.each([]) == []
 
 
-def test_function_words_and_characters_make_no_pairs(connection: apsw.Connection) -> None:
+def test_function_words_and_single_characters_form_no_pairs(connection: apsw.Connection) -> None:
     tokenizer = Tokenizer(connection)
     for word in ("the", "this", "They", "his", "does", "been", "its", "数", "ก"):
         (term,) = tokenizer(word.encode())
@@ -185,7 +185,7 @@ def test_function_words_and_characters_make_no_pairs(connection: apsw.Connection
         assert makes_pairs(term), word
 
 
-def test_numbers_are_what_is_written_in_every_index() -> None:
+def test_codes_of_terms_are_stable_across_indexes() -> None:
     """Whoever changes one of these needs a migration."""
     assert term_number(b"lantern") == 4328967502798212356
     assert pair_number(term_number(b"green"), term_number(b"lantern")) == 7364581659401781248
@@ -205,7 +205,9 @@ def test_spellings_beyond_the_first_slots_are_still_known(connection: apsw.Conne
     assert len(spellings) == 9000, "none was learnt again"
 
 
-def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_spellings_is_limited(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("klaw_fts5.packed.counting._MAX_SPELLINGS", 3)
     counter, tokenizer = TermCounter(), Tokenizer(connection)
     rows = [("", "green lantern ship harbour", "")]
@@ -216,7 +218,7 @@ def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypat
     assert counter.count(tokenizer, rows).postings.terms.tolist() == first.terms.tolist()
 
 
-def test_a_batch_that_fails_leaves_no_word_behind_without_a_number(
+def test_a_failed_batch_leaves_no_word_without_a_number(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counter, tokenizer = TermCounter(), Tokenizer(connection)

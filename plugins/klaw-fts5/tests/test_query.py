@@ -54,7 +54,7 @@ def compiled(text: str) -> list[str]:
         ("cafe\u0301", ['"caf\u00e9"']),
     ],
 )
-def test_compiles(text: str, terms: list[str]) -> None:
+def test_a_question_is_compiled_to_a_query(text: str, terms: list[str]) -> None:
     assert compiled(text) == terms
 
 
@@ -69,7 +69,7 @@ def test_work_is_bounded(text: str) -> None:
 
 @settings(deadline=None)
 @given(text=queries, known=st.sets(st.text(max_size=3)))
-def test_selection_invents_no_term_and_bounds_prefixes(text: str, known: set[str]) -> None:
+def test_selection_adds_no_term_and_limits_prefixes(text: str, known: set[str]) -> None:
     terms = compile_query(text)
     chosen = select(terms, lambda term: term.words[-1] in known)
     assert len(set(chosen)) == len(chosen) <= len(terms)
@@ -90,12 +90,12 @@ def test_selection_invents_no_term_and_bounds_prefixes(text: str, known: set[str
     ],
     ids=ascii,
 )
-def test_only_the_beginning_of_a_huge_text_is_read(text: str) -> None:
+def test_only_the_beginning_of_a_huge_question_is_used(text: str) -> None:
     assert compile_query(text) == compile_query(text[: compiler.MAX_CHARACTERS])
     assert len(render(compile_query(text))) < 16 * compiler.MAX_CHARACTERS
 
 
-def test_a_long_quotation_is_searched_for_by_its_beginning() -> None:
+def test_a_long_quotation_is_searched_by_its_beginning() -> None:
     words = [f"w{number}" for number in range(40)]
     assert compile_query(f'"{" ".join(words)}"') == (Term(tuple(words[:MAX_WORDS]), literal=True),)
 
@@ -105,15 +105,15 @@ def test_many_prefixes_become_words() -> None:
     assert [term.prefix for term in terms] == [True] * MAX_PREFIXES + [False] * (20 - MAX_PREFIXES)
 
 
-def test_a_word_that_is_found_is_taken_as_it_stands() -> None:
+def test_an_existing_word_is_not_a_prefix() -> None:
     assert select((Term(("arch",)),), lambda _: True) == (Term(("arch",)),)
 
 
-def test_a_word_that_is_found_nowhere_is_taken_for_a_beginning() -> None:
+def test_an_unknown_word_is_a_prefix() -> None:
     assert select((Term(("archit",)),), lambda term: term.prefix) == (Term(("archit",), prefix=True),)
 
 
-def test_a_word_that_outlives_its_stem_is_cut() -> None:
+def test_a_word_longer_than_its_stem_is_shortened() -> None:
     chosen = select((Term(("importa",)),), lambda term: term == Term(("import",)))
     assert chosen == (Term(("import",)),)
 
@@ -128,7 +128,7 @@ def test_a_word_that_outlives_its_stem_is_cut() -> None:
         ("abcdefghijkl", ["abcdefghijkl", "abcdefghijkl*", *("abcdefghijkl"[:end] for end in (11, 10, 9, 8, 7))]),
     ],
 )
-def test_how_a_word_may_be_read(word: str, readings: list[str]) -> None:
+def test_the_forms_of_a_word_are_listed(word: str, readings: list[str]) -> None:
     asked: list[str] = []
 
     def never(term: Term) -> bool:

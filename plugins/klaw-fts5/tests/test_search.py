@@ -15,7 +15,7 @@ from klaw_fts5.index import Fts5Index
 Find = Callable[..., list[int]]
 
 
-def test_finds_an_exact_phrase_and_only_that(find: Find) -> None:
+def test_finds_only_the_exact_phrase(find: Find) -> None:
     texts = ("the write ahead log grows", "ahead of the write log", "write ahead")
     assert find('"write ahead log"', *texts) == [1]
 
@@ -54,23 +54,23 @@ def test_a_rare_word_counts_more_than_a_frequent_one(find: Find) -> None:
     assert find("the lantern", *texts)[0] == 21
 
 
-def test_chunks_that_share_only_everyday_words_are_left_out_where_others_share_more(find: Find) -> None:
+def test_chunks_with_only_frequent_words_are_left_out_if_others_match_better(find: Find) -> None:
     texts = [f"the ship in harbour {number}" for number in range(20)] + ["the lantern in the cabin"]
     assert find("the lantern in a storm", *texts) == [21]
 
 
-def test_a_query_of_everyday_words_alone_still_finds(find: Find) -> None:
+def test_a_query_of_only_frequent_words_finds_chunks(find: Find) -> None:
     texts = ["the ship in the harbour", "the ship", "a lantern"]
     assert sorted(find("the ship", *texts)) == [1, 2]
     assert len(find("the", *[f"the ship {number}" for number in range(9)])) == 9
 
 
 @pytest.mark.parametrize("query", ["xyzzy", "ёжик", "数据", "", "?!", '"no such phrase"', "zz*"])
-def test_no_match_is_empty(find: Find, query: str) -> None:
+def test_a_query_without_a_match_is_empty(find: Find, query: str) -> None:
     assert find(query, "notes on architecture", "заметки") == []
 
 
-def test_a_natural_question_needs_no_word_in_common_but_one(find: Find) -> None:
+def test_a_question_needs_one_shared_word(find: Find) -> None:
     texts = ("We settled on SQLite for storage.", "Lunch was good.")
     assert find("Which database engine did we end up choosing: SQLite or something else?", *texts) == [1]
 
@@ -141,20 +141,20 @@ def test_weights_decide_between_heading_and_text(connection: apsw.Connection) ->
     assert best == {(5.0, 1.0): 2, (1.0, 5.0): 1}
 
 
-def test_what_was_said_before_a_chunk_finds_it_and_counts_less(connection: apsw.Connection) -> None:
+def test_the_context_of_a_chunk_matches_with_less_weight(connection: apsw.Connection) -> None:
     index = Fts5Index()
     chunks = [stored(1, "Yes, on Tuesday", context="Was it the tide"), stored(2, "It was the tide", context="Yes")]
     index.add(connection, "memory", [*chunks, *(stored(n, "sand") for n in range(3, 9))], None)
     assert [hit.key for hit in index.search(connection, Query("tide"), 5)] == [2, 1]
 
 
-def test_no_phrase_runs_from_the_context_into_the_text(connection: apsw.Connection) -> None:
+def test_a_phrase_does_not_run_from_context_into_text(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(1, "log kept", context="write ahead")], None)
     assert not index.search(connection, Query('"ahead log"'), 5)
 
 
-def test_an_index_from_before_contexts_is_made_anew_and_empty() -> None:
+def test_an_index_without_contexts_is_recreated_empty() -> None:
     index = Fts5Index()
     connection = apsw.Connection(":memory:")
     oldest, *newer = index.migrations()
@@ -167,7 +167,7 @@ def test_an_index_from_before_contexts_is_made_anew_and_empty() -> None:
     assert [hit.key for hit in index.search(connection, Query("harbour"), 5)] == [1]
 
 
-def test_a_filter_and_the_whole_give_the_same_scores(connection: apsw.Connection) -> None:
+def test_scores_do_not_depend_on_the_filter(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(n, "tide " * (n % 7 + 1) + "sand " * (n % 5)) for n in range(1, 300)], None)
     everything = index.search(connection, Query("tide"), 300)
@@ -189,7 +189,7 @@ def test_the_text_is_not_stored_a_second_time(connection: apsw.Connection) -> No
     assert connection.execute("SELECT text, heading FROM memory_fts").fetchall() == [(None, None)]
 
 
-def test_many_threads_may_search_at_once() -> None:
+def test_many_threads_can_search_at_the_same_time() -> None:
     words = [stem + ending for stem in ("памят", "мысл", "книг", "дорог") for ending in ("ью", "и", "ам", "ами", "ях")]
     found: list[set[int]] = []
 

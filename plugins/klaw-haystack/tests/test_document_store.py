@@ -80,14 +80,14 @@ class TestSearch:
             ({"operator": "NOT", "conditions": [{"field": "meta.year", "operator": "==", "value": 2024}]}, {"blue"}),
         ],
     )
-    def test_filters_hold(self, filled, filters, names):
+    def test_filters_restrict_the_results(self, filled, filters, names):
         assert {document.id for document in filled.search("ferry", filters=filters, mode="fts")} == names
 
-    def test_what_is_no_filter_is_refused(self, filled):
+    def test_an_invalid_filter_is_rejected(self, filled):
         with pytest.raises(FilterError):
             filled.search("ferry", filters={"year": 2024})
 
-    def test_a_filter_holds_before_the_cut(self, store):
+    def test_filters_apply_before_the_limit(self, store):
         documents = [Document(id=str(number), content="ferry", meta={"n": number}) for number in range(60)]
         store.write_documents(documents)
         filters = {"operator": "AND", "conditions": [{"field": "meta.n", "operator": "==", "value": 41}]}

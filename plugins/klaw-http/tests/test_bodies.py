@@ -21,7 +21,7 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 
 
 @given(data=st.binary(max_size=5000), size=st.integers(1, 600), packed=st.booleans())
-def test_law_what_was_sent_comes_out_however_it_was_cut(data: bytes, size: int, packed: bool) -> None:  # noqa: FBT001  # a strategy's value
+def test_law_a_body_is_read_completely_in_any_pieces(data: bytes, size: int, packed: bool) -> None:  # noqa: FBT001  # a strategy's value
     sent = gzip.compress(data) if packed else data
     assert read_body(pieces(sent, size), "gzip" if packed else "", LIMIT) == data
 
@@ -41,7 +41,7 @@ def zlib_bytes(data: bytes) -> bytes:
 
 
 @given(data=st.binary(max_size=500), cut=st.integers(1, 400))
-def test_law_a_gzip_stream_that_breaks_off_is_never_taken_for_whole(data: bytes, cut: int) -> None:
+def test_law_a_truncated_gzip_stream_is_never_complete(data: bytes, cut: int) -> None:
     sent = gzip.compress(data)
     with pytest.raises(BodyError):
         read_body([sent[: max(0, len(sent) - cut)]], "gzip", LIMIT)
@@ -59,13 +59,13 @@ def test_a_gzip_bomb_is_stopped_before_it_fills_the_memory() -> None:
     assert held < 8 * LIMIT
 
 
-def test_what_follows_the_gzip_stream_is_refused() -> None:
+def test_data_after_the_gzip_stream_is_rejected() -> None:
     with pytest.raises(BodyError, match="continues after"):
         read_body([gzip.compress(b"{}"), b"more"], "gzip", LIMIT)
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip"])
-def test_a_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
+def test_an_encoding_that_was_not_requested_is_rejected(encoding: str) -> None:
     with pytest.raises(BodyError, match="was not requested"):
         read_body([b"{}"], encoding, LIMIT)
 
@@ -84,5 +84,5 @@ def test_a_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
         (b"", ""),
     ],
 )
-def test_a_servers_own_words_are_found_in_every_providers_form(body: bytes, detail: str) -> None:
+def test_the_error_message_of_each_provider_is_found(body: bytes, detail: str) -> None:
     assert error_detail(body) == detail

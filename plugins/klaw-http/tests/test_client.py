@@ -34,7 +34,7 @@ def client_for(wire: Wire, **options: object) -> HttpClient:
     return HttpClient(wire.url, **options)  # type: ignore[arg-type]  # each test passes what it varies
 
 
-def test_a_json_object_is_sent_and_one_comes_back() -> None:
+def test_a_json_object_is_sent_and_received() -> None:
     with Wire(OK) as wire:
         assert client_for(wire).post("/api/x", {"text": "снег \ud800"}) == {"fine": True}
     head, _, body = wire.requests[0].partition(b"\r\n\r\n")
@@ -50,21 +50,21 @@ def test_get_sends_no_body() -> None:
     assert b"content-length" not in wire.requests[0].lower()
 
 
-def test_a_path_in_the_base_url_stays() -> None:
+def test_a_path_in_the_base_url_is_kept() -> None:
     with Wire(OK) as wire:
         HttpClient(wire.url + "/v1/").get("/models")
     assert wire.requests[0].startswith(b"GET /v1/models ")
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "502 Bad", "503 Busy", "504 Late"])
-def test_a_busy_server_is_asked_again(status: str) -> None:
+def test_a_request_to_a_busy_server_is_repeated(status: str) -> None:
     with Wire(reply(b"", status), reply(b"", status), OK) as wire:
         assert client_for(wire, retries=2).get("/") == {"fine": True}
     assert len(wire.requests) == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 500, 501])
-def test_a_refusal_is_final(status: int) -> None:
+def test_a_rejected_request_is_not_repeated(status: int) -> None:
     refusal = reply(b'{"error": "no\\n\\u001b[31m way"}', f"{status} No")
     with Wire(refusal, OK) as wire, pytest.raises(StatusError) as caught:
         client_for(wire).get("/x")
@@ -73,7 +73,7 @@ def test_a_refusal_is_final(status: int) -> None:
     assert wire.url in str(caught.value)
 
 
-def test_what_is_not_final_is_asked_again_and_stays_a_refusal_in_the_end() -> None:
+def test_a_temporary_rejection_is_repeated_and_finally_reported() -> None:
     refusal = reply(b'{"error": {"message": "a hiccup"}}', "500 Oops")
     with Wire(refusal, OK) as wire:
         assert client_for(wire, is_final=lambda error: error.status != 500).get("/") == {"fine": True}
@@ -85,13 +85,13 @@ def test_what_is_not_final_is_asked_again_and_stays_a_refusal_in_the_end() -> No
     assert len(wire.requests) == 1
 
 
-def test_what_a_busy_server_says_is_passed_on() -> None:
+def test_the_message_of_a_busy_server_is_reported() -> None:
     said = json.dumps({"error": {"message": f"quota of {KEY} exceeded"}}).encode()
     with Wire(reply(said, "429 Later")) as wire, pytest.raises(NoAnswerError, match=r"429: quota of \*\*\* exceeded"):
         client_for(wire, retries=0, headers={"x-api-key": KEY}).get("/")
 
 
-def test_a_file_is_sent_as_a_form_and_whole_at_each_attempt() -> None:
+def test_a_file_is_sent_as_a_form_completely_at_each_attempt() -> None:
     content = b"one\r\n--two\0\xff"
     with Wire(reply(b"", "503 Busy"), OK) as wire:
         assert client_for(wire).upload("/files", {"purpose": "batch"}, "a.jsonl", content) == {"fine": True}
@@ -106,14 +106,14 @@ def test_a_file_is_sent_as_a_form_and_whole_at_each_attempt() -> None:
             assert (file.filename, file.read()) == ("a.jsonl", content)
 
 
-def test_a_file_is_fetched_up_to_its_bound() -> None:
+def test_a_file_is_fetched_up_to_its_limit() -> None:
     with Wire(reply(b"\x00lines\n")) as wire:
         assert client_for(wire).fetch("/files/1/content", 7) == b"\x00lines\n"
         with pytest.raises(BodyError, match="larger than 6 bytes"):
             client_for(wire).fetch("/files/1/content", 6)
 
 
-def test_retries_end() -> None:
+def test_the_number_of_retries_is_limited() -> None:
     pauses: list[float] = []
     with Wire(reply(b"", "503 Busy")) as wire, pytest.raises(NoAnswerError, match=r"answers 503 \(4 attempts\)"):
         client_for(wire, retries=3, pause=pauses.append).get("/")
@@ -151,20 +151,20 @@ def test_retry_after_may_be_a_date() -> None:
     test_retry_after_is_obeyed(value, 3600.0, 43_200.0)
 
 
-def test_pauses_grow_to_eight_seconds_however_many_there_were() -> None:
+def test_pauses_grow_to_at_most_eight_seconds() -> None:
     assert 4.0 <= backoff_seconds(7) <= 8.0
     assert 4.0 <= backoff_seconds(2_000) <= 8.0
 
 
 @pytest.mark.parametrize("field", ["connect_timeout_seconds", "read_timeout_seconds", "deadline_seconds"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, 86_401.0])
-def test_a_time_that_no_socket_can_wait_is_refused(field: str, value: float) -> None:
+def test_an_invalid_timeout_is_rejected(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
         HttpClient("http://localhost", **{field: value})  # type: ignore[arg-type]  # one of its fields
 
 
 @pytest.mark.parametrize("value", ["3600", "9" * 400])
-def test_a_pause_beyond_the_deadline_is_not_begun(value: str) -> None:
+def test_a_pause_beyond_the_deadline_is_not_started(value: str) -> None:
     pauses: list[float] = []
     later = reply(b"", "429 Slow down", retry_after=value)
     with Wire(later, OK) as wire, pytest.raises(NoAnswerError, match="deadline of 30 s"):
@@ -172,7 +172,7 @@ def test_a_pause_beyond_the_deadline_is_not_begun(value: str) -> None:
     assert pauses == []
 
 
-def test_a_broken_connection_is_tried_again() -> None:
+def test_a_request_is_repeated_after_a_broken_connection() -> None:
     half = reply(b'{"fine": true, "and": "more"}')[:-9]
     with Wire(b"", half, OK) as wire:
         assert client_for(wire).post("/", {}) == {"fine": True}
@@ -217,7 +217,7 @@ def test_the_addresses_of_a_name_share_the_deadline(monkeypatch: pytest.MonkeyPa
     assert tried == [("192.0.2.0", 1.5), ("192.0.2.1", 0.5)]
 
 
-def test_of_the_addresses_of_a_name_the_next_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve = socket.getaddrinfo
 
     def two(host: str, port: int, *asked: Any, **options: Any) -> list[Any]:
@@ -335,7 +335,7 @@ def test_an_explanation_that_breaks_off_does_not_hide_the_status() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed(status: int) -> None:
+def test_redirects_are_not_followed(status: int) -> None:
     with Wire(OK) as elsewhere, Wire(reply(b"", f"{status} Away", location=elsewhere.url)) as wire:
         with pytest.raises(StatusError, match="redirect"):
             client_for(wire, headers={"x-goog-api-key": KEY}).post("/", {"text": TEXT})
@@ -348,7 +348,7 @@ def test_a_redirect_to_nowhere_is_an_error_of_this_library(location: str) -> Non
         client_for(wire).get("/")
 
 
-def test_a_host_that_only_httpx_refuses_is_an_error_of_this_library() -> None:
+def test_a_host_that_httpx_rejects_is_an_error_of_this_library() -> None:
     with pytest.raises(BodyError, match=r"http://1\.2\.3\.999/ is not a valid address"):
         HttpClient("http://1.2.3.999").get("/")
 
@@ -362,7 +362,7 @@ def test_proxies_from_the_environment_are_not_used(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("before", ["Incorrect API key provided: ", "x" * 290])
-def test_keys_are_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture, before: str) -> None:
+def test_keys_are_sent_and_never_shown(caplog: pytest.LogCaptureFixture, before: str) -> None:
     caplog.set_level(logging.DEBUG)
     said = json.dumps({"error": {"message": f"{before}{KEY}"}}).encode()
     with Wire(reply(b"", "503 Busy"), reply(said, "401 No")) as wire:
@@ -383,7 +383,7 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(value: str) -> 
     assert KEY not in str(caught.value)
 
 
-def test_errors_belong_to_klaws_tree_and_keep_their_facts() -> None:
+def test_errors_are_klaw_errors_with_their_attributes() -> None:
     error = StatusError("m", status=404, detail="d")
     assert isinstance(error, KlawError)
     assert (error.message, error.status, error.detail) == ("m", 404, "d")

@@ -60,7 +60,7 @@ def _cut(body: bytes, claimed: int, status: str = "200 OK", *headers: str) -> by
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def test_a_file_arrives_whole_and_is_counted(httpserver: HTTPServer, fetch: Fetch) -> None:
+def test_a_file_is_downloaded_completely_with_progress(httpserver: HTTPServer, fetch: Fetch) -> None:
     counts: list[int] = []
     httpserver.expect_request("/f").respond_with_data(CONTENT)
     assert fetch(httpserver.url_for("/f"), on_bytes=counts.append) == CONTENT
@@ -84,7 +84,7 @@ def test_a_relative_redirect_is_followed(httpserver: HTTPServer, fetch: Fetch) -
     assert fetch(httpserver.url_for("/a/f")) == CONTENT
 
 
-def test_redirects_end(httpserver: HTTPServer, fetch: Fetch) -> None:
+def test_the_number_of_redirects_is_limited(httpserver: HTTPServer, fetch: Fetch) -> None:
     httpserver.expect_request("/f").respond_with_data(status=302, headers={"location": "/f?secret"})
     with pytest.raises(BodyError, match="redirects more than 5 times") as caught:
         fetch(httpserver.url_for("/f"))
@@ -108,7 +108,7 @@ def test_redirects_end(httpserver: HTTPServer, fetch: Fetch) -> None:
         ("https://cdn.example/\x1b[31m", "valid address"),
     ],
 )
-def test_where_a_redirect_may_not_lead(location: str, message: str) -> None:
+def test_redirects_to_forbidden_addresses_are_rejected(location: str, message: str) -> None:
     with pytest.raises(BodyError) as caught:
         redirected("https://hub.example/f", location)
     assert message in str(caught.value)
@@ -116,7 +116,7 @@ def test_where_a_redirect_may_not_lead(location: str, message: str) -> None:
     assert "key@" not in str(caught.value)
 
 
-def test_where_a_redirect_may_lead() -> None:
+def test_redirects_to_allowed_addresses_are_followed() -> None:
     assert redirected("https://hub.example/a/f", "../b?x=1#part") == "https://hub.example/b?x=1"
     assert redirected("https://hub.example/f", "//cdn.example/f") == "https://cdn.example/f"
     assert redirected("http://mirror.example/f", "https://cdn.example/f") == "https://cdn.example/f"
@@ -134,13 +134,13 @@ def test_a_redirect_to_nowhere_is_an_error_of_this_library(fetch: Fetch, locatio
 
 @pytest.mark.parametrize("field", ["connect_timeout_seconds", "read_timeout_seconds", "stretch_seconds"])
 @pytest.mark.parametrize("value", [0.0, math.nan, math.inf])
-def test_a_time_that_no_socket_can_wait_is_refused(field: str, value: float) -> None:
+def test_an_invalid_timeout_is_rejected(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
         DownloadLimits(**{field: value})  # type: ignore[arg-type]  # one of its fields
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_a_refusal_is_final(httpserver: HTTPServer, fetch: Fetch, status: int) -> None:
+def test_a_rejected_request_is_not_repeated(httpserver: HTTPServer, fetch: Fetch, status: int) -> None:
     httpserver.expect_request("/f").respond_with_data("why", status=status)
     with pytest.raises(StatusError, match=f"answers {status}") as caught:
         fetch(httpserver.url_for("/f"))
@@ -148,7 +148,7 @@ def test_a_refusal_is_final(httpserver: HTTPServer, fetch: Fetch, status: int) -
     assert len(httpserver.log) == 1
 
 
-def test_a_busy_server_is_asked_again_and_says_when(fetch: Fetch) -> None:
+def test_a_request_to_a_busy_server_is_repeated_when_it_says(fetch: Fetch) -> None:
     pauses: list[float] = []
     limits = DownloadLimits(retries=2, pause=pauses.append)
     busy, late = reply(b"", "503 Busy", retry_after="7"), reply(b"", "429 Slow", retry_after="9999")
@@ -157,7 +157,7 @@ def test_a_busy_server_is_asked_again_and_says_when(fetch: Fetch) -> None:
     assert pauses == [7.0, 60.0]
 
 
-def test_a_download_goes_on_where_it_broke_off(fetch: Fetch) -> None:
+def test_an_interrupted_download_continues(fetch: Fetch) -> None:
     half = len(CONTENT) // 2
     rest = _cut(CONTENT[half:], half, "206 Partial Content", f"content-range: bytes {half}-{len(CONTENT) - 1}/*")
     with Wire(_cut(CONTENT[:half], len(CONTENT)), rest) as wire:
@@ -165,7 +165,7 @@ def test_a_download_goes_on_where_it_broke_off(fetch: Fetch) -> None:
     assert f"range: bytes={half}-".encode() in wire.requests[1].lower()
 
 
-def test_progress_earns_new_tries(fetch: Fetch) -> None:
+def test_progress_resets_the_number_of_retries(fetch: Fetch) -> None:
     """Ten breaks in a row, each after a good stretch, are no reason to give up."""
     step = len(CONTENT) // 10 + 1
     parts = [
@@ -185,25 +185,25 @@ def test_progress_earns_new_tries(fetch: Fetch) -> None:
     ],
     ids=["no ranges", "another range"],
 )
-def test_a_server_that_cannot_go_on_sends_it_all_again(fetch: Fetch, second: bytes) -> None:
+def test_a_server_without_ranges_sends_the_whole_file_again(fetch: Fetch, second: bytes) -> None:
     with Wire(_cut(CONTENT[:1000], len(CONTENT)), second) as wire:
         assert fetch(wire.url + "/f") == CONTENT
 
 
-def test_a_range_that_is_refused_begins_anew(fetch: Fetch) -> None:
+def test_a_rejected_range_starts_the_download_again(fetch: Fetch) -> None:
     with Wire(_cut(CONTENT[:1000], len(CONTENT)), reply(b"", "416 No"), reply(CONTENT)) as wire:
         assert fetch(wire.url + "/f") == CONTENT
     assert b"range:" not in wire.requests[2].lower()
 
 
-def test_a_file_that_always_breaks_off_ends_with_what_came(fetch: Fetch) -> None:
+def test_a_download_that_always_breaks_off_is_reported_with_its_size(fetch: Fetch) -> None:
     with Wire(_cut(CONTENT[:1000], len(CONTENT))) as wire, pytest.raises(NoAnswerError, match="1,000 of 1,048,576"):
         fetch(wire.url + "/f")
     assert len(wire.requests) == 3
 
 
 @pytest.mark.parametrize("change", [-1, 1], ids=["shorter", "longer"])
-def test_another_size_is_refused_before_the_body_is_read(httpserver: HTTPServer, fetch: Fetch, change: int) -> None:
+def test_a_wrong_size_is_rejected_before_the_body_is_read(httpserver: HTTPServer, fetch: Fetch, change: int) -> None:
     httpserver.expect_request("/f").respond_with_data(CONTENT)
     with pytest.raises(BodyError, match=r"has 1,048,576 bytes, expected 1,048,57"):
         fetch(httpserver.url_for("/f"), size=len(CONTENT) + change)
@@ -221,7 +221,7 @@ def test_a_body_without_end_is_stopped(fetch: Fetch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["headers", "body"])
-def test_a_drip_ends_the_attempt(fetch: Fetch, where: str) -> None:
+def test_a_dripping_server_ends_the_attempt(fetch: Fetch, where: str) -> None:
     limits = DownloadLimits(retries=0, stretch_seconds=0.4, pause=lambda _seconds: None)
     head, drop = (b"HTTP/1.1 200 OK\r\n", b"x-more: 1\r\n") if where == "headers" else (_cut(b"", len(CONTENT)), b"x")
     with Wire() as wire:
@@ -230,7 +230,7 @@ def test_a_drip_ends_the_attempt(fetch: Fetch, where: str) -> None:
             fetch(wire.url + "/f", limits=limits)
 
 
-def test_a_slow_but_steady_server_is_borne_with(fetch: Fetch) -> None:
+def test_a_slow_but_steady_download_is_allowed(fetch: Fetch) -> None:
     """In all it takes longer than a stretch may, because each stretch has its own time."""
     content = b"y" * 40
     limits = DownloadLimits(retries=0, stretch_seconds=1.5, stretch_bytes=1)
@@ -239,26 +239,26 @@ def test_a_slow_but_steady_server_is_borne_with(fetch: Fetch) -> None:
         assert fetch(wire.url + "/f", size=len(content), limits=limits) == content
 
 
-def test_silence_ends_the_attempt(fetch: Fetch) -> None:
+def test_a_silent_server_ends_the_attempt(fetch: Fetch) -> None:
     limits = DownloadLimits(retries=0, read_timeout_seconds=0.2)
     with Wire(b"", deaf_seconds=20) as wire, pytest.raises(NoAnswerError, match="sent no data, or almost none"):
         fetch(wire.url + "/f", limits=limits)
 
 
-def test_nobody_there(fetch: Fetch) -> None:
+def test_an_unreachable_server_is_reported(fetch: Fetch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(NoAnswerError, match="cannot be reached"):
         fetch(f"http://127.0.0.1:{port}/f")
 
 
-def test_a_packed_body_is_refused(httpserver: HTTPServer, fetch: Fetch) -> None:
+def test_a_compressed_body_is_rejected(httpserver: HTTPServer, fetch: Fetch) -> None:
     httpserver.expect_request("/f").respond_with_data(CONTENT, headers={"content-encoding": "gzip"})
     with pytest.raises(BodyError, match="compressed"):
         fetch(httpserver.url_for("/f"))
 
 
-def test_ranges_over_a_redirect(httpserver: HTTPServer, cdn: HTTPServer, fetch: Fetch) -> None:
+def test_ranges_work_over_a_redirect(httpserver: HTTPServer, cdn: HTTPServer, fetch: Fetch) -> None:
     """The hub is asked again after a break: its address of the content network may have expired."""
     with Wire(_cut(CONTENT[:1000], len(CONTENT))) as breaking:
         locations = iter([breaking.url + "/blob", cdn.url_for("/blob")])

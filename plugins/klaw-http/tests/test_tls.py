@@ -29,9 +29,7 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @needs_openssl
-def test_a_trusted_certificate_is_accepted_and_a_strange_one_refused(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_trusted_certificate_is_accepted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with HTTPServer(host="localhost", ssl_context=context) as server:

@@ -22,7 +22,7 @@ from klaw_http import HttpClient, http_url_from, is_loopback, server_name
         "http://xn--e1afmkfd.example",
     ],
 )
-def test_servers_are_taken(url: str) -> None:
+def test_valid_server_addresses_are_accepted(url: str) -> None:
     assert HttpClient(url).base_url == url
 
 
@@ -50,12 +50,12 @@ def test_servers_are_taken(url: str) -> None:
         "http://host#x",
     ],
 )
-def test_anything_else_is_refused_with_the_field_named(url: str) -> None:
+def test_an_invalid_address_is_rejected_with_its_field(url: str) -> None:
     with pytest.raises(ValueError, match=r"^base_url: "):
         HttpClient(url)
 
 
-def test_a_default_that_the_environment_gave_is_refused_with_the_variable_named() -> None:
+def test_an_invalid_address_of_the_environment_is_rejected_with_its_variable() -> None:
     @frozen
     class Options:
         url: str = field(factory=lambda: "ftp://host", validator=http_url_from("HOST", lambda: "ftp://host"))
@@ -68,7 +68,7 @@ def test_a_default_that_the_environment_gave_is_refused_with_the_variable_named(
 
 
 @pytest.mark.parametrize("url", ["http://me:hunter2@host", "http://me:hun:ter2@host:x", "https://hunter2@host"])
-def test_credentials_are_refused_and_not_repeated(url: str) -> None:
+def test_credentials_are_rejected_and_not_shown(url: str) -> None:
     with pytest.raises(ValueError, match="base_url") as caught:
         HttpClient(url)
     assert "hunter2" not in repr(caught.value)
@@ -88,7 +88,7 @@ def test_credentials_are_refused_and_not_repeated(url: str) -> None:
         ("http://0.0.0.0", False),
     ],
 )
-def test_loopback(url: str, here: bool) -> None:  # noqa: FBT001  # a parametrised value
+def test_loopback_addresses_are_recognised(url: str, here: bool) -> None:  # noqa: FBT001  # a parametrised value
     assert is_loopback(url) is here
 
 
@@ -101,7 +101,7 @@ def test_loopback(url: str, here: bool) -> None:  # noqa: FBT001  # a parametris
         ("http://[::1]:1/A/", "[::1]:1/A"),
     ],
 )
-def test_a_server_is_named_by_what_tells_it_from_others(url: str, name: str) -> None:
+def test_the_name_of_a_server_is_unique(url: str, name: str) -> None:
     assert server_name(url) == name
 
 

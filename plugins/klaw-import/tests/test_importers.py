@@ -158,7 +158,7 @@ def said(memory, chat):
 
 
 class TestChatGPT:
-    def test_the_branch_that_was_shown_last_is_imported_with_times_and_ids(self, memory, exports):
+    def test_the_last_shown_branch_is_imported_with_times_and_ids(self, memory, exports):
         report = memory.import_(exports / "chatgpt", importer="chatgpt")
         assert report.added == {"message": 2}
         assert [item.reason for item in report.skipped] == ["it has no id or no messages"]
@@ -175,7 +175,7 @@ class TestChatGPT:
         assert "seven" in memory.search("ferry leave")[0].content
         assert not memory.search("zebras")
 
-    def test_an_archive_and_split_files_are_read_as_well(self, memory, exports, tmp_path):
+    def test_an_archive_and_split_files_are_read(self, memory, exports, tmp_path):
         archive = tmp_path / "export.zip"
         with zipfile.ZipFile(archive, "w") as file:
             file.writestr("export/conversations-000.json", json.dumps(CHATGPT[:1]))
@@ -183,13 +183,13 @@ class TestChatGPT:
         assert memory.import_(archive, importer="chatgpt").added == {"message": 2}
         assert memory.import_(exports / "chatgpt" / "conversations.json", importer="chatgpt").present == {"message": 2}
 
-    def test_a_tree_that_is_a_circle_ends(self, tmp_path):
+    def test_a_circular_tree_ends(self, tmp_path):
         mapping = {"a": node("a", "b", parts=["one"]), "b": node("b", "a", parts=["two"])}
         (tmp_path / "c.json").write_text(json.dumps([{"id": "x", "mapping": mapping, "current_node": "a"}]))
         assert len(list(chatgpt.read(tmp_path / "c.json"))) == 2
 
 
-def test_claude(memory, exports):
+def test_an_export_of_claude_is_imported(memory, exports):
     report = memory.import_(exports / "claude", importer="claude")
     assert report.added == {"message": 2, "document": 4}
     assert said(memory, "claude_c-1") == [
@@ -203,7 +203,7 @@ def test_claude(memory, exports):
     assert memory.search("bakes rye")[0].path == "documents/claude/memories/acc"
 
 
-def test_mem0(memory, exports):
+def test_an_export_of_mem0_is_imported(memory, exports):
     report = memory.import_(exports / "mem0.json", importer="mem0")
     assert report.added == {"document": 1}
     assert len(report.skipped) == 1
@@ -213,7 +213,7 @@ def test_mem0(memory, exports):
     assert kept.created_at == datetime(2026, 1, 2, 11, 4, 5, 678000, UTC)
 
 
-def test_openclaw(memory, exports):
+def test_an_export_of_openclaw_is_imported(memory, exports):
     report = memory.import_(exports / "openclaw", importer="openclaw")
     assert report.added == {"message": 2, "document": 2}
     assert [item.path for item in report.skipped] == ["agents/main/sessions/s-9.jsonl, line 5"]
@@ -224,7 +224,7 @@ def test_openclaw(memory, exports):
     assert memory.search("heron pond")[0].path == "documents/openclaw/workspace/MEMORY.md"
 
 
-def test_basic_memory(memory, exports):
+def test_an_export_of_basic_memory_is_imported(memory, exports):
     assert memory.import_(exports / "basic", importer="basic-memory").added == {"document": 1}
     memory.index()
     assert memory.search("pour slowly")[0].path == "documents/basic-memory/notes/coffee.md"
@@ -247,7 +247,7 @@ class TestEvery:
         assert not again.added
         assert again.present == first.added
 
-    def test_a_rehearsal_counts_and_changes_nothing(self, memory, exports, importer, path):
+    def test_a_dry_run_counts_and_changes_nothing(self, memory, exports, importer, path):
         rehearsed = memory.import_(exports / path, importer=importer, dry_run=True)
         assert not memory.conversations.chats()
         with pytest.raises(WorkspaceError, match="nothing has been indexed"):
@@ -257,13 +257,13 @@ class TestEvery:
         assert not again.added
         assert again.present == rehearsed.added
 
-    def test_what_was_imported_is_exported_and_comes_back(self, memory, exports, importer, path, tmp_path):
+    def test_imported_records_can_be_exported_and_imported(self, memory, exports, importer, path, tmp_path):
         added = memory.import_(exports / path, importer=importer).added
         memory.export(tmp_path / "all.jsonl")
         with Memory.open(load_config(data_dir=tmp_path / "other", overrides=WORDS_ONLY)) as other:
             assert other.import_(tmp_path / "all.jsonl").added == added
 
-    def test_what_is_no_export_is_refused(self, memory, tmp_path, importer, path):
+    def test_an_invalid_export_is_rejected(self, memory, tmp_path, importer, path):
         (tmp_path / "empty").mkdir()
         with pytest.raises(NotFoundError):
             memory.import_(tmp_path / path / "nowhere", importer=importer)
@@ -271,7 +271,7 @@ class TestEvery:
             memory.import_(tmp_path / "empty", importer=importer)
 
 
-def test_an_unknown_importer_names_those_that_are_installed(memory, tmp_path):
+def test_an_unknown_importer_lists_the_installed_ones(memory, tmp_path):
     with pytest.raises(PluginNotFoundError, match="chatgpt, claude, mem0"):
         memory.import_(tmp_path, importer="notion")
 

@@ -49,7 +49,7 @@ def run(tmp_path, monkeypatch, tables):
     return call
 
 
-def test_a_memory_is_indexed_searched_forgotten_and_mended(run, tmp_path):
+def test_a_memory_is_indexed_searched_forgotten_and_fixed(run, tmp_path):
     assert "3 new" in run("index", "notes")
     folder = tmp_path / "data" / "lancedb"
     assert "lancedb" in run("search", "gulls cry", "--explain")
@@ -68,7 +68,7 @@ def test_a_memory_is_indexed_searched_forgotten_and_mended(run, tmp_path):
     assert "lancedb" in run("search", "sheep graze", "--explain")
 
 
-def test_what_the_storage_needs_is_shown_nowhere(run, tmp_path, tables):
+def test_storage_options_are_never_shown(run, tmp_path, tables):
     written = f'{tables}storage = {{ aws_secret_access_key = "{SECRET}", secret = "${{S3_SECRET}}", region = "r" }}\n'
     (tmp_path / "klaw.toml").write_text(written)
     for command in (("config", "list"), ("config", "get", "memory.retrieval"), ("status",), ("plugins",)):

@@ -103,7 +103,7 @@ class TestTransactions:
         assert memory.nearest(12)[0] == 12
         assert len(memory.nearest(12, 50)) == 7
 
-    def test_a_first_batch_that_was_rolled_back_stands_in_nobodys_way(self, process):
+    def test_a_rolled_back_first_batch_does_not_block_the_next(self, process):
         memory = process()
         memory.connection.execute("BEGIN IMMEDIATE")
         memory.add(range(1, 10))
@@ -114,7 +114,7 @@ class TestTransactions:
         assert sorted(process().nearest(1, 50)) == list(range(1, 30))
         assert memory.connection.execute("SELECT COUNT(*) FROM lancedb_waiting").get == 0
 
-    def test_a_key_with_another_vector_is_found_by_the_new_one_only(self, process):
+    def test_a_replaced_vector_is_found_only_by_the_new_one(self, process):
         memory = process()
         memory.add(range(1, 7))
         memory.remove([3])
@@ -135,13 +135,13 @@ class TestTransactions:
         reader.connection.execute("COMMIT")
         assert set(reader.nearest(1, 50)) == set(range(1, 10))
 
-    def test_another_process_reads_what_was_appended_since(self, process):
+    def test_another_process_reads_later_appends(self, process):
         writer, reader = process(), process()
         for first in range(1, 60, 10):
             writer.add(range(first, first + 10))
             assert reader.nearest(first)[0] == first
 
-    def test_two_processes_that_write_in_turns_lose_nothing(self, process):
+    def test_two_processes_that_write_in_turn_lose_nothing(self, process):
         pair = process(), process()
         for first in range(1, 81, 10):
             pair[(first // 10) % 2].add(range(first, first + 10))
@@ -175,7 +175,7 @@ class TestErasing:
         assert memory.nearest(7)[0] == 7
         assert memory.check() == []
 
-    def test_erasing_that_is_impossible_says_that_nothing_was_forgotten(self, process, tmp_path):
+    def test_failed_erasing_is_an_error_and_forgets_nothing(self, process, tmp_path):
         memory = process()
         memory.add(range(1, 30))
         memory.remove([7])
@@ -184,7 +184,7 @@ class TestErasing:
         with pytest.raises(RetrievalError, match="nothing was forgotten"):
             memory.erase()
 
-    def test_the_old_table_is_dropped_by_another_process_as_well(self, process, tmp_path):
+    def test_another_process_can_drop_the_old_table(self, process, tmp_path):
         memory = process()
         memory.add(range(1, 30))
         memory.remove([7])
@@ -226,7 +226,7 @@ class TestErasing:
 
 
 class TestLosses:
-    def test_lost_tables_are_an_error_that_says_what_to_do(self, process, tmp_path):
+    def test_lost_tables_are_an_error_with_a_fix(self, process, tmp_path):
         memory = process()
         memory.add(range(1, 30))
         memory.close()
@@ -252,7 +252,7 @@ class TestLosses:
 
     @pytest.mark.parametrize("value", ["text", b"short", None, 5])
     @pytest.mark.parametrize("table", ["waiting", "samples"])
-    def test_damaged_vectors_in_klaw_db_are_told(self, process, table, value):
+    def test_damaged_vectors_in_klaw_db_are_reported(self, process, table, value):
         memory = process()
         memory.add(range(1, 5))
         memory.connection.execute("PRAGMA ignore_check_constraints = ON")
@@ -263,7 +263,7 @@ class TestLosses:
         with pytest.raises(RetrievalError, match="damaged"):
             memory.nearest(1)
 
-    def test_vectors_wait_while_the_storage_is_out_of_reach(self, process, tmp_path):
+    def test_vectors_wait_while_the_storage_is_unreachable(self, process, tmp_path):
         (tmp_path / "lancedb").write_text("in the way")
         memory = process()
         memory.add(range(1, 30))
@@ -303,7 +303,7 @@ class TestAnswers:
         assert [index.index_type for index in opened.list_indices()] == ["IvfRq"]
         assert [memory.nearest(key, 10)[0] for key in range(1, 3_001, 100)] == list(range(1, 3_001, 100))
 
-    def test_an_approximate_index_that_cannot_be_built_stops_nobody(self, process, monkeypatch):
+    def test_a_failed_approximate_index_does_not_affect_searches(self, process, monkeypatch):
         memory = process(buffer=500, approximate_from=1_000)
         monkeypatch.setattr(tables, "IvfRq", None)
         memory.add(range(1, 1_101))
@@ -312,7 +312,7 @@ class TestAnswers:
         assert memory.check() == []
 
     @pytest.mark.parametrize("allowed", [3, 40, 5_500])
-    def test_filters_of_any_width_get_their_nearest(self, process, allowed):
+    def test_filters_of_any_size_find_the_nearest(self, process, allowed):
         memory = process(buffer=1_000)
         for first in range(1, 6_001, 1_000):
             memory.add(range(first, first + 1_000))
@@ -322,14 +322,14 @@ class TestAnswers:
         hits = memory.index.search(memory.connection, Query("", "memory", asked, KeySelection(keys)), 10)
         assert [hit.key for hit in hits] == keys[np.argsort(-(vectors @ asked))[:10]].tolist()
 
-    def test_relevance_is_how_far_a_hit_stands_above_what_is_typical(self, process):
+    def test_relevance_compares_a_hit_with_typical_ones(self, process):
         memory = process()
         memory.add(range(1, 40))
         hits = memory.index.search(memory.connection, Query("", "memory", vector(7)), 40)
         assert hits[0].relevance == pytest.approx(0.3, abs=0.01)
         assert hits[-1].relevance == 0.0
 
-    def test_the_sample_keeps_its_size_and_only_what_is_alive(self, process):
+    def test_the_sample_has_a_fixed_size_and_only_live_vectors(self, process):
         memory = process(buffer=1_000)
         memory.add(range(1, 601))
         held = "SELECT COUNT(*) FROM lancedb_samples"
@@ -354,7 +354,7 @@ class TestPlaces:
         assert LanceIndex(LanceOptions(), tmp_path, "ada").tables._uri == str(tmp_path / "lancedb")
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
-    def test_a_forked_process_is_told_instead_of_hanging(self, process):
+    def test_use_after_a_fork_is_an_error(self, process):
         memory = process()
         memory.add(range(1, 30))
         read, write = os.pipe()
@@ -375,7 +375,7 @@ class TestPlaces:
         assert "spawn" in said
 
 
-def test_lancedb_that_cannot_be_imported_says_how_to_install_it(tmp_path, monkeypatch):
+def test_a_missing_lancedb_names_its_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "klaw_lancedb.tables", None)
     index = LanceIndex(LanceOptions(), tmp_path)
     connection = apsw.Connection(":memory:")

@@ -56,7 +56,7 @@ def test_an_answer_without_a_completion_is_an_error(answer, problem):
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "7", None, 10**12])
-def test_a_count_of_tokens_that_cannot_be_is_left_out(count):
+def test_an_invalid_count_of_tokens_is_ignored(count):
     answer = read_answer({**body({"content": "Kiel"}), "usage": {"prompt_tokens": count}}, same)
     assert answer.prompt_tokens is None
 
@@ -83,14 +83,14 @@ def test_json_that_does_not_fit_is_an_error(text):
         find_value(text, CITY, same)
 
 
-def test_half_a_surrogate_pair_in_json_is_replaced():
+def test_an_unpaired_surrogate_in_json_is_replaced():
     value = find_value('{"city": "K\\ud83d"}', CITY, same)
     assert value == {"city": "K?"}
     value["city"].encode()
 
 
 @given(st.dictionaries(st.just("city"), st.text(), min_size=1), st.text(alphabet="ab {}[],:\"'`\n"), st.text("xy {["))
-def test_what_is_found_satisfies_the_schema_whatever_stands_around_it(value, before, after):
+def test_json_in_any_text_satisfies_the_schema(value, before, after):
     try:
         found = find_value(f"{before}{json.dumps(value)}{after}", CITY, same)
     except BodyError:
@@ -98,7 +98,7 @@ def test_what_is_found_satisfies_the_schema_whatever_stands_around_it(value, bef
     Draft202012Validator(CITY).validate(found)
 
 
-def test_what_openai_takes_as_strict():
+def test_strict_schemas_of_openai_are_recognised():
     assert is_strict(CITY)
     assert not is_strict({**CITY, "additionalProperties": True})
     assert not is_strict({**CITY, "required": []})

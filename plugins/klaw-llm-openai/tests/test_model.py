@@ -27,8 +27,8 @@ def form_of(request):
     return request.get("response_format", {}).get("type")
 
 
-class TestWhatIsSent:
-    def test_a_prompt_and_its_bounds(self, server, connect):
+class TestRequests:
+    def test_a_prompt_is_sent_with_its_limits(self, server, connect):
         completion = connect(server.url, api_key=KEY).complete(ask(max_tokens=40, temperature=0.5))
         (request,) = server.requests
         assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("Kiel", 11, 5)
@@ -47,11 +47,11 @@ class TestWhatIsSent:
         form = server.requests[0]["response_format"]["json_schema"]
         assert (form["schema"], form["strict"]) == (CITY, True)
 
-    def test_half_a_surrogate_pair_is_not_sent(self, server, connect):
+    def test_an_unpaired_surrogate_is_not_sent(self, server, connect):
         connect(server.url).complete(ask("\ud83d?"))
         assert server.requests[0]["messages"][1]["content"] == "??"
 
-    def test_an_answer_is_no_longer_than_the_window_leaves(self, server, connect):
+    def test_the_limit_of_a_completion_fits_the_window(self, server, connect):
         connect(server.url, context_tokens=64).complete(ask(max_tokens=1000))
         assert server.requests[0]["max_tokens"] < 64
 
@@ -64,7 +64,7 @@ class TestWhatIsSent:
     def test_the_address_may_end_with_the_path(self, server, connect):
         assert connect(f"{server.url}/chat/completions/").complete(ask()).text == "Kiel"
 
-    def test_openais_key_goes_to_openais_address_only(self, server, connect, monkeypatch):
+    def test_the_key_of_openai_is_sent_only_to_openai(self, server, connect, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         connect(server.url).complete(ask())
         assert "authorization" not in server.headers[0]
@@ -73,7 +73,7 @@ class TestWhatIsSent:
         assert server.headers[1]["authorization"] == f"Bearer {KEY}"
 
 
-class TestWhatIsLearned:
+class TestAdaptation:
     @pytest.mark.parametrize(
         ("forms", "expected"),
         [
@@ -82,7 +82,7 @@ class TestWhatIsLearned:
             ((), ["json_schema", "json_object", None]),
         ],
     )
-    def test_a_server_is_asked_for_json_in_the_form_that_it_knows(self, server, connect, forms, expected):
+    def test_json_is_requested_in_a_supported_format(self, server, connect, forms, expected):
         server.forms, server.answer = forms, 'Of course: {"city": "Kiel"}'
         model = connect(server.url)
         assert model.complete(ask(schema=CITY)).value == {"city": "Kiel"}
@@ -91,13 +91,13 @@ class TestWhatIsLearned:
         model.complete(ask(schema=CITY))
         assert [form_of(request) for request in server.requests[len(expected) :]] == expected[-1:]
 
-    def test_a_configured_form_is_the_only_one(self, server, connect):
+    def test_a_configured_format_is_the_only_one(self, server, connect):
         server.forms = ()
         problem = refusal_of(connect(server.url, response_format="json_object"), ask(schema=CITY))
         assert "unavailable" in problem
         assert len(server.requests) == 1
 
-    def test_a_server_that_refuses_everything_is_asked_three_times_and_not_remembered(self, server, connect):
+    def test_a_server_that_rejects_every_format_is_tried_three_times_and_not_cached(self, server, connect):
         server.refusals = {"model": "bad request"}
         model = connect(server.url)
         assert "bad request" in refusal_of(model, ask(schema=CITY))
@@ -106,7 +106,7 @@ class TestWhatIsLearned:
         model.complete(ask(schema=CITY))
         assert form_of(server.requests[-1]) == "json_schema"
 
-    def test_a_model_that_takes_other_bounds_and_no_temperature(self, server, connect):
+    def test_a_model_with_other_parameters_is_supported(self, server, connect):
         server.refusals = {
             "max_tokens": "Unsupported parameter: use max_completion_tokens instead.",
             "temperature": "'temperature' does not support 0.0 with this model.",
@@ -121,7 +121,7 @@ class TestWhatIsLearned:
 
 
 class TestErrors:
-    def test_nobody_is_there(self, connect):
+    def test_an_unreachable_server_is_reported(self, connect):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         model = connect(f"http://127.0.0.1:{port}/v1", retries=1)
@@ -133,7 +133,7 @@ class TestErrors:
         ("status", "hint"),
         [("401 No", "api_key"), ("404 Not Found", "is 'qwen3' a model"), ("302 Found", "redirect"), ("500 No", "500")],
     )
-    def test_a_refusal_says_what_to_change_and_shows_no_key(self, connect, status, hint):
+    def test_a_rejection_has_a_hint_and_no_key(self, connect, status, hint):
         words = json.dumps({"error": {"message": f"wrong key {KEY}"}}).encode()
         with Wire(reply(words, status, location="http://127.0.0.1:9/")) as wire:
             model = connect(f"{wire.url}/v1", api_key=KEY)
@@ -141,7 +141,7 @@ class TestErrors:
             assert len(wire.requests) == 1
         assert model.status()["language_model_tokens_today"] == 0
 
-    def test_an_error_in_place_of_a_completion_shows_no_key(self, connect):
+    def test_an_error_instead_of_a_completion_shows_no_key(self, connect):
         with Wire(reply(json.dumps({"error": {"message": f"no credit for {'x' * 290} {KEY}"}}).encode())) as wire:
             assert "no credit" in refusal_of(connect(f"{wire.url}/v1", api_key=KEY))
 
@@ -151,19 +151,19 @@ class TestErrors:
         assert "does not fit the schema" in problem
         assert 'response_format = "text"' in problem
 
-    def test_an_answer_that_is_cut_off_says_so(self, server, connect):
+    def test_a_truncated_completion_is_an_error(self, server, connect):
         choice = {"message": {"content": '{"city": "Ki'}, "finish_reason": "length"}
         server.more = {"choices": [choice]}
         problem = refusal_of(connect(server.url), ask(schema=CITY, max_tokens=5))
         assert "cut off after 5 tokens" in problem
         assert "max_completion_tokens" in problem
 
-    def test_a_silent_server_is_left_at_the_deadline(self, connect):
+    def test_a_silent_server_ends_at_the_deadline(self, connect):
         with Wire(b"", deaf_seconds=30) as wire:
             problem = refusal_of(connect(f"{wire.url}/v1", retries=5), ask(deadline_seconds=0.2))
         assert "0.2 s" in problem or "was silent" in problem
 
-    def test_another_machine_is_not_asked_offline(self, connect):
+    def test_remote_servers_are_not_called_offline(self, connect):
         with pytest.raises(LanguageModelError, match="offline"):
             connect("https://llm.example.org/v1", offline=True)
         connect("http://127.0.0.1:1/v1", offline=True)
@@ -173,7 +173,7 @@ class TestErrors:
         assert "needs a key" in refusal_of(connect("https://api.openai.com/v1"))
 
     @pytest.mark.parametrize("options", [{"model": ""}, {"url": "ftp://x"}, {"api_key": "a b"}, {"retries": -1}])
-    def test_an_option_that_cannot_be_is_refused(self, options):
+    def test_an_invalid_option_is_rejected(self, options):
         with pytest.raises(ValueError, match=next(iter(options))):
             OpenAIModelOptions(**{"model": "m", **options})
 
@@ -183,7 +183,7 @@ class TestInAMemory:
         overrides = {"memory": {"embedding": {"type": "none"}, "language_model": {"type": "openai", **table}}}
         return Memory.open(load_config(data_dir=tmp_path, environment={"KEY": KEY}, overrides=overrides))
 
-    def test_status_shows_what_was_used(self, server, tmp_path):
+    def test_status_shows_the_used_tokens(self, server, tmp_path):
         with self.memory(tmp_path, url=server.url, model="qwen3", api_key="${KEY}") as memory:
             memory._assembly.language_model.complete(ask())
             statistics = memory.status().statistics
@@ -192,7 +192,7 @@ class TestInAMemory:
         assert statistics["language_model_tokens_today"] == 16
         assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
-    def test_status_says_what_keeps_it_from_work(self, tmp_path):
+    def test_status_shows_why_it_does_not_work(self, tmp_path):
         with self.memory(tmp_path, url="http://127.0.0.1:1/v1", model="m") as memory:
             (tmp_path / "language_model_usage.json").write_text("{", "utf-8")
             (problem,) = [item for item in memory.status().problems if "counts" in item]

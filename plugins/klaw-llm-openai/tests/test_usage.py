@@ -32,7 +32,7 @@ def take(path, count):
     return taken
 
 
-def test_what_is_reserved_counts_until_the_answer_says_better(tmp_path):
+def test_a_reservation_counts_until_the_answer_has_the_real_number(tmp_path):
     book = ledger(tmp_path)
     reservation = book.reserve(100, 1000)
     assert book.today() == DayUsage(1, 100, 1000)
@@ -48,7 +48,7 @@ def test_a_request_that_was_not_sent_is_not_counted(tmp_path):
     assert book.today() == DayUsage()
 
 
-def test_a_bound_is_never_passed(tmp_path):
+def test_a_limit_is_never_exceeded(tmp_path):
     book = ledger(tmp_path, requests=2)
     first = book.reserve(1, 1)
     book.repeat(first)
@@ -62,7 +62,7 @@ def test_a_bound_is_never_passed(tmp_path):
     small.reserve(500, 498)
 
 
-def test_a_new_day_begins_at_zero_and_old_days_leave(tmp_path):
+def test_a_new_day_starts_at_zero_and_old_days_are_removed(tmp_path):
     for day in range(40):
         moment = NOON + timedelta(days=day)
         ledger(tmp_path, requests=1, now=lambda moment=moment: moment).reserve(1, 1)
@@ -72,14 +72,14 @@ def test_a_new_day_begins_at_zero_and_old_days_leave(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"2026-11-22": 7}', '{"2026-11-22": {"requests": -1}}'])
-def test_counts_that_cannot_be_read_stop_every_request(tmp_path, content):
+def test_unreadable_counts_stop_every_request(tmp_path, content):
     (tmp_path / "usage.json").write_text(content)
     with pytest.raises(LanguageModelError) as caught:
         ledger(tmp_path).reserve(1, 1)
     assert "delete it" in caught.value.hint
 
 
-def test_processes_and_threads_share_one_bound(tmp_path):
+def test_processes_and_threads_share_one_limit(tmp_path):
     path = tmp_path / "usage.json"
     with ProcessPoolExecutor(2) as pool:
         assert sum(pool.map(take, [path] * 2, [40] * 2)) == 50
@@ -88,7 +88,7 @@ def test_processes_and_threads_share_one_bound(tmp_path):
         assert sum(pool.map(take, [path] * 4, [20] * 4)) == 50
 
 
-def test_a_model_stops_at_the_bound_and_says_when_it_goes_on(server, connect):
+def test_a_model_stops_at_the_limit_and_reports_when_it_continues(server, connect):
     model = connect(server.url, max_requests_per_day=2)
     model.complete(ask())
     model.complete(ask())
@@ -98,7 +98,7 @@ def test_a_model_stops_at_the_bound_and_says_when_it_goes_on(server, connect):
     assert len(server.requests) == 2
 
 
-def test_each_form_that_is_tried_is_a_request(server, connect):
+def test_each_tried_format_counts_as_a_request(server, connect):
     server.forms, server.answer = (), '{"city": "Kiel"}'
     model = connect(server.url, max_requests_per_day=3)
     model.complete(ask(schema=CITY))
@@ -106,14 +106,14 @@ def test_each_form_that_is_tried_is_a_request(server, connect):
     assert model.status()["language_model_tokens_today"] == 16
 
 
-def test_an_attempt_that_is_repeated_is_counted(connect):
+def test_a_retry_counts_as_a_request(connect):
     with Wire(reply(b"", "503 Busy"), ANSWER) as wire:
         model = connect(f"{wire.url}/v1", retries=2)
         assert model.complete(ask()).text == "Kiel"
     assert model.status()["language_model_requests_today"] == 2
 
 
-def test_an_attempt_is_not_repeated_past_the_bound(connect):
+def test_a_request_is_not_repeated_beyond_the_limit(connect):
     with Wire(reply(b"", "503 Busy"), ANSWER) as wire:
         model = connect(f"{wire.url}/v1", retries=2, max_requests_per_day=1)
         with pytest.raises(LanguageModelError, match="1 requests of today"):
@@ -121,7 +121,7 @@ def test_an_attempt_is_not_repeated_past_the_bound(connect):
         assert len(wire.requests) == 1
 
 
-def test_an_answer_that_never_comes_counts_what_it_may_have_taken(connect):
+def test_a_missing_answer_counts_its_reservation(connect):
     with Wire(b"", deaf_seconds=30) as wire:
         model = connect(f"{wire.url}/v1")
         with pytest.raises(LanguageModelError):

@@ -46,7 +46,7 @@ def test_the_command_that_is_written_serves_this_memory(home, client):
     assert json.loads(started.stdout)["result"]["serverInfo"]["name"] == "klaw"
 
 
-def test_vscode_has_its_own_form(home):
+def test_vscode_has_its_own_format(home):
     assert home.run("mcp", "install", "vscode", "--yes", "--scope", "project").returncode == 0
     server = read(home.path / ".vscode" / "mcp.json")["servers"]["klaw"]
     assert server["type"] == "stdio"
@@ -59,7 +59,7 @@ def test_vscode_has_its_own_form(home):
         ("codex", '# mine\nmodel = "o3"\n\n[mcp_servers.other]\ncommand = "x"  # keep\n'),
     ],
 )
-def test_what_was_there_stays_and_a_copy_is_kept(home, client, before):
+def test_existing_settings_stay_and_a_copy_is_kept(home, client, before):
     name, key = PLACES[client]
     file = home.path / "home" / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def test_installing_twice_changes_nothing(home):
     assert not list((home.path / "home" / ".cursor").glob("*.backup"))
 
 
-def test_nothing_is_written_without_an_answer(home):
+def test_nothing_is_written_without_confirmation(home):
     done = home.run("mcp", "install", "cursor")
     assert done.returncode == 2
     assert "--yes" in done.stderr
@@ -98,7 +98,7 @@ def test_print_writes_nothing(home):
     assert not (home.path / "home" / ".codex").exists()
 
 
-def test_a_file_of_another_form_is_left_alone(home):
+def test_a_file_of_another_format_is_not_changed(home):
     file = home.path / "home" / ".claude.json"
     file.parent.mkdir()
     file.write_text("// mine\n{}")

@@ -37,11 +37,11 @@ def answers_of_the_sdk(first):
 
 
 @pytest.mark.parametrize("asked", [*HANDSHAKE_PROTOCOL_VERSIONS, "2026-07-28", "1999-01-01", "zzz"])
-def test_it_answers_as_the_sdk_does(asked):
+def test_answers_equal_those_of_the_sdk(asked):
     assert [answer(request(asked), version())] == answers_of_the_sdk(request(asked))
 
 
-def test_it_knows_the_revisions_that_the_sdk_knows():
+def test_the_protocol_revisions_are_those_of_the_sdk():
     assert tuple(HANDSHAKE_PROTOCOL_VERSIONS) == HANDSHAKE_VERSIONS
 
 
@@ -58,11 +58,11 @@ def test_it_knows_the_revisions_that_the_sdk_knows():
         {**request("2025-06-18"), "params": {**request("x")["params"], "protocolVersion": 3}},
     ],
 )
-def test_what_is_no_handshake_is_left_to_the_sdk(other):
+def test_other_messages_are_left_to_the_sdk(other):
     assert answer(other, "1") is None
 
 
-def test_the_second_answer_to_the_handshake_is_dropped_and_no_other():
+def test_only_the_second_answer_to_the_handshake_is_dropped():
     lines = [json.dumps(request("2025-06-18", 5)), '{"jsonrpc":"2.0","id":6,"method":"ping"}']
     sent = io.BytesIO()
     wire = Wire(io.BytesIO("\n".join(lines).encode() + b"\n"), sent, lambda: "1")

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from klaw_mcp.tools import NAMES
 
 
-def test_every_tool_is_used(home):
+def test_every_tool_works(home):
     async def conversation():
         async with home.client("--allow-forget") as session:
             names = [tool.name for tool in (await session.list_tools()).tools]
@@ -66,7 +66,7 @@ def test_the_tools_are_few_and_short(home):
     home.talk(conversation())
 
 
-def test_nothing_can_be_forgotten_unless_that_is_allowed(home):
+def test_forget_is_offered_only_if_allowed(home):
     async def conversation():
         async with home.client() as session:
             assert "memory_forget" not in [tool.name for tool in (await session.list_tools()).tools]
@@ -88,7 +88,7 @@ def test_an_agent_cannot_forget_a_whole_workspace(home):
     home.talk(conversation())
 
 
-def test_read_only_offers_nothing_that_writes(home):
+def test_read_only_offers_no_tool_that_writes(home):
     async def conversation():
         async with home.client("--read-only", "--allow-forget") as session:
             tools = (await session.list_tools()).tools
@@ -105,7 +105,7 @@ def test_read_only_offers_nothing_that_writes(home):
     home.talk(conversation())
 
 
-def test_a_tool_that_there_is_not_cannot_be_added(home):
+def test_an_unknown_tool_cannot_be_added(home):
     async def conversation():
         async with home.client("--tool", "memory_diary") as session:
             with pytest.raises(MCPError, match="unknown tool 'memory_diary'"):
@@ -133,7 +133,7 @@ def test_documents_are_resources_with_their_text(home):
     "uri",
     ["klaw:///../../etc/passwd", "klaw:////etc/passwd", "file:///etc/passwd", "klaw:///", "klaw://host/notes/kiln.md"],
 )
-def test_what_is_no_document_cannot_be_read(home, uri):
+def test_only_documents_can_be_read(home, uri):
     async def conversation():
         async with home.client() as session:
             with pytest.raises(MCPError):
@@ -142,7 +142,7 @@ def test_what_is_no_document_cannot_be_read(home, uri):
     home.talk(conversation())
 
 
-def test_a_change_is_told_to_who_subscribed(home):
+def test_subscribers_are_notified_of_changes(home):
     told = []
     both = anyio.Event()
 
@@ -170,7 +170,7 @@ def test_a_change_is_told_to_who_subscribed(home):
     home.talk(conversation())
 
 
-def test_the_prompt_recalls_and_says_that_it_is_data(home):
+def test_the_prompt_contains_the_context_marked_as_data(home):
     async def conversation():
         async with home.client() as session:
             assert [prompt.name for prompt in (await session.list_prompts()).prompts] == ["recall"]
@@ -183,7 +183,7 @@ def test_the_prompt_recalls_and_says_that_it_is_data(home):
     home.talk(conversation())
 
 
-def test_mistakes_are_answers_that_a_model_can_act_on(home):
+def test_mistakes_are_answers_with_hints(home):
     async def conversation():
         async with home.client() as session:
             for name, arguments, said in [
@@ -199,7 +199,7 @@ def test_mistakes_are_answers_that_a_model_can_act_on(home):
     home.talk(conversation())
 
 
-def test_a_memory_that_cannot_be_opened_is_told_at_each_call(home):
+def test_a_memory_that_cannot_be_opened_is_an_error_of_each_call(home):
     (home.data / "klaw.db").write_bytes(b"not a database at all" * 500)
 
     async def conversation():
@@ -216,7 +216,7 @@ def test_it_ends_when_input_ends(home):
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_line_that_is_no_message_does_not_end_it(home):
+def test_an_invalid_line_does_not_end_the_server(home):
     lines = [
         "not json",
         json.dumps(

@@ -111,7 +111,7 @@ def test_in_int8_it_stays_close_to_bert(int8: Any, ids: list[list[int]], referen
     assert without_words > 0.97
 
 
-def test_in_int8_a_text_has_the_same_vector_in_any_company(int8: Any, ids: list[list[int]]) -> None:
+def test_in_int8_a_text_has_the_same_vector_in_any_batch(int8: Any, ids: list[list[int]]) -> None:
     alone = np.concatenate([_vectors(int8, [some]) for some in ids])
     np.testing.assert_allclose(_vectors(int8, ids), alone, rtol=0, atol=1e-6)
 
@@ -162,7 +162,7 @@ def _optimised_operators(model: Any, path: Path) -> Counter[str]:
     return count(onnx.load(path).graph.node)
 
 
-def test_one_node_is_written_once_and_another_branch_is_another_node() -> None:
+def test_equal_nodes_are_written_once_per_branch() -> None:
     writer = graph.GraphWriter()
     assert writer.add("Abs", "x") == writer.add("Abs", "x")
     assert writer.add("ReduceMax", "x", keepdims=0) != writer.add("ReduceMax", "x", keepdims=1)
@@ -214,7 +214,7 @@ def test_a_changed_official_file_stops_the_build(official: Path, tmp_path: Path)
 
 
 @given(arrays(np.float32, (3, 8), elements=st.floats(-100, 100, width=32).filter(lambda x: x == 0 or abs(x) > 1e-3)))
-def test_no_two_products_leave_sixteen_bits(weight: Any) -> None:
+def test_sums_of_two_products_fit_in_16_bits(weight: Any) -> None:
     weight[:, 0] = np.maximum(np.abs(weight[:, 0]), 1e-3)  # a row of zeros is no row of a trained layer
     codes, scales = graph.quantise_rows(weight)
     groups = codes.astype(np.int64).reshape(3, -1, 4)

@@ -37,7 +37,7 @@ def test_the_manifest_names_the_official_model(manifest: dict[str, Any]) -> None
     assert manifest["files"]["tokenizer.json"]["sha256"] == OFFICIAL_TOKENIZER
 
 
-def test_the_manifest_says_how_to_use_the_model(manifest: dict[str, Any]) -> None:
+def test_the_manifest_has_the_settings_of_the_model(manifest: dict[str, Any]) -> None:
     assert (manifest["dimension"], manifest["window_tokens"], manifest["max_positions"]) == (384, 256, 512)
     assert (manifest["max_tokens"], manifest["pooling"]) == (254, "mean")
     assert (manifest["query_prefix"], manifest["document_prefix"]) == ("", "")
@@ -49,7 +49,7 @@ def test_the_entry_point_leads_to_the_manifest() -> None:
     assert (files(point.module) / "model.json").is_file()
 
 
-def test_licence_and_notice_come_along(manifest: dict[str, Any]) -> None:
+def test_licence_and_notice_are_included(manifest: dict[str, Any]) -> None:
     assert manifest["license"] == "Apache-2.0"
     assert "Apache License" in (PACKAGE / "LICENSE").read_text(encoding="utf-8")
     notice = (PACKAGE / "NOTICE").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def test_licence_and_notice_come_along(manifest: dict[str, Any]) -> None:
     assert "rounded to 8 bits" in notice
 
 
-def test_it_is_data_only() -> None:
+def test_the_package_contains_only_data() -> None:
     assert distribution("klaw-model-minilm").requires in (None, [])
     module = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     assert [type(statement) for statement in module.body] == [ast.Expr], "more than a docstring"

@@ -55,7 +55,7 @@ def test_a_known_model_is_fetched_verified_and_found(
     assert counts[1:] == sorted(counts[1:])
 
 
-def test_a_model_that_is_here_is_not_fetched_again(hub: HTTPServer, adding: Add, bge: KnownModel) -> None:
+def test_an_installed_model_is_not_fetched_again(hub: HTTPServer, adding: Add, bge: KnownModel) -> None:
     adding(hub.url_for("")).fetch(bge.name)
     asked = len(hub.log)
     assert not adding(hub.url_for("")).fetch(bge.name).changed
@@ -63,7 +63,7 @@ def test_a_model_that_is_here_is_not_fetched_again(hub: HTTPServer, adding: Add,
 
 
 @pytest.mark.parametrize("damage", ["weights", "manifest", "missing"])
-def test_adding_again_mends_a_damaged_model(hub: HTTPServer, adding: Add, bge: KnownModel, damage: str) -> None:
+def test_adding_again_repairs_a_damaged_model(hub: HTTPServer, adding: Add, bge: KnownModel, damage: str) -> None:
     directory = adding(hub.url_for("")).fetch(bge.name).directory
     if damage == "missing":
         (directory / "tokenizer.json").unlink()
@@ -74,7 +74,7 @@ def test_adding_again_mends_a_damaged_model(hub: HTTPServer, adding: Add, bge: K
     assert [manifest.check(file).name for file in manifest.files] == ["model.onnx", "tokenizer.json"]
 
 
-def test_a_manifest_that_was_made_to_fit_other_files_does_not_count(
+def test_a_manifest_that_fits_other_files_is_not_trusted(
     hub: HTTPServer, adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
 ) -> None:
     """Whoever changes a file and its hash in the manifest still meets the hashes that Klaw itself knows."""
@@ -102,7 +102,7 @@ def test_a_manifest_that_was_made_to_fit_other_files_does_not_count(
     ],
     ids=["404", "401", "403", "503", "bad redirect", "short", "wrong hash", "truncated", "no HTTP"],
 )
-def test_what_a_hub_does_wrong_leaves_nothing_behind(
+def test_a_failure_of_the_hub_leaves_no_files(
     adding: Add, bge: KnownModel, script: bytes, message: str, hint: str
 ) -> None:
     with Wire(script) as wire:
@@ -115,7 +115,7 @@ def test_what_a_hub_does_wrong_leaves_nothing_behind(
     _assert_untouched(found.cache_dir)
 
 
-def test_a_hub_that_drips_leaves_nothing_behind(
+def test_a_dripping_hub_leaves_no_files(
     adding: Add, cache: Path, bge: KnownModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = attrs.evolve(LIMITS, stretch_seconds=0.5)
@@ -127,7 +127,7 @@ def test_a_hub_that_drips_leaves_nothing_behind(
     _assert_untouched(cache)
 
 
-def test_a_failed_repair_leaves_what_was_there(hub: HTTPServer, adding: Add, bge: KnownModel) -> None:
+def test_a_failed_repair_keeps_the_old_files(hub: HTTPServer, adding: Add, bge: KnownModel) -> None:
     directory = adding(hub.url_for("")).fetch(bge.name).directory
     (directory / "tokenizer.json").unlink()
     with Wire(reply(b"", "404 No")) as wire, pytest.raises(ModelError):
@@ -135,7 +135,7 @@ def test_a_failed_repair_leaves_what_was_there(hub: HTTPServer, adding: Add, bge
     assert (directory / "model.onnx").is_file()
 
 
-def test_offline_nothing_is_asked(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+def test_offline_nothing_is_requested(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
     with pytest.raises(ModelError, match="KLAW_OFFLINE is set") as caught:
         adding(hub.url_for(""), offline=True).fetch(bge.name)
     assert "--from" in caught.value.hint
@@ -151,13 +151,13 @@ def test_an_unknown_name_suggests_the_nearest(adding: Add) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://mirror", "mirror", "http://me:hidden@mirror"])
-def test_a_mirror_that_is_none_names_the_variable(adding: Add, bge: KnownModel, url: str) -> None:
+def test_an_invalid_mirror_names_the_variable(adding: Add, bge: KnownModel, url: str) -> None:
     with pytest.raises(ModelError, match="HF_ENDPOINT") as caught:
         adding(url).fetch(bge.name)
     assert "hidden" not in str(caught.value)
 
 
-def test_a_full_disk_is_noticed_before_the_download(
+def test_a_full_disk_is_detected_before_the_download(
     hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(cache.parent)
@@ -167,7 +167,7 @@ def test_a_full_disk_is_noticed_before_the_download(
     assert hub.log == []
 
 
-def test_a_disk_that_fills_up_leaves_nothing_behind(
+def test_a_disk_that_fills_up_leaves_no_files(
     hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_descriptor: int) -> None:
@@ -181,19 +181,19 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_cache_that_may_not_be_written_says_so(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+def test_a_read_only_cache_is_reported(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
     cache.mkdir(mode=0o500)
     with pytest.raises(ModelError, match=r"cannot be kept: .*cache.*: Permission denied"):
         adding(hub.url_for("")).fetch(bge.name)
 
 
-def test_a_file_in_place_of_the_cache_says_so(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+def test_a_file_in_place_of_the_cache_is_reported(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
     cache.write_text("a file")
     with pytest.raises(ModelError, match="cannot be kept"):
         adding(hub.url_for("")).fetch(bge.name)
 
 
-def test_two_at_once_do_not_mix(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+def test_concurrent_downloads_do_not_mix(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
     (cache / "models").mkdir(parents=True)
     with (cache / "models" / ".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -220,7 +220,7 @@ ModelAdder(Path(sys.argv[1]), bar, hub_url=sys.argv[2]).fetch(
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_download_leaves_nothing_that_stays(
+def test_files_of_an_interrupted_download_are_removed(
     hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path, how: signal.Signals
 ) -> None:
     with Wire() as wire:
@@ -240,7 +240,7 @@ def test_an_interrupted_download_leaves_nothing_that_stays(
     assert {path.name for path in (cache / "models").iterdir()} == {".lock", bge.name}
 
 
-def test_a_broken_package_is_not_papered_over(
+def test_a_broken_package_is_not_replaced_by_a_download(
     adding: Add, bge: KnownModel, model_directory: ModelDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = model_directory(tmp_path / "elsewhere" / "site-packages" / "klaw_model_x", bge.name)

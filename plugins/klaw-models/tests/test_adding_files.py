@@ -27,7 +27,7 @@ def _assert_untouched(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["as in the repository", "all in one directory"])
-def test_files_of_a_known_model_are_taken(
+def test_files_of_a_known_model_are_added(
     adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path, layout: str
 ) -> None:
     source = model_directory()
@@ -39,7 +39,7 @@ def test_files_of_a_known_model_are_taken(
     assert find_model(OnnxEmbedderManifest, bge.name, None, cache).revision == bge.revision
 
 
-def test_another_file_under_a_known_name_is_refused(
+def test_another_file_with_a_known_name_is_rejected(
     adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
 ) -> None:
     source = model_directory()
@@ -63,28 +63,26 @@ def test_a_manifest_cannot_claim_a_known_name(
     assert (manifest.pooling, manifest.query_prefix) == ("cls", KNOWN[bge.name].settings["query_prefix"])
 
 
-def test_how_a_known_model_is_used_is_not_up_for_debate(
-    adding: Add, bge: KnownModel, model_directory: ModelDirectory
-) -> None:
+def test_a_known_model_rejects_other_settings(adding: Add, bge: KnownModel, model_directory: ModelDirectory) -> None:
     with pytest.raises(ModelError, match="Klaw already knows how"):
         adding().take(bge.name, model_directory(), ModelDescription(pooling="mean"))
 
 
 @pytest.mark.parametrize("name", [None, "mine"])
-def test_a_model_with_a_manifest_is_taken(
+def test_a_model_with_a_manifest_is_added(
     adding: Add, model_directory: ModelDirectory, cache: Path, name: str | None
 ) -> None:
     adding().take(name, model_directory(), ModelDescription())
     assert find_model(OnnxEmbedderManifest, "mine", None, cache).dimension == 8
 
 
-def test_a_manifest_is_not_described_again(adding: Add, model_directory: ModelDirectory) -> None:
+def test_a_model_with_a_manifest_rejects_settings(adding: Add, model_directory: ModelDirectory) -> None:
     said = ModelDescription(dimension=999, pooling="cls", query_prefix="Q: ")
     with pytest.raises(ModelError, match=r"model\.json already describes the model"):
         adding().take("mine", model_directory(), said)
 
 
-def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+def test_a_model_with_a_manifest_must_be_intact(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = model_directory()
     with pytest.raises(ModelError, match="is 'mine', not 'yours'"):
         adding().take("yours", source, ModelDescription())
@@ -100,7 +98,7 @@ def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: Mod
 @pytest.mark.parametrize(
     "name", ["../out", "/out", ".hidden", "a/b/c", "", "a/../../b", "a\nb", "a/.b", "model.json", "a/model.json"]
 )
-def test_a_name_that_leads_out_of_the_cache_is_refused(
+def test_a_name_outside_of_the_cache_is_rejected(
     adding: Add, model_directory: ModelDirectory, tmp_path: Path, name: str
 ) -> None:
     source = model_directory(tmp_path / "source", name or " ")
@@ -125,7 +123,7 @@ def _transformer(source: Path, **files: dict[str, Any]) -> Path:
     return source
 
 
-def test_sentence_transformers_files_say_how_a_model_is_used(
+def test_settings_are_read_from_sentence_transformers_files(
     adding: Add, model_directory: ModelDirectory, cache: Path
 ) -> None:
     source = _transformer(
@@ -146,7 +144,7 @@ def test_sentence_transformers_files_say_how_a_model_is_used(
     assert manifest.revision == manifest.files["model.onnx"].sha256
 
 
-def test_what_is_said_wins_over_the_files(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+def test_given_settings_take_precedence_over_files(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
     said = ModelDescription(dimension=9, window_tokens=64, pooling="mean", query_prefix="", document_prefix="d: ")
     adding().take("theirs", source, said)
@@ -166,7 +164,7 @@ def test_a_window_beyond_the_positions_of_the_graph_is_refused(
         adding().take("theirs", source, said)
 
 
-def test_what_was_trained_is_no_more_than_the_positions_of_the_graph(
+def test_the_trained_window_is_limited_by_the_positions_of_the_graph(
     adding: Add, model_directory: ModelDirectory, cache: Path
 ) -> None:
     source = _transformer(
@@ -178,7 +176,7 @@ def test_what_was_trained_is_no_more_than_the_positions_of_the_graph(
     assert find_model(OnnxEmbedderManifest, "theirs", None, cache).window_tokens == 512
 
 
-def test_the_positions_of_the_graph_are_the_window_where_nothing_else_is_said(
+def test_the_positions_of_the_graph_are_the_default_window(
     adding: Add, model_directory: ModelDirectory, cache: Path
 ) -> None:
     source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
@@ -194,7 +192,7 @@ def test_the_positions_of_the_graph_are_the_window_where_nothing_else_is_said(
         (ModelDescription(dimension=8, window_tokens=32), "--pooling"),
     ],
 )
-def test_what_nobody_says_is_asked_for(
+def test_missing_settings_are_requested(
     adding: Add, model_directory: ModelDirectory, said: ModelDescription, option: str
 ) -> None:
     with pytest.raises(ModelError) as caught:
@@ -203,7 +201,7 @@ def test_what_nobody_says_is_asked_for(
 
 
 @pytest.mark.parametrize("said", [{"hidden_size": "8"}, [], {"hidden_size": -1}, {"hidden_size": 1e300}])
-def test_nonsense_beside_a_model_says_nothing(adding: Add, model_directory: ModelDirectory, said: Any) -> None:
+def test_invalid_files_next_to_a_model_are_ignored(adding: Add, model_directory: ModelDirectory, said: Any) -> None:
     source = _transformer(model_directory(), config=said)
     with pytest.raises(ModelError, match="no file of the model gives its dimension"):
         adding().take("theirs", source, ModelDescription(window_tokens=32, pooling="mean"))
@@ -215,7 +213,7 @@ def test_an_onnx_model_that_pools_the_last_token_is_refused(adding: Add, model_d
         adding().take("theirs", source, ModelDescription(dimension=8, window_tokens=32))
 
 
-def test_what_cannot_be_read_afterwards_is_not_kept(tmp_path: Path) -> None:
+def test_an_unreadable_model_is_not_stored(tmp_path: Path) -> None:
     with pytest.raises(ModelCorruptError):
         ModelCache(tmp_path).put("mine", lambda _made: None)
     _assert_untouched(tmp_path)
@@ -227,7 +225,7 @@ def test_prefixes_that_fill_the_window_are_refused(adding: Add, model_directory:
         adding().take("theirs", _transformer(model_directory()), said)
 
 
-def test_a_name_that_a_package_brings_is_taken(
+def test_the_name_of_a_packaged_model_is_reserved(
     adding: Add, model_directory: ModelDirectory, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: tmp_path / "site-packages" / "x")
@@ -237,7 +235,7 @@ def test_a_name_that_a_package_brings_is_taken(
 
 
 @pytest.mark.parametrize(("first", "second"), [("theirs/one", "theirs"), ("theirs", "theirs/one")])
-def test_no_model_is_put_over_or_into_another(
+def test_a_model_cannot_replace_or_be_inside_another(
     adding: Add, model_directory: ModelDirectory, cache: Path, first: str, second: str
 ) -> None:
     source = model_directory()
@@ -268,7 +266,7 @@ def test_a_graph_that_keeps_its_weights_apart_is_refused(adding: Add, model_dire
 
 
 @pytest.mark.parametrize("named", ["file", "directory"])
-def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: str) -> None:
+def test_a_gguf_file_is_added(adding: Add, tmp_path: Path, cache: Path, named: str) -> None:
     source = tmp_path / "gguf"
     source.mkdir()
     (source / "theirs-Q8_0.gguf").write_bytes(b"GGUF")
@@ -278,13 +276,13 @@ def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: s
     assert (manifest.KIND, manifest.needed) == ("gguf-embedder", ("theirs-Q8_0.gguf",))
 
 
-def test_a_gguf_file_is_no_cross_encoder(adding: Add, tmp_path: Path) -> None:
+def test_a_gguf_file_as_cross_encoder_is_rejected(adding: Add, tmp_path: Path) -> None:
     (tmp_path / "theirs.gguf").write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="runs as an embedder"):
         adding().take("theirs", tmp_path, ModelDescription(cross_encoder=True, window_tokens=64))
 
 
-def test_of_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) -> None:
+def test_with_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) -> None:
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="2 GGUF files") as caught:
@@ -292,7 +290,7 @@ def test_of_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) ->
     assert "a.gguf" in caught.value.hint
 
 
-def test_a_cross_encoder_is_taken(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+def test_a_cross_encoder_is_added(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = _transformer(model_directory(), config={"max_position_embeddings": 512})
     adding().take("theirs", source, ModelDescription(cross_encoder=True))
     assert read_manifest(cache / "models" / "theirs").KIND == "onnx-cross-encoder"
@@ -309,7 +307,7 @@ def test_a_cross_encoder_is_not_described_as_an_embedder(
         adding().take("theirs", _transformer(model_directory()), said)
 
 
-def test_a_directory_of_a_manifests_name_is_in_nobodys_way(
+def test_a_directory_named_like_a_manifest_is_ignored(
     adding: Add, model_directory: ModelDirectory, cache: Path
 ) -> None:
     (cache / "models" / "model.json").mkdir(parents=True)

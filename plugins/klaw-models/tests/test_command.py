@@ -92,7 +92,7 @@ def test_a_model_is_added_listed_verified_and_removed(
     assert klaw("remove", bge.name)[0] == 1
 
 
-def test_json_output_is_json_alone(
+def test_json_output_has_only_json(
     klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", hub.url_for(""))
@@ -105,7 +105,7 @@ def test_json_output_is_json_alone(
     assert json.loads(out)["name"] == bge.name
 
 
-def test_verify_finds_the_wrong_file_and_names_what_mends_it(
+def test_verify_finds_the_wrong_file_and_names_the_fix(
     klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", hub.url_for(""))
@@ -133,13 +133,13 @@ def test_a_broken_manifest_is_listed_with_its_problem(klaw: Klaw, model_director
     assert klaw("verify", "mine")[0] == 1
 
 
-def test_verify_of_a_model_that_is_not_here(klaw: Klaw) -> None:
+def test_verify_of_a_missing_model_is_an_error(klaw: Klaw) -> None:
     code, _, err = klaw("verify", "bge-small-en-v1.5")
     assert code == 1
     assert "klaw models add bge-small-en-v1.5" in err
 
 
-def test_a_model_of_ones_own(klaw: Klaw, model_directory: ModelDirectory, cache: Path) -> None:
+def test_an_own_model_is_added(klaw: Klaw, model_directory: ModelDirectory, cache: Path) -> None:
     source = model_directory()
     (source / "model.json").unlink()
     code, _, err = klaw("add", "someone/theirs", "--from", str(source))
@@ -154,7 +154,7 @@ def test_a_model_of_ones_own(klaw: Klaw, model_directory: ModelDirectory, cache:
     assert not (cache / "models" / "someone").exists()
 
 
-def test_wrong_usage(klaw: Klaw, tmp_path: Path) -> None:
+def test_wrong_options_are_a_usage_error(klaw: Klaw, tmp_path: Path) -> None:
     assert klaw("add")[0] == 2
     for options in (["--pooling", "mean"], ["--cross-encoder"], ["--license", "MIT"]):
         code, _, err = klaw("add", "bge-small-en-v1.5", *options)
@@ -165,14 +165,16 @@ def test_wrong_usage(klaw: Klaw, tmp_path: Path) -> None:
     assert "did you mean bge-small-en-v1.5" in err
 
 
-def test_a_mirror_that_is_no_address_is_named(klaw: Klaw, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_mirror_is_named(klaw: Klaw, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://xn--a")
     code, _, err = klaw("add", "bge-small-en-v1.5")
     assert code == 1
     assert "HF_ENDPOINT: 'http://xn--a' has no valid host" in err
 
 
-def test_offline(klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_nothing_is_downloaded(
+    klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_ENDPOINT", hub.url_for(""))
     monkeypatch.setenv("KLAW_OFFLINE", "1")
     code, _, err = klaw("add", bge.name)
@@ -182,7 +184,7 @@ def test_offline(klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_the_bar_is_for_terminals(tmp_path: Path, *, quiet: bool) -> None:
+def test_the_bar_is_shown_only_on_terminals(tmp_path: Path, *, quiet: bool) -> None:
     """On a terminal the bar shows bytes; with --quiet, or into a file, there is none."""
     program = (
         "import sys; from klaw_core.cli.kit import Settings; from klaw_models.progress import bytes_progress\n"
@@ -208,7 +210,7 @@ def test_the_help_needs_no_http_library() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_cross_encoder_of_ones_own(klaw: Klaw, model_directory: ModelDirectory) -> None:
+def test_an_own_cross_encoder_is_added(klaw: Klaw, model_directory: ModelDirectory) -> None:
     source = model_directory()
     (source / "model.json").unlink()
     options = ("--cross-encoder", "--window", "32", "--license", "MIT")

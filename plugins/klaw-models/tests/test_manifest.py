@@ -49,13 +49,13 @@ def test_a_cross_encoder_has_no_vectors(model_directory: ModelDirectory) -> None
     assert not hasattr(manifest, "space")
 
 
-def test_what_may_be_absent(model_directory: ModelDirectory) -> None:
+def test_optional_fields_have_defaults(model_directory: ModelDirectory) -> None:
     manifest = read_manifest(model_directory(license=..., output=...))
     assert isinstance(manifest, OnnxEmbedderManifest)
     assert (manifest.license, manifest.output) == ("", None)
 
 
-def test_a_prefix_makes_another_space(model_directory: ModelDirectory) -> None:
+def test_a_prefix_changes_the_space(model_directory: ModelDirectory) -> None:
     spaces = set()
     for prefixes in ({}, {"query_prefix": "q: "}, {"document_prefix": "q: "}):
         manifest = read_manifest(model_directory(**prefixes))
@@ -94,7 +94,7 @@ def test_a_prefix_makes_another_space(model_directory: ModelDirectory) -> None:
         ({**CROSS_ENCODER, "tokenizer": ...}, "no 'tokenizer'"),
     ],
 )
-def test_a_manifest_that_cannot_be_used_is_refused(
+def test_an_invalid_manifest_is_rejected(
     model_directory: ModelDirectory, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ModelCorruptError, match=message) as caught:
@@ -113,7 +113,7 @@ def test_a_broken_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
         read_manifest(tmp_path)
 
 
-def test_a_manifest_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_manifest_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelCorruptError, match="cannot read"):
         read_manifest(tmp_path)
 
@@ -128,7 +128,7 @@ _path = st.sampled_from([("inputs", "ids"), ("files", "model.onnx"), ("files", "
 
 @law
 @given(data=st.data())
-def test_no_manifest_has_another_error_than_its_own(model_directory: ModelDirectory, data: st.DataObject) -> None:
+def test_every_invalid_manifest_raises_a_manifest_error(model_directory: ModelDirectory, data: st.DataObject) -> None:
     """Any value in any place of a manifest is accepted or refused, and never a surprise."""
     directory = model_directory()
     content = json.loads((directory / "model.json").read_text(encoding="utf-8"))
@@ -147,7 +147,7 @@ def test_no_manifest_has_another_error_than_its_own(model_directory: ModelDirect
 
 
 @pytest.mark.parametrize("damage", ["one bit", "cut short", "gone"])
-def test_a_changed_file_is_refused_both_ways(model_directory: ModelDirectory, damage: str) -> None:
+def test_a_changed_file_is_rejected_by_size_and_by_hash(model_directory: ModelDirectory, damage: str) -> None:
     directory = model_directory()
     manifest = read_manifest(directory)
     assert manifest.check("model.onnx").read_bytes() == manifest.read("model.onnx")
@@ -162,7 +162,7 @@ def test_a_changed_file_is_refused_both_ways(model_directory: ModelDirectory, da
         assert caught.value.hint
 
 
-def test_what_mends_a_model_depends_on_where_it_is() -> None:
+def test_the_fix_of_a_model_depends_on_its_location() -> None:
     site = Path("/somewhere/lib/python3.11/site-packages/klaw_model_minilm")
     assert repair_hint(site) == "pip install --force-reinstall --no-deps klaw-model-minilm"
     assert repair_hint(Path("/cache/models/bge-small-en-v1.5")) == "klaw models add bge-small-en-v1.5"
@@ -170,7 +170,7 @@ def test_what_mends_a_model_depends_on_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_every_known_model_has_a_sound_manifest(name: str) -> None:
+def test_every_known_model_has_a_valid_manifest(name: str) -> None:
     known = KNOWN[name]
     manifest = parse_manifest(Path("/models") / name, known.manifest)
     assert (manifest.KIND, manifest.name, manifest.revision) == (known.kind, name, known.files[0].sha256)

@@ -34,12 +34,12 @@ def test_a_model_is_found_in_the_cache(model_directory: ModelDirectory, tmp_path
     assert _find(name, tmp_path).name == name
 
 
-def test_a_path_wins_over_a_name(model_directory: ModelDirectory, tmp_path: Path) -> None:
+def test_a_path_takes_precedence_over_a_name(model_directory: ModelDirectory, tmp_path: Path) -> None:
     model_directory(tmp_path / "models" / "mine", "mine", revision="cached")
     assert _find("mine", tmp_path, model_directory(tmp_path / "elsewhere")).revision != "cached"
 
 
-def test_a_path_may_begin_at_home(
+def test_a_path_can_start_with_the_home_directory(
     model_directory: ModelDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model_directory(tmp_path / "elsewhere")
@@ -47,7 +47,7 @@ def test_a_path_may_begin_at_home(
     assert _find("any", tmp_path, Path("~/elsewhere")).name == "mine"
 
 
-def test_an_installed_model_wins_over_the_cache(
+def test_a_packaged_model_takes_precedence_over_the_cache(
     model_directory: ModelDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _register(tmp_path / "site", "klaw-model-mine", "mine")
@@ -58,7 +58,7 @@ def test_an_installed_model_wins_over_the_cache(
     assert _find("mine", tmp_path / "cache").revision != "cached"
 
 
-def test_the_cache_stands_in_for_a_package_that_is_gone(
+def test_the_cache_replaces_a_removed_package(
     model_directory: ModelDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _register(tmp_path / "site", "klaw-model-mine", "mine")
@@ -93,7 +93,7 @@ def test_the_scan_for_packages_finds_what_importlib_metadata_finds(
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/../../outside", "", "a\0b"])
-def test_a_name_cannot_leave_the_cache(model_directory: ModelDirectory, tmp_path: Path, name: str) -> None:
+def test_a_name_cannot_point_outside_of_the_cache(model_directory: ModelDirectory, tmp_path: Path, name: str) -> None:
     model_directory(tmp_path / "outside")
     (tmp_path / "models" / "a").mkdir(parents=True)
     with pytest.raises(ModelNotFoundError):
@@ -102,7 +102,7 @@ def test_a_name_cannot_leave_the_cache(model_directory: ModelDirectory, tmp_path
         _find(str(tmp_path / "outside"), tmp_path)
 
 
-def test_a_model_that_is_not_here_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("klaw_models.places.GROUP", "klaw.no.such.group")
     with pytest.raises(ModelNotFoundError, match="is not on this machine") as caught:
         _find("bge-small-en-v1.5", tmp_path)
@@ -115,20 +115,20 @@ def test_a_model_that_is_not_here_names_the_command(tmp_path: Path, monkeypatch:
     assert "klaw models list" in caught.value.hint
 
 
-def test_a_path_without_a_model_says_so(tmp_path: Path) -> None:
+def test_a_path_without_a_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match=r"no model\.json in") as caught:
         _find("any", tmp_path, tmp_path)
     assert "memory.embedding.path" in caught.value.hint
 
 
-def test_a_model_of_another_kind_names_what_runs_it(model_directory: ModelDirectory, tmp_path: Path) -> None:
+def test_a_model_of_another_kind_names_its_component(model_directory: ModelDirectory, tmp_path: Path) -> None:
     path = model_directory()
     with pytest.raises(ModelNotFoundError, match="expected gguf-embedder") as caught:
         find_model(GgufEmbedderManifest, "mine", str(path), tmp_path)
     assert caught.value.hint == 'memory.embedding.type = "onnx" runs it'
 
 
-def test_a_model_in_two_packages_is_refused_when_it_is_used(
+def test_a_model_in_two_packages_is_an_error_when_used(
     tmp_path: Path, model_directory: ModelDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for distribution in ("klaw-model-first", "klaw-model-second"):

@@ -14,12 +14,12 @@ from klaw_onnx import compute_batches, usable_processors
 
 
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 4))
-def test_results_come_in_the_order_of_the_batches(batches: list[int], threads: int) -> None:
+def test_results_have_the_order_of_the_batches(batches: list[int], threads: int) -> None:
     assert compute_batches(str, iter(batches), threads) == [str(batch) for batch in batches]
 
 
 @pytest.mark.parametrize(("batches", "threads"), [([1], 4), ([1, 2, 3], 1)], ids=["one batch", "one thread"])
-def test_what_needs_no_other_thread_is_computed_in_this_one(batches: list[int], threads: int) -> None:
+def test_a_single_batch_is_computed_in_the_calling_thread(batches: list[int], threads: int) -> None:
     used = compute_batches(lambda _: threading.current_thread(), batches, threads)
     assert set(used) == {threading.current_thread()}
 
@@ -45,7 +45,7 @@ def test_the_next_batch_is_made_while_the_first_is_computed() -> None:
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), OSError("no more")], ids=repr)
-def test_a_stop_while_batches_are_made_starts_no_further_one(stop: BaseException) -> None:
+def test_after_a_stop_no_further_batch_starts(stop: BaseException) -> None:
     asked, released = threading.Event(), threading.Event()
     computed: list[int] = []
 
@@ -66,7 +66,7 @@ def test_a_stop_while_batches_are_made_starts_no_further_one(stop: BaseException
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("klaw-onnx")]
 
 
-def test_an_error_of_one_batch_starts_no_further_one() -> None:
+def test_after_an_error_no_further_batch_starts() -> None:
     computed: list[int] = []
 
     def compute(batch: int) -> None:
@@ -78,13 +78,13 @@ def test_an_error_of_one_batch_starts_no_further_one() -> None:
     assert computed == [0]
 
 
-def test_the_affinity_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_affinity_of_the_process_limits_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 5, 7}, raising=False)
     assert usable_processors() == 3
 
 
 @pytest.mark.parametrize(("count", "expected"), [(6, 6), (None, 1)])
-def test_without_an_affinity_every_processor_counts(
+def test_without_an_affinity_all_processors_are_used(
     monkeypatch: pytest.MonkeyPatch, count: int | None, expected: int
 ) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)

@@ -29,17 +29,17 @@ def test_rows_are_padded_and_masked(make_manifest: MakeManifest) -> None:
     assert types.tolist() == [[0, 1, 1], [1, 0, 0]]
 
 
-def test_without_types_every_token_is_of_the_first_text(make_manifest: MakeManifest) -> None:
+def test_without_types_all_tokens_belong_to_the_first_text(make_manifest: MakeManifest) -> None:
     assert load(make_manifest()).run([(4, 5)])[:, :, 2].tolist() == [[0, 0]]
 
 
-def test_types_are_left_out_where_the_graph_has_none(make_manifest: MakeManifest) -> None:
+def test_types_are_left_out_if_the_graph_has_none(make_manifest: MakeManifest) -> None:
     session = load(make_manifest(types=False))
     assert session.types_input is None
     assert session.run([(4, 5)], [(0, 1)]).shape == (1, 2, 2)
 
 
-def test_without_a_name_the_first_output_is_taken(make_manifest: MakeManifest) -> None:
+def test_the_first_output_is_used_without_a_name(make_manifest: MakeManifest) -> None:
     assert load(make_manifest()).output == "fed"
 
 
@@ -51,9 +51,7 @@ def test_without_a_name_the_first_output_is_taken(make_manifest: MakeManifest) -
         ({"output": "scores"}, "scores"),
     ],
 )
-def test_a_name_that_the_graph_does_not_have_is_an_error(
-    make_manifest: MakeManifest, changes: dict[str, Any], missing: str
-) -> None:
+def test_an_unknown_output_is_an_error(make_manifest: MakeManifest, changes: dict[str, Any], missing: str) -> None:
     with pytest.raises(ModelCorruptError, match=f"the graph of tiny has no {missing}"):
         load(make_manifest(**changes))
 
@@ -65,13 +63,13 @@ def test_a_changed_file_is_not_loaded(make_manifest: MakeManifest) -> None:
         load(manifest)
 
 
-def test_what_is_no_graph_is_unavailable(make_manifest: MakeManifest) -> None:
+def test_an_invalid_graph_is_unavailable(make_manifest: MakeManifest) -> None:
     with pytest.raises(EmbedderUnavailableError, match="cannot load tiny") as caught:
         load(make_manifest(graph=b"no graph"))
     assert "onnxruntime" in caught.value.hint
 
 
-def test_a_run_that_fails_raises_what_the_plugin_asked_for(make_manifest: MakeManifest) -> None:
+def test_a_failed_run_raises_the_error_of_the_plugin(make_manifest: MakeManifest) -> None:
     session = load(make_manifest(types=False))
     object.__setattr__(session, "types_input", "unknown")
     with pytest.raises(EmbeddingError, match="tiny failed: ") as caught:

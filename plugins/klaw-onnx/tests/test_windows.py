@@ -19,7 +19,7 @@ def _words(lengths: Sequence[int]) -> list[int | None]:
 
 
 @given(word_lengths, sizes)
-def test_windows_hold_every_token_once_in_order_and_within_the_size(lengths: list[int], size: int) -> None:
+def test_windows_contain_every_token_once_within_the_size(lengths: list[int], size: int) -> None:
     words = _words(lengths)
     cuts = cut_tokens(words, size)
     assert [position for cut in cuts for position in range(*cut.indices(len(words)))] == list(range(len(words)))
@@ -37,7 +37,7 @@ def test_short_words_stay_whole_and_windows_even(lengths: list[int], size: int) 
 
 
 @given(st.integers(0, 5000), sizes)
-def test_words_of_one_token_give_as_few_windows_as_can_be(tokens: int, size: int) -> None:
+def test_words_of_one_token_give_the_fewest_windows(tokens: int, size: int) -> None:
     cuts = cut_tokens(list(range(tokens)), size)
     found = [cut.stop - cut.start for cut in cuts]
     assert len(found) == max(1, -(-tokens // size))
@@ -49,7 +49,7 @@ def test_a_text_without_tokens_is_one_empty_window() -> None:
 
 
 @given(st.lists(st.integers(1, 300), max_size=60), st.integers(1, 2000))
-def test_batches_hold_each_window_once_within_the_bound(lengths: list[int], batch_tokens: int) -> None:
+def test_batches_contain_each_window_once_within_the_limit(lengths: list[int], batch_tokens: int) -> None:
     batches = split_batches([tuple(range(length)) for length in lengths], batch_tokens)
     assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
     for batch in batches:

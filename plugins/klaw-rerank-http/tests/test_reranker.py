@@ -23,7 +23,7 @@ def keys(scored):
 
 
 class TestRequest:
-    def test_it_is_the_common_wire_format(self, server, connect, found):
+    def test_a_request_has_the_common_format(self, server, connect, found):
         scored = connect(server.url, model="m", top_n=3).rerank(QUERY, found, 10)
         assert keys(scored) == [3, 2, 1]
         (body,) = server.requests
@@ -31,7 +31,7 @@ class TestRequest:
         assert body == {"model": "m", "query": "which pet ran", "documents": passages, "top_n": 3}
         assert "authorization" not in server.headers[0]
 
-    def test_the_key_goes_in_the_header_and_nowhere_else(self, server, connect, found, caplog):
+    def test_the_key_is_only_in_the_header(self, server, connect, found, caplog):
         caplog.set_level(logging.DEBUG)
         reranker = connect(server.url, api_key=KEY)
         reranker.rerank(QUERY, found, 10)
@@ -39,7 +39,7 @@ class TestRequest:
         assert KEY not in json.dumps(server.requests) + repr(reranker) + caplog.text
 
     @pytest.mark.parametrize(("limit", "top_n"), [(2, 8), (10, 2)])
-    def test_no_more_is_asked_for_than_is_wanted(self, server, connect, found, limit, top_n):
+    def test_the_request_has_the_limit(self, server, connect, found, limit, top_n):
         assert len(connect(server.url, top_n=top_n).rerank(QUERY, found, limit)) == 2
         assert server.requests[0]["top_n"] == 2
 
@@ -48,10 +48,10 @@ class TestRequest:
         assert len(server.requests[0]["documents"]) == 2
 
     @pytest.mark.parametrize("ending", ["", "/", "/rerank", "/rerank/"])
-    def test_the_url_may_end_with_the_path(self, server, connect, found, ending):
+    def test_the_url_can_end_with_the_path(self, server, connect, found, ending):
         assert connect(server.url + ending).rerank(QUERY, found, 10)
 
-    def test_text_embeddings_inference_is_asked_in_its_own_words(self, connect, found):
+    def test_text_embeddings_inference_gets_its_own_format(self, connect, found):
         entries = [{"index": index, "score": score} for index, score in ((2, 0.9), (0, 0.5), (1, 0.1), (3, 0.0))]
         with Wire(reply(json.dumps(entries).encode())) as wire:
             assert keys(connect(wire.url, dialect="tei", top_n=2).rerank(QUERY, found, 10)) == [3, 1]
@@ -72,7 +72,7 @@ class TestBypass:
         assert connect(server.url, bypass=True).rerank(QUERY, alone, 10) is None
         assert server.requests == []
 
-    def test_any_other_is_and_it_can_be_switched_off(self, server, connect, found):
+    def test_other_results_are_sent_and_the_bypass_can_be_turned_off(self, server, connect, found):
         assert connect(server.url, bypass=True).rerank(QUERY, found, 10)
         assert connect(server.url, bypass=False).rerank(QUERY, found[:1], 10)
         assert len(server.requests) == 2
@@ -88,7 +88,7 @@ class TestAnswers:
             [{"index": 1, "score": 0.9}, {"index": 0, "score": 0.1}],
         ],
     )
-    def test_what_servers_say(self, answer):
+    def test_answers_of_known_servers_are_read(self, answer):
         assert read_scores(answer, 2) == {0: 0.1, 1: 0.9}
 
     def test_logits_are_scores_too(self):
@@ -117,7 +117,7 @@ class TestAnswers:
             ([{"index": 0, "score": 1}, {"index": 0, "score": 1}], "document 0 twice"),
         ],
     )
-    def test_and_what_cannot_be_used(self, answer, problem):
+    def test_invalid_answers_are_rejected(self, answer, problem):
         with pytest.raises(BodyError, match=problem):
             read_scores(answer, 2)
 
@@ -156,15 +156,15 @@ class TestFailures:
         assert problem in str(raised.value)
         assert KEY not in str(raised.value)
 
-    def test_more_scores_than_asked_for_are_cut(self, connect, found):
+    def test_additional_scores_are_dropped(self, connect, found):
         with Wire(GOOD) as wire:
             assert keys(connect(wire.url, top_n=2).rerank(QUERY, found, 10)) == [3, 2]
 
-    def test_a_busy_server_is_asked_again(self, connect, found):
+    def test_a_request_to_a_busy_server_is_repeated(self, connect, found):
         with Wire(reply(b"{}", "503 Service Unavailable"), GOOD) as wire:
             assert keys(connect(wire.url, retries=1).rerank(QUERY, found, 10)) == [3, 2, 1, 4]
 
-    def test_a_slow_drip_ends_at_the_timeout(self, connect, found):
+    def test_a_dripping_server_ends_at_the_timeout(self, connect, found):
         with Wire() as wire:
             wire.play(wire.drip(b"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n", b" "))
             begun = time.monotonic()
@@ -172,19 +172,19 @@ class TestFailures:
                 connect(wire.url, timeout_seconds=0.3).rerank(QUERY, found, 10)
             assert time.monotonic() - begun < 5
 
-    def test_nobody_there(self, connect, found):
+    def test_an_unreachable_server_is_reported(self, connect, found):
         with Wire(GOOD) as wire:
             url = wire.url
         with pytest.raises(NoAnswerError, match="is it running"):
             connect(url).rerank(QUERY, found, 10)
 
-    def test_offline_asks_only_this_machine(self, server, connect, found):
+    def test_offline_only_local_servers_are_called(self, server, connect, found):
         with pytest.raises(NoAnswerError, match="is another machine, but Klaw is offline"):
             connect("https://rerank.example.org/v1", offline=True)
         assert connect(server.url, offline=True).rerank(QUERY, found, 10)
 
     @pytest.mark.parametrize("url", ["ftp://x", "http://me:secret@host/v1", "http://host/v1?key=secret", ""])
-    def test_a_url_is_checked_and_its_secrets_are_not_repeated(self, url):
+    def test_a_url_is_checked_and_its_secrets_are_not_shown(self, url):
         with pytest.raises(ValueError, match="url: ") as raised:
             HttpRerankerOptions(url)
         assert "secret" not in str(raised.value) or "?" in url
@@ -226,7 +226,7 @@ class TestThroughMemory:
         with open_memory({"type": "http", "url": server.url, "bypass": False}) as memory:
             assert memory.search("which pet ran")[0].explain[-1].component == "http"
 
-    def test_a_server_that_refuses_leaves_the_order(self, open_memory):
+    def test_a_rejecting_server_keeps_the_order(self, open_memory):
         with Wire(reply(b'{"error": "wrong key %s"}' % KEY.encode(), "401 Unauthorized")) as wire:
             stage = [{"type": "http", "url": wire.url, "api_key": KEY, "bypass": False}]
             with open_memory(stage) as memory, open_memory([]) as plain:

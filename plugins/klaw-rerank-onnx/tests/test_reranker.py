@@ -18,23 +18,23 @@ def scores(scored):
 
 
 class TestScores:
-    def test_they_are_the_models(self, make_model, load, found):
+    def test_scores_agree_with_the_model(self, make_model, load, found):
         scored = load(make_model()).rerank(QUERY, found, 10)
         assert [(item.key, item.raw) for item in scored] == [(3, 2.0), (2, 0.0), (1, -1.0), (4, -1.0)]
         assert [item.score for item in scored] == [logistic(item.raw) for item in scored]
 
-    def test_of_two_logits_the_difference_counts(self, make_model, load, found):
+    def test_the_score_of_two_logits_is_their_difference(self, make_model, load, found):
         scored = load(make_model(make_graph(2))).rerank(QUERY, found, 10)
         assert {item.key: item.raw for item in scored} == {3: 4.0, 2: 0.0, 1: -2.0, 4: -2.0}
 
     @pytest.mark.parametrize("batch", [1, 2, 3, 8])
     @pytest.mark.parametrize("threads", [1, 3])
-    def test_batches_and_threads_do_not_matter(self, make_model, load, found, batch, threads):
+    def test_batches_and_threads_do_not_change_scores(self, make_model, load, found, batch, threads):
         scored = load(make_model(), batch=batch, threads=threads).rerank(QUERY, found, 10)
         assert [item.raw for item in scored] == [2.0, 0.0, -1.0, -1.0]
 
     @pytest.mark.parametrize(("limit", "top_n"), [(2, 8), (10, 2)])
-    def test_only_the_best_are_put_in_front(self, make_model, load, found, limit, top_n):
+    def test_only_top_n_results_move(self, make_model, load, found, limit, top_n):
         assert [item.key for item in load(make_model(), top_n=top_n).rerank(QUERY, found, limit)] == [3, 2]
 
     def test_only_the_best_candidates_are_read(self, make_model, load, found):
@@ -46,7 +46,7 @@ class TestScores:
         assert all(0 <= item.score <= 1 for item in scored)
 
     @pytest.mark.parametrize("logit", [-1e308, -1000.0, -5.0, 0.0, 5.0, 1000.0, 1e308])
-    def test_the_logistic_function(self, logit):
+    def test_the_logistic_function_is_stable(self, logit):
         assert math.isclose(logistic(logit), 0.5 * (1 + math.tanh(logit / 2)), abs_tol=1e-12)
 
     def test_a_clear_winner_loads_nothing(self, make_model, load, found):
@@ -73,7 +73,7 @@ class TestPairs:
         assert pair.types == (0, 0, 0, 0, 1, 1, 1, 1)
 
     @pytest.mark.parametrize(("max_tokens", "window"), [(16, 64), (512, 16)])
-    def test_only_the_passage_is_cut(self, tokenizer, max_tokens, window):
+    def test_only_the_chunk_is_truncated(self, tokenizer, max_tokens, window):
         pairs = tokenizer(max_tokens, window_tokens=window).pairs("which pet ran", ["the dog sat " * 40, "a boat"])
         assert [len(pair.ids) for pair in pairs] == [16, 8]
         assert pairs[0].ids[:5] == pairs[1].ids[:5]
@@ -85,7 +85,7 @@ class TestPairs:
             tokenizer(64).pairs("pet " * 33, ["a boat"])
 
     @pytest.mark.parametrize("text", ["", "\ud800", "\0", "🧵", "кошка", "a\nb"])
-    def test_any_text_is_a_pair(self, tokenizer, text):
+    def test_any_text_can_be_scored(self, tokenizer, text):
         (pair,) = tokenizer().pairs(text, [text])
         assert len(pair.ids) == len(pair.types) >= 3
 
@@ -103,24 +103,24 @@ class TestBrokenModels:
         with pytest.raises(ModelCorruptError, match="does not match its manifest"):
             load(directory).rerank(QUERY, found, 10)
 
-    def test_no_graph(self, make_model, load, found):
+    def test_a_missing_graph_is_an_error(self, make_model, load, found):
         with pytest.raises(RetrievalError, match="cannot load tiny"):
             load(make_model(b"no graph")).rerank(QUERY, found, 10)
 
-    def test_an_input_the_graph_does_not_have(self, make_model, load, found):
+    def test_an_unknown_input_is_an_error(self, make_model, load, found):
         directory = make_model(inputs={"ids": "words", "mask": "attention_mask"})
         with pytest.raises(ModelCorruptError, match="the graph of tiny has no words"):
             load(directory).rerank(QUERY, found, 10)
 
-    def test_another_output_than_scores(self, make_model, load, found):
+    def test_an_output_of_another_form_is_an_error(self, make_model, load, found):
         with pytest.raises(ModelCorruptError, match=r"logits of tiny has the shape \(4, 3\)"):
             load(make_model(make_graph(3))).rerank(QUERY, found, 10)
 
-    def test_a_score_that_is_no_number(self, make_model, load, found):
+    def test_a_score_that_is_not_a_number_is_an_error(self, make_model, load, found):
         with pytest.raises(RetrievalError, match="not a finite number"):
             load(make_model(make_graph(1, scale=math.nan))).rerank(QUERY, found, 10)
 
-    def test_nothing_there(self, load, tmp_path):
+    def test_a_missing_model_is_an_error(self, load, tmp_path):
         with pytest.raises(ModelNotFoundError, match=r"no model\.json in"):
             load(tmp_path / "nowhere")
 
@@ -159,13 +159,13 @@ class TestThroughMemory:
         assert (first.explain[-1].component, first.explain[-1].rank, first.explain[-1].raw) == ("onnx", 1, 2.0)
         assert math.isclose(sum(part.value for part in first.explain), first.score)
 
-    def test_an_easy_question_skips_it_and_explain_says_so(self, open_memory, make_model):
+    def test_a_clear_winner_skips_the_model_and_explain_shows_it(self, open_memory, make_model):
         with open_memory(path=str(make_model())) as memory:
             results = memory.search("which dog")
         assert results.notices == ()
         assert [(part.component, part.weight, part.value) for part in results[0].explain[1:]] == [("onnx", 0.0, 0.0)]
 
-    def test_a_missing_model_leaves_the_order_and_names_what_brings_it(self, open_memory):
+    def test_a_missing_model_keeps_the_order_and_names_its_install_command(self, open_memory):
         with open_memory() as memory:
             (notice,) = memory.search("which pet ran").notices
         assert notice.startswith("not reranked by onnx: the model ms-marco-MiniLM-L6-v2 is not on this machine")

@@ -28,7 +28,7 @@ def running(home):
 
 
 @pytest.mark.parametrize("form", [(), ("--json",), ("--format", "md"), ("--format", "csv"), ("--format", "files")])
-def test_a_server_gives_what_the_memory_gives(home, running, form):
+def test_a_served_search_equals_a_local_one(home, running, form):
     (home.path / "another.toml").write_text(
         "[memory.sync]\non_search = true\n"
     )  # another configuration: not the server's
@@ -50,14 +50,14 @@ def test_filters_reach_the_server(home, running):
     assert _calls(running) == 2
 
 
-def test_what_is_wrong_is_said_as_ever(home, running):
+def test_errors_equal_those_of_a_local_command(home, running):
     wrong = home.run("search", "kiln", "--collection", "none")
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("klaw: unknown collection 'none'")
     assert running.get("/health").status == 200
 
 
-def test_a_server_that_is_gone_is_not_missed(home):
+def test_the_memory_is_used_if_the_server_has_ended(home):
     with home.serving() as running:
         running.end(signal.SIGKILL)
         assert (home.data / "server.json").exists()
@@ -68,7 +68,7 @@ def test_a_server_that_is_gone_is_not_missed(home):
         assert "twelve hundred" in home.run(*QUESTION).stdout
 
 
-def test_what_others_could_have_written_is_not_believed(home, running):
+def test_a_server_file_that_others_can_write_is_ignored(home, running):
     (home.data / "server.json").chmod(0o644)
     assert "twelve hundred" in home.run(*QUESTION).stdout
     assert _calls(running) == 0

@@ -12,25 +12,25 @@ import pytest
 
 
 @pytest.mark.parametrize("host", ["evil.example", "klaw.evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.7"])
-def test_another_name_is_refused(server, host):
+def test_another_host_name_is_rejected(server, host):
     """A site can make its own name point at this machine (DNS rebinding): its pages are then same-origin."""
     assert server.get("/api/status", headers={"Host": host}).status == 421
     assert server.get("/", headers={"Host": host}).status == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:80", "LOCALHOST:8490"])
-def test_this_machines_names_are_answered(server, host):
+def test_names_of_this_machine_are_accepted(server, host):
     assert server.get("/api/collections", headers={"Host": host}).status == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1", "http://localhost:1"])
-def test_another_origin_is_refused_even_with_the_token(server, origin):
+def test_another_origin_is_rejected_even_with_the_token(server, origin):
     answer = server.get("/api/collections", headers={"Origin": origin})
     assert answer.status == 403
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_the_own_origin_is_answered_and_nothing_allows_others(server):
+def test_only_the_own_origin_is_allowed(server):
     own = f"http://127.0.0.1:{server.port}"
     answer = server.get("/api/collections", headers={"Origin": own})
     assert answer.status == 200
@@ -40,13 +40,13 @@ def test_the_own_origin_is_answered_and_nothing_allows_others(server):
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 100_000])
 @pytest.mark.parametrize("path", ["/api/status", "/metrics", "/rpc", "/api/events", "/agents/bob/api/status", "/none"])
-def test_without_the_token_there_is_nothing(server, path, token):
+def test_every_request_needs_the_token(server, path, token):
     answer = server.get(path, token=token)
     assert answer.status in {400, 401}  # 400: uvicorn takes no such long header
     assert answer.status == 400 or answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_the_token_is_its_owners_alone(home):
+def test_the_file_of_the_token_is_private(home):
     with home.serving() as running:
         assert stat.S_IMODE((home.data / "serve.token").stat().st_mode) == 0o600
         assert stat.S_IMODE((home.data / "server.json").stat().st_mode) == 0o600
@@ -59,7 +59,7 @@ def test_the_token_is_its_owners_alone(home):
     assert "others can read" in refused.stderr
 
 
-def test_too_much_too_often_and_too_slow(home):
+def test_size_rate_and_duration_of_requests_are_limited(home):
     limits = {"body_bytes": 1_000, "header_seconds": 0.3, "request_seconds": 0.5, "requests_per_second": 20}
     with home.serving(limits=limits) as running:
         assert running.ask("POST", "/rpc", b"x" * 2_000).status == 413
@@ -82,7 +82,7 @@ def test_too_much_too_often_and_too_slow(home):
 
 
 @pytest.mark.parametrize("part", ["X-A: ", "X-A: a\r\nX-B: ", "X-A: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-C: "])
-def test_a_head_or_a_trailer_without_end_is_refused(server, part):
+def test_an_endless_head_or_trailer_is_rejected(server, part):
     """The parser itself has no limit, and keeps everything until the line ends."""
     with server.raw() as endless:
         head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n{part}"
@@ -117,7 +117,7 @@ def _chunked(running, parts):
     return status
 
 
-def test_beyond_this_machine_only_with_encryption(home):
+def test_other_machines_need_encryption(home):
     refused = home.run("serve", "--host", "0.0.0.0")
     assert refused.returncode == 2
     assert "--tls-cert" in refused.stderr
@@ -130,7 +130,7 @@ def test_beyond_this_machine_only_with_encryption(home):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate with")
-def test_with_a_certificate_it_speaks_tls_and_nothing_else(home):
+def test_with_a_certificate_only_tls_is_accepted(home):
     key, certificate = home.path / "key.pem", home.path / "cert.pem"
     request = [
         "openssl",
@@ -157,7 +157,7 @@ def test_with_a_certificate_it_speaks_tls_and_nothing_else(home):
             running.get("/health")
 
 
-def test_the_page_lets_nothing_run_but_its_own_script(server):
+def test_the_page_allows_only_its_own_script(server):
     answer = server.get("/", token="")
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -38,7 +38,7 @@ def talk(server, conversation):
     return asyncio.run(asyncio.wait_for(conversation, server.patience))
 
 
-def test_every_tool_is_used(server):
+def test_every_tool_works(server):
     async def conversation():
         async with client(server) as session:
             names = {tool.name for tool in (await session.list_tools()).tools}
@@ -111,7 +111,7 @@ def of_call(name="memory_search", arguments=None, **more):
         "a string",
     ],
 )
-def test_a_call_is_answered_as_the_sdk_answers_it(server, frame):
+def test_answers_equal_those_of_the_sdk(server, frame):
     """The usual call of a tool goes past the SDK."""
     mine = server.ask("POST", "/mcp", frame, headers={**USUAL, **VERSION})
     theirs = server.ask("POST", "/mcp", frame, headers=BY_SDK)
@@ -130,16 +130,16 @@ def test_a_call_is_answered_as_the_sdk_answers_it(server, frame):
         {**USUAL, "MCP-Protocol-Version": "1999-01-01"},
     ],
 )
-def test_what_the_sdk_refuses_is_refused(server, headers):
+def test_requests_that_the_sdk_rejects_are_rejected(server, headers):
     assert 400 <= server.ask("POST", "/mcp", of_call(arguments={"query": "kiln"}), headers=headers).status < 500
 
 
-def test_without_the_token_there_is_no_session(server):
+def test_a_session_needs_the_token(server):
     for path in ("/mcp", "/agents/ann/mcp"):
         assert server.ask("POST", path, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, token="").status == 401
 
 
-def test_each_agent_has_a_memory_of_its_own(home):
+def test_each_agent_has_its_own_memory(home):
     token = home.run("serve", "token", "--agent", "ann").stdout.strip()
     with home.serving() as running:
 
@@ -164,7 +164,7 @@ def test_read_only_offers_no_tool_that_writes(home):
         assert talk(running, conversation()) == []
 
 
-def test_a_note_saved_in_an_editor_is_found_through_every_door(home):
+def test_an_edited_note_is_found_through_every_interface(home):
     pytest.importorskip("klaw_watch")
     with home.serving() as running:
         before = home.path / "notes" / "lantern.md~"

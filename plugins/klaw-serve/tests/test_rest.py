@@ -12,14 +12,14 @@ from klaw_serve.table import OPERATIONS
 from klaw_serve.tenants import Tenant
 
 
-def test_a_search_answers_with_the_whole_result(server):
+def test_a_search_returns_complete_results(server):
     (best, *_) = server.get("/api/search?query=kiln+degrees&k=3").json["results"]
     assert best["path"] == "notes/kiln.md"
     assert "twelve hundred" in best["content"]
     assert {part["component"] for part in best["explain"]} == {"fts5"}
 
 
-def test_a_result_has_the_form_that_it_has_everywhere(home):
+def test_a_result_has_the_common_json_form(home):
     with Memory.open(load_config(data_dir=home.data)) as memory:
         found = memory.search("kiln degrees")
         answer = json.loads(
@@ -30,7 +30,7 @@ def test_a_result_has_the_form_that_it_has_everywhere(home):
     assert answer == {"results": json.loads(json.dumps(expected)), "notices": list(found.notices)}
 
 
-def test_a_path_with_and_without_the_short_way_answers_alike(server):
+def test_short_and_complete_routes_give_equal_answers(server):
     """GET of a path without parameters goes past Starlette, HEAD of the same does not."""
     short, whole = server.get("/api/search?query=kiln"), server.ask("HEAD", "/api/search?query=kiln")
     assert (short.status, whole.status) == (200, 200)
@@ -40,7 +40,7 @@ def test_a_path_with_and_without_the_short_way_answers_alike(server):
     assert server.get("/api/search/?query=kiln").status in {307, 404}
 
 
-def test_a_search_takes_filters(server):
+def test_a_search_accepts_filters(server):
     found = server.get("/api/search?query=the&path=notes/boat&collection=memory&collection=docs").json["results"]
     assert {result["path"] for result in found} == {"notes/boat.md"}
     assert server.get("/api/search?query=the&since=2999-01-01").json["results"] == []
@@ -56,7 +56,7 @@ def test_wrong_arguments_are_named(server):
     assert server.get("/api/search?query=kiln&collection=none").status == 400
 
 
-def test_a_document_is_read_and_a_missing_one_is_not_found(server):
+def test_a_document_is_read_and_a_missing_one_is_404(server):
     excerpt = server.get("/api/document?path=notes/kiln.md&first_line=3&lines=1").json
     assert excerpt["content"].strip() == "The kiln is fired to"
     assert server.get("/api/document?path=notes/none.md").status == 404
@@ -80,14 +80,14 @@ def test_a_memory_is_saved_found_and_forgotten(server):
     assert not server.get("/api/search?query=harbour+froze").json["results"]
 
 
-def test_a_note_is_left_out_and_taken_back(server):
+def test_a_note_is_excluded_and_restored(server):
     server.ask("DELETE", "/api/document?path=notes/boat.md")
     assert not server.get("/api/search?query=boat+Split").json["results"]
     assert server.ask("POST", "/api/restore", {"path": "notes/boat.md"}).json["added"] == 1
     assert server.get("/api/search?query=boat+Split").json["results"]
 
 
-def test_core_memory_is_changed(server):
+def test_core_memory_can_be_changed(server):
     assert server.ask("PUT", "/api/core/user/home/town", {"value": "Lyon"}).json["user"] == {"home/town": "Lyon"}
     assert server.get("/api/core").json["user"] == {"home/town": "Lyon"}
     assert server.ask("DELETE", "/api/core/user/home/town").json["user"] == {}
@@ -95,7 +95,7 @@ def test_core_memory_is_changed(server):
     assert server.ask("PUT", "/api/core/nobody/a", {"value": "b"}).status == 400
 
 
-def test_a_conversation_is_kept_and_read_without_its_secrets(server):
+def test_a_conversation_is_stored_and_read_without_secrets(server):
     secret = "sk-ant-api03-" + "a1B2" * 24
     said = {"role": "user", "content": f"The key is {secret}, the boat is green.", "id": "m1"}
     assert server.ask("POST", "/api/chats/telegram_7", said).status == 201
@@ -106,7 +106,7 @@ def test_a_conversation_is_kept_and_read_without_its_secrets(server):
     assert server.get("/api/chats/nobody").status == 400
 
 
-def test_the_index_is_brought_up_to_date_and_tells_of_it(server):
+def test_an_index_run_updates_the_index_and_sends_events(server):
     with server.raw() as stream:
         stream.sendall(
             f"GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode()
@@ -127,7 +127,7 @@ def _until_done(lines):
             return
 
 
-def test_a_context_and_a_tool_are_asked_for(server):
+def test_a_context_and_a_tool_can_be_called(server):
     told = server.get("/api/context?message=kiln+degrees&part=volatile&min_relevance=0.01").json
     assert "twelve hundred" in told["context"]
     assert told["sources"][0].startswith("notes/kiln.md:")
@@ -141,36 +141,36 @@ def test_a_context_and_a_tool_are_asked_for(server):
     assert server.ask("POST", "/api/tools/memory_forget", {"arguments": {"path": "notes/kiln.md"}}).status == 404
 
 
-def test_every_operation_is_in_the_document(server):
+def test_every_operation_is_in_the_openapi_document(server):
     described = server.get("/openapi.json", token="").json
     assert described["openapi"].startswith("3.1")
     ids = {each["operationId"] for path in described["paths"].values() for each in path.values()}
     assert OPERATIONS.keys() <= ids
 
 
-def test_what_reads_without_arguments_answers(server):
+def test_every_read_without_arguments_answers(server):
     for operation in OPERATIONS.values():
         if operation.method == "GET" and not operation.required:
             assert server.get(operation.path).status in {200, 404}, operation.path  # 404: no facts installed
 
 
-def test_health_and_metrics_say_how_it_is(server):
+def test_health_and_metrics_report_the_state(server):
     assert server.get("/health", token="").json["status"] == "ok"
     server.get("/api/search?query=kiln")
     assert 'klaw_calls_total{operation="memory.search",status="200"}' in server.get("/metrics").body.decode()
 
 
-def test_a_body_that_is_no_object_is_refused(server):
+def test_a_body_that_is_not_an_object_is_rejected(server):
     for body in (b"{", b"[]", b"1", b'"text"', b"\xff", b'{"text": NaN}', b"[" * 100_000, b'{"text": "\\ud800"}'):
         assert server.ask("POST", "/api/memories", body).status == 400, body[:20]
 
 
-def test_any_text_can_be_answered():
+def test_any_text_can_be_returned():
     for text in ("", "Größe 数 \u2028 \x00", "half of a pair: \ud800"):
         assert json.loads(json_body({"text": text, text: 1.5})) == {"text": text, text: 1.5}
 
 
-def test_read_only_offers_nothing_that_writes(home):
+def test_read_only_offers_no_operation_that_writes(home):
     with home.serving("--read-only") as running:
         assert running.get("/api/search?query=kiln").json["results"]
         assert running.ask("POST", "/api/memories", {"text": "no"}).status == 404

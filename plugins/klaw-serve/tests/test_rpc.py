@@ -24,14 +24,14 @@ def ask(server, socket, frame):
     return json.loads(socket.recv(timeout=server.patience))
 
 
-def test_a_call_by_post(server):
+def test_a_call_can_be_posted(server):
     reply = server.rpc("memory.search", query="kiln degrees", k=1)
     assert reply["id"] == 1
     (found,) = reply["result"]["results"]
     assert found["path"] == "notes/kiln.md"
 
 
-def test_what_is_wrong_has_the_standards_code(server):
+def test_errors_have_the_standard_codes(server):
     assert server.rpc("memory.nothing")["error"]["code"] == -32601
     assert server.rpc("memory.search", query="")["error"]["code"] == -32602
     assert server.rpc("memory.get", path="notes/none.md")["error"]["data"]["status"] == 404
@@ -48,7 +48,7 @@ def test_notifications_have_no_reply_and_batches_have_several(server):
     assert [reply["id"] for reply in replies] == [1, "b"]
 
 
-def test_frames_of_a_websocket_after_the_token(server):
+def test_a_websocket_answers_frames_after_the_token(server):
     with socket_of(server) as socket:
         frame = {"id": "4", "method": "memory.search", "params": {"query": "boat", "k": 5}}
         reply = ask(server, socket, frame)
@@ -61,7 +61,7 @@ def test_frames_of_a_websocket_after_the_token(server):
 @pytest.mark.parametrize(
     "frame", [{"type": "auth", "token": "wrong"}, {"type": "auth"}, {"id": "1", "method": "memory.status"}, [], "x"]
 )
-def test_a_first_frame_without_the_token_ends_it(server, frame):
+def test_a_first_frame_without_the_token_ends_the_connection(server, frame):
     with socket_of(server, authorised=False) as socket:
         socket.send(json.dumps(frame))
         with pytest.raises(ConnectionClosedError) as closed:
@@ -69,7 +69,7 @@ def test_a_first_frame_without_the_token_ends_it(server, frame):
     assert closed.value.rcvd.code == 4401
 
 
-def test_the_handshake_may_bring_the_token(server):
+def test_the_handshake_can_contain_the_token(server):
     headers = {"Authorization": f"Bearer {server.token}"}
     with socket_of(server, authorised=False, additional_headers=headers) as socket:
         assert ask(server, socket, {"id": 1, "method": "memory.collections"})["result"]
@@ -78,12 +78,12 @@ def test_the_handshake_may_bring_the_token(server):
         pass
 
 
-def test_a_page_of_another_site_gets_no_websocket(server):
+def test_a_page_of_another_origin_gets_no_websocket(server):
     with pytest.raises(InvalidStatus), socket_of(server, authorised=False, origin="https://evil.example"):
         pass
 
 
-def test_events_come_to_who_asks_for_them(server):
+def test_events_are_sent_to_subscribers(server):
     with socket_of(server) as socket:
         assert ask(server, socket, {"id": 1, "method": "events.subscribe"})["result"] == {"subscribed": True}
         saved = server.ask("POST", "/api/memories", {"text": "Something new."}).json

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 
-def test_there_is_one_server_for_a_data_directory(home):
+def test_a_data_directory_has_at_most_one_server(home):
     with home.serving() as running:
         refused = home.run("serve", "--port", "0")
         assert refused.returncode == 1
@@ -19,7 +19,7 @@ def test_there_is_one_server_for_a_data_directory(home):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_at_once_though_streams_are_open(home, number):
+def test_the_server_stops_at_once_with_open_streams(home, number):
     with home.serving() as running:
         with running.raw() as stream:
             stream.sendall(
@@ -31,7 +31,7 @@ def test_it_stops_at_once_though_streams_are_open(home, number):
         assert not (home.data / "serve.sock").exists()
 
 
-def test_others_find_it_by_the_file_that_it_leaves(home):
+def test_other_processes_find_the_server_by_its_file(home):
     with home.serving() as running:
         left = json.loads((home.data / "server.json").read_text())
         assert left["url"].endswith(str(running.port))
@@ -44,7 +44,7 @@ def test_others_find_it_by_the_file_that_it_leaves(home):
             assert b'"status":"ok"' in b"".join(iter(lambda: local.recv(4_000), b""))
 
 
-def test_what_was_acknowledged_survives_a_kill(home):
+def test_acknowledged_changes_survive_a_kill(home):
     kept = []
     with home.serving() as running:
 
@@ -74,7 +74,7 @@ def test_what_was_acknowledged_survives_a_kill(home):
         assert "error" not in worst  # what was kept and not yet acknowledged may lack its rows
 
 
-def test_agents_are_apart(home):
+def test_agents_are_separate(home):
     ann, bob = (home.run("serve", "token", "--agent", name).stdout.strip() for name in ("ann", "bob"))
     with home.serving() as running:
         said = running.ask("POST", "/agents/ann/api/memories", {"text": "Ann's secret garden."}, token=ann)

@@ -18,7 +18,7 @@ def threads():
     made.close()
 
 
-def test_what_work_returns_and_raises_arrives(threads):
+def test_results_and_errors_of_work_are_passed_on(threads):
     def fail():
         raise LookupError("lost")
 
@@ -33,7 +33,7 @@ def test_what_work_returns_and_raises_arrives(threads):
     asyncio.run(run())
 
 
-def test_work_that_is_given_up_while_it_waits_never_runs(threads):
+def test_waiting_work_that_is_cancelled_never_runs(threads):
     ran, free = [], threading.Event()
 
     async def run():
@@ -50,7 +50,7 @@ def test_work_that_is_given_up_while_it_waits_never_runs(threads):
     assert ran == ["after"]
 
 
-def test_what_is_given_up_while_it_runs_disturbs_nothing(threads):
+def test_running_work_that_is_cancelled_affects_nothing(threads):
     free = threading.Event()
 
     async def run():
@@ -64,7 +64,7 @@ def test_what_is_given_up_while_it_runs_disturbs_nothing(threads):
     asyncio.run(run())
 
 
-def test_closing_waits_for_what_runs_and_gives_up_what_waits():
+def test_closing_waits_for_running_work_and_cancels_waiting_work():
     threads = Threads(1)
     threads.start()
     began, free, ran = threading.Event(), threading.Event(), []

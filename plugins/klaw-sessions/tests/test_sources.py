@@ -36,7 +36,7 @@ class TestClaudeCode:
     def source(self):
         return TranscriptSource.of(CLAUDE_CODE, SessionOptions())
 
-    def test_user_and_assistant_are_shown_a_line_each_and_all_else_is_not(self, source, claude):
+    def test_only_user_and_assistant_messages_are_shown(self, source, claude):
         answer = [
             {"type": "thinking", "thinking": "hmm"},
             {"type": "text", "text": "Because of\n\nthe lock."},
@@ -76,7 +76,7 @@ class TestClaudeCode:
         assert document.created_at.isoformat() == "2026-03-01T10:00:00+00:00"
         assert [line for line, _ in document.times] == [1, 2, 3, 4]
 
-    def test_tools_are_shown_to_who_asks_for_them(self, claude):
+    def test_tools_are_shown_if_configured(self, claude):
         use = [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}]
         result = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "a.py\nb.py"}]}]
         write_lines(claude / "s1.jsonl", claude_line("assistant", use, uuid="1"), claude_line("user", result, uuid="2"))
@@ -98,7 +98,7 @@ class TestClaudeCode:
         write_lines(file, "")
         assert read_all(source)[0].text == "User: First.\nUser: Second."
 
-    def test_parts_hold_every_message_once_and_only_the_last_changes(self, source, claude, monkeypatch):
+    def test_parts_contain_every_message_once_and_only_the_last_changes(self, source, claude, monkeypatch):
         monkeypatch.setattr(module, "PART_BYTES", 1000)
         lines = [claude_line("user", f"message {number} " + "x" * (number * 37 % 400)) for number in range(40)]
         lines[20] = claude_line("user", "message 20 " + "y" * 5000)  # begins in one part, ends five further on
@@ -119,7 +119,7 @@ class TestClaudeCode:
         assert len(changed) == 1
         assert source.documents_of(str(file)) == tuple(entry.path for entry in source.scan())
 
-    def test_what_cannot_be_read_stays_and_what_is_excluded_goes(self, source, claude):
+    def test_unreadable_transcripts_stay_and_excluded_ones_are_removed(self, source, claude):
         write_lines(claude / "s1.jsonl", claude_line("user", "hello"))
         os.mkfifo(claude / "pipe.jsonl")
         write_lines(claude / "s1.2.jsonl", claude_line("user", "hello"))
@@ -135,7 +135,7 @@ class TestClaudeCode:
         for path in ("claude-code/../../../etc/passwd.jsonl", "claude-code/x.md", "other/-home-ann-klaw/s1.jsonl"):
             assert isinstance(source.read(Entry(path)), SkippedEntry)
 
-    def test_without_a_directory_it_says_so(self, home):
+    def test_a_missing_directory_is_reported(self, home):
         source = TranscriptSource.of(CLAUDE_CODE, SessionOptions(path=str(home / "nowhere")))
         with pytest.raises(WorkspaceError, match="has stored no transcripts"):
             list(source.scan())
@@ -147,7 +147,7 @@ class TestCodex:
         (home / ".codex" / "sessions").mkdir(parents=True)
         return TranscriptSource.of(CODEX, SessionOptions())
 
-    def test_messages_are_shown_and_what_codex_says_as_the_user_is_not(self, source, home):
+    def test_messages_are_shown_without_those_that_codex_adds_as_the_user(self, source, home):
         name = "2026/03/01/rollout-2026-03-01T10-00-00-0199.jsonl"
         call = {"type": "function_call", "name": "shell", "arguments": '{"command":["ls"]}', "call_id": "1"}
         write_lines(
@@ -170,7 +170,7 @@ class TestCodex:
         tools = TranscriptSource.of(CODEX, SessionOptions(roles=("tool",)))
         assert read_all(tools)[0].text == 'Tool: shell {"command":["ls"]}\nTool: a.py'
 
-    def test_a_file_of_the_older_form_is_read(self, source, home):
+    def test_a_file_of_the_older_format_is_read(self, source, home):
         write_lines(
             home / ".codex" / "sessions" / "rollout-2025-05-01-1.jsonl",
             json.dumps({"id": "1", "timestamp": "2025-05-01T10:00:00Z", "instructions": None}),
@@ -180,7 +180,7 @@ class TestCodex:
         assert read_all(source)[0].text == "User: Hello."
 
 
-def test_it_is_found_by_its_project_and_without_its_secrets(open_memory, claude):
+def test_a_transcript_is_found_by_its_project_and_has_no_secrets(open_memory, claude):
     file = write_lines(
         claude / "s1.jsonl",
         claude_line("user", f"The key of the harbour gate is {SECRET}."),
@@ -214,7 +214,7 @@ def test_all_parts_of_a_named_file_are_indexed(open_memory, claude, monkeypatch)
         assert memory.index().unchanged == report.added
 
 
-def test_a_secret_is_struck_out_of_the_names_too(open_memory, claude):
+def test_secrets_in_names_are_redacted(open_memory, claude):
     write_lines(claude / "s1.jsonl", claude_line("user", "harbour", cwd=f"/home/ann/{SECRET}"))
     with open_memory(CLAUDE) as memory:
         memory.index()

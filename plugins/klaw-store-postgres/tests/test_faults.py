@@ -40,7 +40,7 @@ def fail_once(session, attempts, state):
 
 
 class TestLostConnections:
-    def test_a_transaction_that_has_not_begun_is_begun_on_another_connection(self, open_store, cut):
+    def test_a_transaction_that_has_not_started_uses_another_connection(self, open_store, cut):
         store = open_store()
         put(store, make_document("notes/a.md", "one"))
         with store.read(), store.read():
@@ -55,7 +55,7 @@ class TestLostConnections:
         with store.lock("facts"):
             pass
 
-    def test_one_that_is_cut_leaves_nothing_and_the_next_one_passes(self, open_store, cut):
+    def test_a_broken_transaction_leaves_nothing_and_the_next_one_succeeds(self, open_store, cut):
         store = open_store()
         put(store, make_document("notes/a.md", "one"))
         with store.read() as snapshot:
@@ -68,7 +68,7 @@ class TestLostConnections:
             assert dump(snapshot) == before
         put(store, make_document("notes/b.md", "two"))
 
-    def test_one_that_is_cut_before_its_end_does_not_say_that_it_was_kept(self, open_store, cut):
+    def test_a_transaction_broken_at_commit_is_not_reported_as_committed(self, open_store, cut):
         store = open_store()
         with pytest.raises(StoreError, match="it may have been kept"), store.write() as transaction:  # noqa: PT012  # the block is the subject
             transaction.replace("memory", make_document("notes/b.md", "two"), [])
@@ -83,7 +83,7 @@ class TestLostConnections:
             with second.lock("facts", on_wait=lambda: pytest.fail("it is held by nobody")):
                 pass
 
-    def test_a_rebuild_whose_lock_has_ended_changes_nothing(self, open_store, cut):
+    def test_a_rebuild_that_lost_its_lock_changes_nothing(self, open_store, cut):
         store = open_store()
         put(store, make_document("notes/a.md", "one"))
         with pytest.raises(StoreError), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
@@ -94,7 +94,7 @@ class TestLostConnections:
         assert [finding.check for finding in store.check()] == ["leftovers"]
         assert list(store.check(fix=True)) == []
 
-    def test_a_server_that_is_not_there_is_named_without_the_password(self, options):
+    def test_an_unreachable_server_is_named_without_the_password(self, options):
         from klaw_store_postgres.store import PostgresStore
 
         away = evolve(options, dsn="postgresql://klaw:hidden@127.0.0.1:1/klaw", timeout_seconds=2)
@@ -108,9 +108,9 @@ class TestLostConnections:
         assert "hidden" not in repr(away)
 
 
-class TestOthersInTheWay:
+class TestConcurrentTransactions:
     @pytest.mark.parametrize("state", ["40P01", "40001"])
-    def test_what_another_transaction_has_caused_is_done_again(self, open_store, state):
+    def test_a_transaction_is_repeated_after_a_conflict(self, open_store, state):
         store = open_store()
         attempts = []
         store.journals.do(lambda session: fail_once(session, attempts, state))
@@ -118,7 +118,7 @@ class TestOthersInTheWay:
         with pytest.raises(RetryableStoreError), store.write() as transaction:
             fail_once(transaction.resource, [], state)
 
-    def test_migrations_are_done_again_as_a_whole(self, open_store):
+    def test_all_migrations_are_repeated_after_a_conflict(self, open_store):
         store = open_store()
         attempts = []
 

@@ -107,7 +107,7 @@ def test_a_memory_moves_to_postgresql_and_back(places, tmp_path):
             memory.close()
 
 
-def test_the_command_says_what_was_moved(places, tmp_path, monkeypatch):
+def test_the_command_prints_what_was_moved(places, tmp_path, monkeypatch):
     from klaw_core.cli.kit import Settings
     from klaw_store_postgres.command import command, config_of
 
@@ -120,7 +120,7 @@ def test_the_command_says_what_was_moved(places, tmp_path, monkeypatch):
     assert "saved: 1" in done.output
 
 
-def test_a_place_that_is_none_is_refused(tmp_path):
+def test_an_invalid_location_is_rejected(tmp_path):
     from klaw_store_postgres.command import config_of
 
     config = load_config(data_dir=tmp_path, environment=ENVIRONMENT)
@@ -129,7 +129,7 @@ def test_a_place_that_is_none_is_refused(tmp_path):
     assert "host" not in str(caught.value)
 
 
-def test_it_says_that_bytes_are_erased_later(machine, monkeypatch):
+def test_forget_reports_that_bytes_are_erased_later(machine, monkeypatch):
     from klaw_core.cli.forget import report_forgotten
     from klaw_core.cli.kit import Settings
 

@@ -112,7 +112,7 @@ def test_no_method_shows_the_rows_of_another_agent(victim, thief):
     assert journals.text("core").read(9) is None
 
 
-def test_nothing_else_of_the_store_reaches_anothers_rows(victim, thief):
+def test_no_other_call_reaches_rows_of_another_agent(victim, thief):
     before = everything(victim)
     with victim.read() as snapshot:
         keys = snapshot.keys(C).tolist()

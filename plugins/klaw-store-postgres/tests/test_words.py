@@ -180,7 +180,7 @@ def many(open_store):
     connection.close()
 
 
-def test_rows_that_are_left_out_are_none_of_the_best(many, monkeypatch):
+def test_skipped_rows_are_not_among_the_best(many, monkeypatch):
     from klaw_store_postgres.words.scoring import Scorer
 
     store, index, connection, exact = many

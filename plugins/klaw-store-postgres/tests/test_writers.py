@@ -109,7 +109,7 @@ def test_writers_of_other_documents_do_not_wait(collections):
             words.add(other.resource, "memory", change.added, None)
 
 
-def test_forgetting_waits_for_who_may_be_writing_the_document(collections):
+def test_forgetting_waits_for_writers_of_the_document(collections):
     first, second, *_ = collections
     put(first.store, make_document("notes/b.md", "one"))
     document = make_document("notes/a.md", "the lantern")
@@ -125,7 +125,7 @@ def test_forgetting_waits_for_who_may_be_writing_the_document(collections):
         assert not snapshot.outline("memory", document.path)
 
 
-def test_two_writers_who_remove_words_that_were_added_together(collections):
+def test_two_writers_can_remove_words_of_one_segment(collections):
     first, second, *_ = collections
     words = dict(first.indexes)["pgwords"]
     documents = [make_document(f"notes/{name}.md", f"the pier {name}") for name in "abcdefgh"]

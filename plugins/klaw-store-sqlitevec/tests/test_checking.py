@@ -38,11 +38,11 @@ def names(findings):
     return [finding.check for finding in findings]
 
 
-def test_a_sound_file_has_nothing(store):
+def test_an_intact_file_has_no_findings(store):
     assert list(store.check()) == []
 
 
-def test_permissions_are_found_and_mended(store, path):
+def test_wrong_permissions_are_found_and_fixed(store, path):
     path.chmod(0o640)
     assert [(finding.check, finding.where) for finding in store.check()] == [("permissions", str(path))]
     assert path.stat().st_mode & 0o777 == 0o640, "looking changes nothing"
@@ -68,7 +68,7 @@ def test_an_index_that_misses_rows_is_damage(store, path):
     with_damage.close()
 
 
-def test_a_page_of_rubbish_is_damage_and_does_not_raise(store, path):
+def test_an_invalid_page_is_a_finding_and_not_an_exception(store, path):
     store.close()
     with apsw.Connection(str(path)) as connection:
         root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memory_chunks'").get
@@ -82,7 +82,7 @@ def test_a_page_of_rubbish_is_damage_and_does_not_raise(store, path):
     with_damage.close()
 
 
-def test_what_a_virtual_table_says_is_left_to_its_index(store):
+def test_problems_of_a_virtual_table_are_left_to_its_index(store):
     with store.write() as transaction:
         connection = transaction.resource
         connection.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1)")
@@ -94,7 +94,7 @@ def test_what_a_virtual_table_says_is_left_to_its_index(store):
     assert list(store.check()) == []
 
 
-def test_rows_without_what_they_belong_to(store, path):
+def test_rows_with_missing_references_are_found(store, path):
     with apsw.Connection(str(path)) as other:
         other.execute("DELETE FROM documents WHERE path = 'notes/a.md'")
     other.close()
@@ -123,7 +123,7 @@ def test_a_cached_vector_that_is_damaged_is_computed_again(store, bad):
         assert list(snapshot.cached_vectors(SPACE, [text_hash("one"), text_hash("two")])) == [text_hash("two")]
 
 
-def test_a_cached_vector_that_is_damaged_gives_way_and_a_sound_one_stays(store):
+def test_only_damaged_cached_vectors_are_replaced(store):
     one, two = text_hash("one"), text_hash("two")
     with store.write() as transaction:
         sql = "UPDATE embedding_cache SET vector = zeroblob(8) WHERE hash = ?"
@@ -145,7 +145,7 @@ def test_the_spaces_of_the_cache_have_their_own_dimensions(store):
     assert list(store.check()) == []
 
 
-def test_leftovers_of_an_interrupted_rebuild(store, path):
+def test_leftovers_of_an_interrupted_rebuild_are_found(store, path):
     left = [path.with_name(f"klaw.db.rebuild{suffix}") for suffix in ("", "-wal")]
     for file in left:
         file.write_bytes(b"x" * 2048)
@@ -157,7 +157,7 @@ def test_leftovers_of_an_interrupted_rebuild(store, path):
     assert not any(file.exists() for file in left)
 
 
-def test_a_rebuild_that_is_going_on_is_a_note_that_names_its_process_and_is_left_alone(store, path):
+def test_a_running_rebuild_is_a_note_with_its_process(store, path):
     other = SqliteStore(path, busy_timeout_seconds=0.05)
     with other.rebuild() as fresh:
         put(fresh, make_document("notes/c.md", "four"))
@@ -177,14 +177,14 @@ def test_another_program_that_writes_is_a_note(store, path):
     assert list(store.check()) == []
 
 
-def test_a_log_that_is_never_written_back(store, monkeypatch):
+def test_a_large_log_is_found(store, monkeypatch):
     monkeypatch.setattr(checking, "_LARGE_LOG_BYTES", 8192)
     put(store, *(make_document(f"notes/{number}.md", f"line {number}") for number in range(100)))
     assert names(store.check()) == ["log-size"]
     assert list(store.check(fix=True)) == []
 
 
-def test_a_disk_that_is_nearly_full(store, monkeypatch):
+def test_a_nearly_full_disk_is_found(store, monkeypatch):
     usage = namedtuple("usage", "free")  # noqa: PYI024  # as shutil's
     for free, severity in ((60 << 20, "error"), ((64 << 20) + 1, "warning")):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage(free))

@@ -40,14 +40,14 @@ def shape(connection, table):
     )
 
 
-def test_the_chunks_of_any_collection_stand_in_a_table_like_that_of_memory(store):
+def test_the_chunks_of_any_collection_are_in_a_table_like_that_of_memory(store):
     put(store, make_document("notes/a.md", "one"), collection="facts")
     with store.read() as snapshot:
         connection = snapshot.resource
         assert shape(connection, "c5_facts_chunks") == shape(connection, "memory_chunks")
 
 
-def test_quantized_vectors_of_any_collection_stand_in_a_table_like_that_of_memory():
+def test_quantized_vectors_of_any_collection_are_in_a_table_like_that_of_memory():
     index, connection = VectorIndex("quantized"), apsw.Connection(":memory:")
     index.prepare(connection)
     for migration in index.migrations():
@@ -57,7 +57,7 @@ def test_quantized_vectors_of_any_collection_stand_in_a_table_like_that_of_memor
     connection.close()
 
 
-def test_the_names_of_tables_tell_every_collection_from_every_other():
+def test_the_names_of_tables_are_unique_per_collection():
     contents = ("chunks", "vec", "quantized")
     made = ("", "_chunks", "_rowids", "_vector_chunks00", "_info", "_document", "_chunk_id")
     names = ["memory", "docs", "a", "a_vec", "a_vec_chunks", "a_chunks", "c1_a", "1a"[1:] + "_vec_vec", "memory_chunks"]
@@ -65,7 +65,7 @@ def test_the_names_of_tables_tell_every_collection_from_every_other():
     assert len(set(every)) == len(every)
 
 
-def test_reading_what_was_never_written_writes_nothing(store):
+def test_reading_an_unknown_collection_writes_nothing(store):
     index = VectorIndex()
     store.enlist("sqlite-vec", index)
     put(store, make_document("notes/a.md", "one"))
@@ -88,7 +88,7 @@ def test_reading_what_was_never_written_writes_nothing(store):
         assert tables(connection) == before
 
 
-def test_two_programs_may_write_the_first_of_one_collection(tmp_path):
+def test_two_programs_can_create_one_collection(tmp_path):
     stores = [SqliteStore(tmp_path / "klaw.db") for _ in range(2)]
     for number, store in enumerate(stores):
         put(store, make_document(f"notes/{number}.md", "one"), collection="facts")
@@ -115,7 +115,7 @@ def test_vectors_of_any_collection_change_their_form(tmp_path):
     store.close()
 
 
-def test_a_database_from_before_collections_were_listed_lists_those_it_has(tmp_path):
+def test_a_database_of_an_older_version_lists_its_collections(tmp_path):
     path = tmp_path / "klaw.db"
     store = SqliteStore(path)
     put(store, make_document("notes/a.md", "one"))

@@ -77,7 +77,7 @@ def answers(index, connection, vectors):
 
 
 @pytest.mark.parametrize("case", CASES, ids=map(" ".join, CASES))
-def test_a_value_that_has_become_another_is_noticed(databases, vectors, case):
+def test_every_changed_value_is_detected(databases, vectors, case):
     form, table, column, value = case
     connection = databases[form]
     expected = answers(VectorIndex(form), connection, vectors)

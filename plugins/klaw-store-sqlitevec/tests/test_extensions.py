@@ -59,7 +59,7 @@ def everything(store):
         return [snapshot.resource.execute(sql).fetchall() for sql in QUERIES]
 
 
-def test_everything_of_an_extension_is_the_same_after_a_rebuild(store):
+def test_a_rebuild_keeps_all_tables_of_an_extension(store):
     store.migrate("facts", [step(SCHEMA), step(ROWS, "0002")])
     before = everything(store)
     for interrupted in (True, False):
@@ -95,7 +95,7 @@ def test_everything_of_an_extension_is_the_same_after_a_rebuild(store):
         "CREATE TABLE x_facts_rows (document INTEGER REFERENCES documents (id))",
     ],
 )
-def test_steps_that_change_what_is_not_the_extensions_are_refused_and_undone(store, sql):
+def test_migrations_that_change_foreign_tables_are_rejected_and_rolled_back(store, sql):
     with store.read() as snapshot:
         before = snapshot.resource.execute("SELECT name, sql FROM sqlite_schema").fetchall()
     with pytest.raises(StoreError, match="'facts'"):
@@ -104,7 +104,7 @@ def test_steps_that_change_what_is_not_the_extensions_are_refused_and_undone(sto
         assert snapshot.resource.execute("SELECT name, sql FROM sqlite_schema").fetchall() == before
 
 
-def test_an_extension_may_have_the_name_of_an_index_and_one_with_hyphens(store):
+def test_an_extension_can_have_the_name_of_an_index_or_hyphens(store):
     store.migrate("sqlite", [step("CREATE TABLE x_sqlite_rows (x)")])
     store.migrate("two-words", [step("CREATE TABLE x_two_words_rows (x)")])
     with SqliteStore(Path(store.location)).read() as snapshot:
@@ -113,12 +113,12 @@ def test_an_extension_may_have_the_name_of_an_index_and_one_with_hyphens(store):
 
 
 @pytest.mark.parametrize("owner", ["", "Facts", "a b", "x;", "ф", "a" * 41])
-def test_a_name_that_no_extension_can_have_is_refused(store, owner):
+def test_an_invalid_extension_name_is_rejected(store, owner):
     with pytest.raises(StoreError, match="invalid extension name"):
         store.migrate(owner, [])
 
 
-def test_steps_of_a_newer_version_of_an_extension_are_refused(store):
+def test_migrations_of_a_newer_version_of_an_extension_are_rejected(store):
     store.migrate("facts", [step("CREATE TABLE x_facts_rows (x)"), step("SELECT 1", "0002")])
     with pytest.raises(StoreError, match="newer version of 'facts'"):
         store.migrate("facts", [step("CREATE TABLE x_facts_rows (x)")])
@@ -133,7 +133,7 @@ def test_an_extension_that_is_up_to_date_needs_no_write(store, tmp_path):
     other.close()
 
 
-def test_the_locks_of_embedding_stand_where_older_versions_look_for_them(store, tmp_path):
+def test_the_embedding_locks_are_where_older_versions_expect_them(store, tmp_path):
     for name, place in (
         ("embedding", "embedding.lock"),
         ("embedding-moving", "embedding.lock/moving"),

@@ -76,7 +76,7 @@ filters = st.builds(
 
 @given(filters, st.sampled_from(COLLECTIONS), st.sampled_from([0, 2, 1000]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_filters_keep_what_they_say(store, monkeypatch, filters, collection, few):
+def test_filters_select_exactly(store, monkeypatch, filters, collection, few):
     monkeypatch.setattr(filtering, "_FEW", few)  # rows are looked at instead of the next index: never, or at once
     with store.read() as snapshot:
         assert snapshot.select(collection, filters).keys().tolist() == plainly(snapshot, collection, filters)
@@ -92,7 +92,7 @@ def test_filters_keep_what_they_say(store, monkeypatch, filters, collection, few
     ],
     ids=str,
 )
-def test_a_moment_that_utc_has_not_is_the_first_or_the_last(store, filters, kept):
+def test_a_moment_outside_of_utc_becomes_the_first_or_the_last(store, filters, kept):
     with store.read() as snapshot:
         found = snapshot.select("memory", filters).keys().tolist()
         assert found == plainly(snapshot, "memory", filters)
@@ -146,7 +146,7 @@ def test_no_filter_reads_the_text_of_chunks(store, collection, filters):
     ],
     ids=str,
 )
-def test_a_condition_reads_the_values_that_it_asks_for_and_no_document(store, condition, bounds):
+def test_a_condition_reads_only_matching_values_and_no_document(store, condition, bounds):
     steps = plan_of(store, "memory", Filters(metadata=(condition,)))
     found, joined = steps[-2:]
     assert found.startswith("SEARCH entry USING PRIMARY KEY (collection=? AND key=? AND "), steps

@@ -43,7 +43,7 @@ def test_the_index_by_chat_and_time_has_its_documented_name_and_columns(store):
     assert "messages (chat_id, created_at DESC)" in sql
 
 
-def test_the_words_are_in_step_with_the_messages(store):
+def test_the_words_agree_with_the_messages(store):
     put_messages(store, make_message(1, "late", id_="x", position=500), make_message(2, "kiln"))
     put_messages(store, make_message(1, "early", id_="x"), make_message(3, "nul \0 ferry"))
     with store.write() as transaction:
@@ -80,7 +80,7 @@ def test_keys_survive_a_vacuum_and_are_never_reused(store):
     again.close()
 
 
-def test_what_is_purged_is_gone_from_the_bytes(tmp_path):
+def test_purged_messages_leave_no_bytes(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
     put_messages(store, make_message(1, "the combination is xyzzyplugh"), make_message(1, "stays", chat="a_b"))
     with store.write() as transaction:

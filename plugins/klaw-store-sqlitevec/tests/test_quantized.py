@@ -41,7 +41,7 @@ def forms(connection):
     return exact.exists(connection, "memory"), quantized.read_quantization(connection, "memory") is not None
 
 
-class TestWhatIsFound:
+class TestResults:
     @pytest.fixture
     def narrow(self, monkeypatch):
         """Make the stages narrow, so that each of them chooses among these few."""
@@ -53,7 +53,7 @@ class TestWhatIsFound:
     @pytest.mark.parametrize("memory_mb", [0, 1, 128], ids=["nothing in RAM", "codes in RAM", "rows in RAM"])
     @pytest.mark.parametrize("share", [None, 0.01, 0.1, 0.5])
     @pytest.mark.usefixtures("narrow")
-    def test_the_nearest_are_those_of_vec0(self, opened, crowd, memory_mb, share):
+    def test_the_nearest_vectors_agree_with_vec0(self, opened, crowd, memory_mb, share):
         oracle = VectorIndex("exact")
         connection = opened(oracle)
         add(oracle, connection, crowd)
@@ -79,7 +79,7 @@ class TestWhatIsFound:
         assert [hit.score for hit in hits] == pytest.approx([crowd[hit.key - 1] @ crowd[40] for hit in hits], abs=0.01)
         assert hits[0].key == 41
 
-    def test_the_same_text_ten_thousand_times_is_answered_by_key(self, opened, crowd):
+    def test_equal_vectors_are_ordered_by_key(self, opened, crowd):
         index = VectorIndex("quantized")
         connection = opened(index)
         add(index, connection, crowd[1:2000], first=10_001)
@@ -90,7 +90,7 @@ class TestWhatIsFound:
         assert keys_of(index, connection, crowd[0], 3, np.arange(40, 12_000)) == [40, 41, 42]
 
     @pytest.mark.parametrize("dimension", [1, 8, 64, 65, 130])
-    def test_any_dimension(self, dimension, opened):
+    def test_every_dimension_works(self, dimension, opened):
         random = np.random.default_rng(dimension)
         rows = random.standard_normal((50, dimension)).astype(np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -114,7 +114,7 @@ class TestWhatIsFound:
             st.tuples(st.sampled_from(["add", "remove", "search", "reopen"]), st.integers(1, 40)), max_size=30
         )
     )
-    def test_any_sequence_answers_as_a_fresh_index_does(self, steps, crowd, monkeypatch):
+    def test_after_any_changes_answers_equal_those_of_a_new_index(self, steps, crowd, monkeypatch):
         monkeypatch.setattr("klaw_store_sqlitevec.quantized.tables.MIN_FOR_CENTRE", 10**9)
         connection, index, held = _in_memory(), VectorIndex("quantized"), set()
         for action, number in steps:
@@ -147,7 +147,7 @@ def _in_memory():
 
 
 class TestForms:
-    def test_auto_is_exact_until_there_are_many(self, opened, crowd):
+    def test_auto_is_exact_for_small_collections(self, opened, crowd):
         index = VectorIndex("auto", exact_up_to=1500)
         connection = opened(index)
         add(index, connection, crowd[:1500])
@@ -161,7 +161,7 @@ class TestForms:
         add(index, connection, crowd[:3])
         assert forms(connection) == (False, True), "it does not go back and forth"
 
-    def test_every_vector_is_taken_over_from_a_table_with_holes(self, opened, crowd):
+    def test_every_vector_of_a_table_with_gaps_is_converted(self, opened, crowd):
         index = VectorIndex("auto", exact_up_to=5_000)
         connection = opened(index)
         add(index, connection, crowd[:3000])
@@ -204,7 +204,7 @@ class TestForms:
         assert forms(connection) == (True, False)
         assert keys_of(index, connection, crowd[7], 1) == [8]
 
-    def test_to_exact_vector_by_vector_with_searches_going_on(self, opened, crowd):
+    def test_a_conversion_to_exact_is_gradual_and_searches_continue(self, opened, crowd):
         before = VectorIndex("quantized")
         connection = opened(before)
         add(before, connection, crowd[:300])
@@ -223,7 +223,7 @@ class TestForms:
         assert forms(connection) == (True, False)
         assert connection.execute("SELECT COUNT(*) FROM quantized_segments").get == 0
 
-    def test_to_quantized_and_what_is_left_of_the_other_way(self, opened, crowd):
+    def test_a_conversion_to_quantized_completes_an_unfinished_one(self, opened, crowd):
         before = VectorIndex("quantized")
         connection = opened(before)
         add(before, connection, crowd[:50])

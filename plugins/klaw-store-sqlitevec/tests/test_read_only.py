@@ -52,7 +52,7 @@ def contents(store):
         return dump(snapshot)
 
 
-def test_it_is_read_and_nothing_is_made_beside_it(path, forbid):
+def test_a_read_only_database_is_read_without_new_files(path, forbid):
     writable = SqliteStore(path)
     expected = contents(writable)
     writable.close()
@@ -66,7 +66,7 @@ def test_it_is_read_and_nothing_is_made_beside_it(path, forbid):
     assert listing(path) == before
 
 
-def test_it_is_not_written(path, forbid):
+def test_a_read_only_database_is_not_written(path, forbid):
     forbid(path)
     store = SqliteStore(path)
     with pytest.raises(StoreReadOnlyError, match=r"cannot be opened for writing.*check its permissions"):
@@ -78,7 +78,7 @@ def test_it_is_not_written(path, forbid):
     store.close()
 
 
-def test_what_another_process_writes_meanwhile_is_seen(path, forbid):
+def test_changes_of_another_process_are_seen(path, forbid):
     writer = SqliteStore(path)
     put(writer, make_document("notes/b.md", "three"))
     connection = writer._connections
@@ -93,7 +93,7 @@ def test_what_another_process_writes_meanwhile_is_seen(path, forbid):
     writer.close()
 
 
-def test_what_a_process_left_in_the_log_as_it_died_is_read(path, tmp_path, forbid):
+def test_the_log_of_a_dead_process_is_read(path, tmp_path, forbid):
     writer = SqliteStore(path)
     put(writer, make_document("notes/b.md", "three"))
     shutil.copytree(path.parent, tmp_path / "left")
@@ -106,7 +106,7 @@ def test_what_a_process_left_in_the_log_as_it_died_is_read(path, tmp_path, forbi
     left.parent.chmod(0o700)
 
 
-def test_a_log_without_its_shared_memory_says_what_to_do(path, tmp_path, forbid):
+def test_a_log_without_shared_memory_is_an_error_with_a_hint(path, tmp_path, forbid):
     writer = SqliteStore(path)
     put(writer, make_document("notes/b.md", "three"))
     shutil.copytree(path.parent, tmp_path / "left")
@@ -119,7 +119,7 @@ def test_a_log_without_its_shared_memory_says_what_to_do(path, tmp_path, forbid)
     left.parent.chmod(0o700)
 
 
-def test_what_is_read_while_the_file_is_changed_is_not_believed(path, forbid):
+def test_a_read_during_a_change_of_the_file_is_an_error(path, forbid):
     forbid(path)
     store = SqliteStore(path)
     with pytest.raises(StoreLockedError, match=r"was changed while it was read.*try again"), store.read():  # noqa: PT012
@@ -134,7 +134,7 @@ def test_what_is_read_while_the_file_is_changed_is_not_believed(path, forbid):
     store.close()
 
 
-def test_a_database_from_before_says_that_it_must_be_brought_up_to_date(path, forbid):
+def test_a_database_of_an_older_version_is_an_error_with_a_hint(path, forbid):
     with apsw.Connection(str(path)) as old:
         old.execute("DELETE FROM klaw_migrations WHERE name = (SELECT MAX(name) FROM klaw_migrations)")
     old.close()  # which empties the log
@@ -143,7 +143,7 @@ def test_a_database_from_before_says_that_it_must_be_brought_up_to_date(path, fo
         SqliteStore(path)
 
 
-def test_through_a_link_to_the_file_the_log_is_read_as_well(path, tmp_path):
+def test_the_log_is_read_through_a_link_to_the_file(path, tmp_path):
     writer = SqliteStore(path)
     put(writer, make_document("notes/b.md", "three"))
     link = tmp_path / "link.db"

@@ -70,7 +70,7 @@ def be_of_a_newer_version(owner):
     [be_rubbish, be_another_programs, be_of_a_newer_version("sqlite"), be_of_a_newer_version("sqlite-vec")],
     ids=["rubbish", "another program's", "a newer store's", "a newer index's"],
 )
-def test_a_leftover_that_nobody_can_go_on_with_is_begun_anew(store, become):
+def test_an_unusable_leftover_is_started_again(store, become):
     become(interrupt(store))
     with store.rebuild() as fresh:
         assert documents(fresh) == []
@@ -78,7 +78,7 @@ def test_a_leftover_that_nobody_can_go_on_with_is_begun_anew(store, become):
     assert documents(store) == ["notes/c.md"]
 
 
-def test_a_leftover_that_another_program_holds_stays(store):
+def test_a_leftover_that_another_program_uses_is_kept(store):
     left = interrupt(store)
     be_of_a_newer_version("sqlite")(left)
     holder = apsw.Connection(str(left))
@@ -123,7 +123,7 @@ def damage_cache(path, leaf):
 
 
 @pytest.mark.parametrize("leaf", [0, -1], ids=["among those compared", "among those taken along"])
-def test_damage_in_the_database_is_said_of_it_and_leaves_the_vectors_beside(path, leaf):
+def test_damage_in_the_database_is_reported_and_the_new_vectors_stay(path, leaf):
     store = SqliteStore(path)
     cache(store, "old")
     with pytest.raises(KeyboardInterrupt), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
@@ -138,7 +138,7 @@ def test_damage_in_the_database_is_said_of_it_and_leaves_the_vectors_beside(path
     assert cached_in(fresh._path, "new") == 200
 
 
-def test_a_leftover_with_a_damaged_page_is_begun_anew(store):
+def test_a_leftover_with_a_damaged_page_is_started_again(store):
     cache(store, "old")
     left = interrupt(store)
     damage_cache(left, 0)
@@ -149,7 +149,7 @@ def test_a_leftover_with_a_damaged_page_is_begun_anew(store):
 
 
 @pytest.mark.parametrize("suffix", ["", ".rebuild"])
-def test_a_read_that_fails_for_now_leaves_the_vectors_beside(store, path, monkeypatch, suffix):
+def test_a_temporary_read_error_keeps_the_new_vectors(store, path, monkeypatch, suffix):
     cache(store, "old")
     left = interrupt(store)
     read = SqliteSnapshot.cached_vectors
@@ -168,7 +168,7 @@ def test_a_read_that_fails_for_now_leaves_the_vectors_beside(store, path, monkey
         assert documents(fresh) == ["notes/b.md"]
 
 
-def test_damage_that_is_met_at_the_end_is_said_of_the_database(store, path, monkeypatch):
+def test_damage_found_at_the_swap_is_reported_for_the_database(store, path, monkeypatch):
     read = SqliteSnapshot.space
 
     def fail(snapshot, collection):
@@ -182,7 +182,7 @@ def test_damage_that_is_met_at_the_end_is_said_of_the_database(store, path, monk
 
 
 @pytest.mark.parametrize("owner", ["sqlite", "sqlite-vec"])
-def test_a_newer_database_is_answered_with_commands_that_can_be_pasted(store, path, owner):
+def test_a_newer_database_is_an_error_with_commands(store, path, owner):
     be_of_a_newer_version(owner)(path)
     store.close()
     with pytest.raises(StoreError, match="newer version") as caught:
@@ -192,7 +192,7 @@ def test_a_newer_database_is_answered_with_commands_that_can_be_pasted(store, pa
 
 
 @pytest.mark.parametrize("bad", ["x''", "'abcdefgh'", "CAST(x'ff' AS TEXT)", "zeroblob(8)"])
-def test_a_damaged_cached_vector_is_not_taken_along(store, bad):
+def test_a_damaged_cached_vector_is_not_copied(store, bad):
     good, damaged = text_hash("good"), text_hash("damaged")
     with store.write() as transaction:
         transaction.cache_vectors(SPACE, dict.fromkeys([good, damaged], vector(1, 2, 3, 4)))
@@ -213,7 +213,7 @@ def locks(path):
     rebuilder.close()
 
 
-def test_a_writer_that_meets_the_end_of_a_rebuild_writes(locks, monkeypatch):
+def test_a_writer_at_the_end_of_a_rebuild_succeeds(locks, monkeypatch):
     writer, rebuilder = locks
     held = rebuilder.exclusive()
     held.__enter__()
@@ -232,7 +232,7 @@ def test_a_writer_that_meets_the_end_of_a_rebuild_writes(locks, monkeypatch):
         pass
 
 
-def test_a_rebuild_whose_number_is_not_written_yet_is_named_without(locks):
+def test_a_rebuild_without_a_process_id_is_named_without_it(locks):
     writer, rebuilder = locks
     with rebuilder.exclusive():
         os.truncate(rebuilder._path, 0)
@@ -240,7 +240,7 @@ def test_a_rebuild_whose_number_is_not_written_yet_is_named_without(locks):
             pass
 
 
-def test_a_rebuild_names_writers_as_such_whatever_an_earlier_one_has_left(locks):
+def test_a_rebuild_names_the_current_writer_and_not_an_earlier_rebuild(locks):
     writer, rebuilder = locks
     with writer.shared():
         rebuilder._path.write_text("12345\n")

@@ -40,7 +40,7 @@ def begin(connection: apsw.Connection) -> None:
     connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
 
 
-def test_it_is_read_once_until_somebody_changes_the_file(connections):
+def test_a_sample_is_read_once_until_the_file_changes(connections):
     reader, writer = connections
     cache = SampleCache(256)
     begin(reader)
@@ -54,7 +54,7 @@ def test_it_is_read_once_until_somebody_changes_the_file(connections):
     reader.execute("ROLLBACK")
 
 
-def test_the_connections_own_changes_count(connections):
+def test_changes_of_the_own_connection_are_seen(connections):
     _, writer = connections
     cache = SampleCache(256)
     begin(writer)
@@ -67,7 +67,7 @@ def test_the_connections_own_changes_count(connections):
     writer.execute("ROLLBACK")
 
 
-def test_it_is_the_sample_that_is_read(connections):
+def test_the_sample_agrees_with_a_direct_read(connections):
     reader, _ = connections
     begin(reader)
     kept = SampleCache(7).get(reader, "memory", DIMENSION)
@@ -76,6 +76,6 @@ def test_it_is_the_sample_that_is_read(connections):
 
 
 @pytest.mark.parametrize("count", [2, 3, 8, 255, 256])
-def test_the_median_is_numpys(count):
+def test_the_median_agrees_with_numpy(count):
     values = np.random.default_rng(count).standard_normal(count).astype(np.float32)
     assert _median(values) == float(np.median(values))

@@ -57,7 +57,7 @@ class TestSegments:
             monkeypatch.setattr(module, "CAPACITY", 64)
         monkeypatch.setattr(tables, "MIN_FOR_CENTRE", 10)
 
-    def test_a_change_reads_one_segment_again(self, opened, crowd):
+    def test_a_change_reads_only_one_segment_again(self, opened, crowd):
         index = VectorIndex("quantized")
         connection = opened(index)
         add(index, connection, crowd[:300])
@@ -72,7 +72,7 @@ class TestSegments:
         assert len(same) == len(after) - 1
         assert all(held.is_whole for held in after.values()), "of the changed one only what is new"
 
-    def test_segments_half_of_which_is_dead_are_emptied(self, opened, crowd):
+    def test_segments_with_half_of_their_rows_removed_are_emptied(self, opened, crowd):
         index = VectorIndex("quantized")
         connection = opened(index)
         add(index, connection, crowd[:320])
@@ -154,7 +154,7 @@ class TestSegments:
         for _ in range(3):
             assert keys_of(index, reader, crowd[50], 1) == [51]
 
-    def test_what_was_rolled_back_is_not_remembered(self, opened, crowd):
+    def test_rolled_back_rows_are_not_cached(self, opened, crowd):
         index = VectorIndex("quantized")
         connection = opened(index)
         add(index, connection, crowd[:100])
@@ -168,7 +168,7 @@ class TestSegments:
         hit = index.search(connection, Query("", vector=crowd[501]), 1)[0]
         assert (hit.key, hit.score) == (101, pytest.approx(1.0, abs=0.01))
 
-    def test_threads_that_search_while_another_writes(self, path, crowd):
+    def test_threads_can_search_while_another_writes(self, path, crowd):
         index = VectorIndex("quantized")
         store = SqliteStore(path)
         store.enlist("sqlite-vec", index)
@@ -198,7 +198,7 @@ class TestSegments:
         store.close()
         assert wrong == []
 
-    def test_rows_that_another_thread_reads_meanwhile_are_kept(self, opened, crowd, monkeypatch):
+    def test_rows_that_another_thread_reads_are_kept(self, opened, crowd, monkeypatch):
         index = VectorIndex("quantized")
         connection = opened(index)
         add(index, connection, crowd[:60])
@@ -216,7 +216,7 @@ class TestSegments:
         assert held.is_whole
         assert held.rows[:60].any(axis=1).all()
 
-    def test_what_does_not_fit_is_not_kept(self, opened, crowd):
+    def test_rows_that_exceed_the_cache_are_not_kept(self, opened, crowd):
         index = VectorIndex("quantized", memory_mb=0)
         connection = opened(index)
         add(index, connection, crowd[:300])
@@ -270,7 +270,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("sql", DAMAGE)
-def test_damage_is_found_and_nothing_but_our_own_errors_is_raised(opened, crowd, sql):
+def test_damage_is_found_and_raises_only_klaw_errors(opened, crowd, sql):
     index = VectorIndex("quantized")
     connection = opened(index)
     add(index, connection, crowd[:1200])
@@ -285,7 +285,7 @@ def test_damage_is_found_and_nothing_but_our_own_errors_is_raised(opened, crowd,
         assert index.check(connection, "memory", SPACE) == []
 
 
-def test_a_vector_that_is_no_number_is_damage(opened, crowd):
+def test_a_vector_that_is_not_a_number_is_damage(opened, crowd):
     index = VectorIndex("quantized")
     connection = opened(index)
     add(index, connection, crowd[:20])
@@ -296,7 +296,7 @@ def test_a_vector_that_is_no_number_is_damage(opened, crowd):
     assert problem.startswith("1 quantized vectors are not of unit length")
 
 
-def test_a_code_is_the_signs_of_the_steps():
+def test_a_code_has_the_signs_of_the_steps():
     steps = np.array([[1, -1, 0, 5] * 20], dtype=np.int8)
     planes = codes.encode(steps)
     assert planes.shape == (2, 1)
@@ -304,7 +304,7 @@ def test_a_code_is_the_signs_of_the_steps():
     assert bits.tolist() == [1, 0, 0, 1] * 20 + [0] * 48
 
 
-def test_estimates_are_made_a_slice_at_a_time():
+def test_estimates_are_computed_in_slices():
     random = np.random.default_rng(2)
     planes = random.integers(0, 2**63, (16, 20_000), dtype=np.uint64)
     query = random.standard_normal(1024).astype(np.float32)
@@ -318,7 +318,7 @@ def test_estimates_are_made_a_slice_at_a_time():
         assert found[number] == pytest.approx(bits @ query, rel=1e-3, abs=1e-2)
 
 
-def test_what_is_quantized_comes_back():
+def test_quantized_vectors_are_read_back():
     random = np.random.default_rng(1)
     rows = random.standard_normal((20, 30)).astype(np.float32)
     centre = random.standard_normal(30).astype(np.float32)
@@ -333,7 +333,7 @@ def test_what_is_quantized_comes_back():
     wanted=st.lists(st.integers(-(2**40), 2**40), min_size=1),
     small=st.booleans(),
 )
-def test_members_are_those_of_isin(keys, wanted, small):
+def test_membership_agrees_with_isin(keys, wanted, small):
     limit = 50 if small else 2**41
     left = np.array([key % limit for key in keys])
     right = np.array([key % limit for key in wanted])
@@ -341,7 +341,7 @@ def test_members_are_those_of_isin(keys, wanted, small):
 
 
 @given(far=st.lists(st.integers(0, 20), min_size=1), count=st.integers(1, 30))
-def test_nearest_are_at_least_so_many_and_none_nearer_is_left_out(far, count):
+def test_the_nearest_candidates_are_complete(far, count):
     distances = np.array(far, dtype=np.uint16)
     found = codes.nearest(distances, count, 20, lambda found: -found)
     assert len(found) >= min(count, len(far))

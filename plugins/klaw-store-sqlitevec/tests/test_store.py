@@ -43,7 +43,7 @@ class TestCompressingStore(TestSqliteStore):
         return lambda: SqliteStore(tmp_path / "klaw.db", compress=True)
 
 
-def test_a_compressing_store_reads_both_kinds_and_notices_a_changed_byte(tmp_path):
+def test_a_compressing_store_reads_both_forms_and_detects_a_changed_byte(tmp_path):
     path, long = tmp_path / "klaw.db", "the harbour at night, " * 20
     put(SqliteStore(path), make_document("notes/plain.md", long + "plain"))
     put(SqliteStore(path, compress=True), make_document("notes/packed.md", long), make_document("notes/short.md", "a"))
@@ -119,7 +119,7 @@ def test_the_tables_have_the_documented_names_and_columns(tmp_path):
     assert columns >= {"id", "source", "chat_id", "content", "created_at", "updated_at"}
 
 
-def test_documentation_has_tables_of_its_own_with_the_same_mechanism(tmp_path):
+def test_documentation_has_its_own_tables(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
     put(store, make_document("notes/a.md", "mine"))
     guide = evolve(make_document("guide/install.md", "one\ntwo", origin="guide"), version="1.2")
@@ -149,7 +149,7 @@ def test_foreign_keys_are_enforced(tmp_path):
         transaction.resource.execute(insert)
 
 
-def test_another_programs_database_is_refused_and_left_alone(tmp_path):
+def test_a_database_of_another_program_is_rejected_and_not_changed(tmp_path):
     path = tmp_path / "other.db"
     with apsw.Connection(str(path)) as connection:
         connection.execute("CREATE TABLE theirs (x)")
@@ -158,7 +158,7 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
     assert [row[0] for row in apsw.Connection(str(path)).execute("SELECT name FROM sqlite_schema")] == ["theirs"]
 
 
-def test_a_file_that_is_no_database_is_named_corrupt(tmp_path):
+def test_an_invalid_database_is_reported_as_corrupt(tmp_path):
     path = tmp_path / "klaw.db"
     path.write_bytes(b"this is not a database, but long enough to be looked at" * 40)
     with pytest.raises(StoreCorruptError, match=r"klaw\.db"):
@@ -175,12 +175,12 @@ def test_a_file_written_by_a_newer_version_is_refused(tmp_path):
         SqliteStore(tmp_path / "klaw.db")
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+def test_a_read_only_location_is_named(tmp_path):
     with pytest.raises(StoreReadOnlyError, match="cannot be opened"):
         SqliteStore(tmp_path / "missing" / "klaw.db")
 
 
-def test_a_second_writer_waits_then_is_told(tmp_path):
+def test_a_second_writer_waits_and_then_gets_an_error(tmp_path):
     first = SqliteStore(tmp_path / "klaw.db")
     second = SqliteStore(tmp_path / "klaw.db", busy_timeout_seconds=0.05)
     with first.write(), pytest.raises(StoreLockedError, match="locked"), second.write():
@@ -188,7 +188,7 @@ def test_a_second_writer_waits_then_is_told(tmp_path):
     put(second, make_document("notes/a.md", "one"))
 
 
-def test_a_rebuild_keeps_other_writers_out_by_name_and_readers_in(tmp_path):
+def test_a_rebuild_blocks_other_writers_by_name_and_no_readers(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
     put(store, make_document("notes/a.md", "one"))
     other = SqliteStore(tmp_path / "klaw.db")
@@ -204,7 +204,7 @@ def test_a_rebuild_keeps_other_writers_out_by_name_and_readers_in(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if "rebuild" in path.name) == []
 
 
-def test_a_snapshot_taken_before_a_rebuild_ends_stays_what_it_was(tmp_path):
+def test_a_snapshot_does_not_see_the_end_of_a_rebuild(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
     put(store, make_document("notes/a.md", "one"))
     with store.read() as snapshot:
@@ -246,7 +246,7 @@ def test_use_after_close_and_after_fork_is_refused(tmp_path):
         pass
 
 
-def test_readers_of_many_threads_have_snapshots_of_their_own(tmp_path):
+def test_threads_have_separate_snapshots(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
     put(store, make_document("notes/a.md", "one\ntwo"))
     barrier = threading.Barrier(4)

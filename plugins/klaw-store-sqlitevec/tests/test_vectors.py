@@ -117,12 +117,12 @@ class TestWithoutVec0:
         yield index, connection
         connection.close()
 
-    def test_it_says_so(self, crippled):
+    def test_a_missing_vec0_is_reported(self, crippled):
         index, _ = crippled
         assert "vec0, which does not load" in index.limitation
         assert "pip install" in index.limitation
 
-    def test_what_vec0_keeps_is_found_exactly(self, crippled, file):
+    def test_vectors_of_vec0_are_found_exactly(self, crippled, file):
         index, connection = crippled
         for within in (None, KeySelection(np.array([3, 9, 17]))):
             question = Query("", vector=unit_vector("harbour gull9"), within=within)
@@ -136,7 +136,7 @@ class TestWithoutVec0:
             assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-5)
             assert within is None or {hit.key for hit in hits} == set(within.keys().tolist())
 
-    def test_what_is_added_and_removed_is_kept_without_it_and_found_with_it_again(self, crippled, file):
+    def test_changes_without_vec0_are_found_with_it_later(self, crippled, file):
         index, connection = crippled
         more = [stored(100, "the lighthouse")]
         index.remove(connection, "memory", [9])
@@ -159,7 +159,7 @@ class TestWithoutVec0:
                 assert not sound.check(other, "memory", SPACE)
                 other.close()
 
-    def test_another_space_takes_the_place_of_the_old_one(self, crippled, file):
+    def test_a_new_space_replaces_the_old_one(self, crippled, file):
         index, connection = crippled
         wider = VectorSpace("other", "1", 16)
         index.reset(connection, "memory", wider)
@@ -174,7 +174,7 @@ class TestWithoutVec0:
             other.close()
 
 
-def test_adding_before_there_is_a_space_is_refused(connection):
+def test_adding_without_a_space_is_rejected(connection):
     index = VectorIndex()
     make_ready(index, connection)
     with pytest.raises(RetrievalError, match="no table for vectors"):

@@ -32,7 +32,7 @@ def until(process, trigger):
     raise AssertionError(f"no run of {trigger!r}: {process.stderr.read()}")
 
 
-def test_it_indexes_what_changes_until_it_is_told_to_end(home):
+def test_watch_indexes_changes_until_it_is_stopped(home):
     home.write("b.md", "A lantern.\n")
     with home.process() as process:
         assert until(process, "start") == "1 new"
@@ -51,7 +51,7 @@ def test_it_indexes_what_changes_until_it_is_told_to_end(home):
         assert memory.doctor().healthy
 
 
-def test_killed_at_any_moment_it_loses_nothing(home):
+def test_a_kill_at_any_moment_loses_nothing(home):
     for number in range(2):
         with home.process() as process:
             until(process, "start")
@@ -73,7 +73,7 @@ def test_killed_at_any_moment_it_loses_nothing(home):
         assert memory.doctor().healthy
 
 
-def test_what_did_not_fit_into_the_queue_of_the_kernel_is_found_once_it_goes_on(home):
+def test_changes_beyond_the_queue_of_the_kernel_are_found(home):
     fits = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text("ascii"))
     if fits > 100_000:
         pytest.skip("the queue is longer than a test can fill")
@@ -93,7 +93,7 @@ def test_what_did_not_fit_into_the_queue_of_the_kernel_is_found_once_it_goes_on(
         assert home.finds("lantern")
 
 
-def test_a_note_elsewhere_that_did_not_fit_behind_many_files_is_found(home):
+def test_a_change_elsewhere_during_a_queue_overflow_is_found(home):
     """The process stops too shortly to notice; but it hears of so many files that more may have been lost."""
     fits = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text("ascii"))
     if fits > 100_000:
@@ -113,7 +113,7 @@ def test_a_note_elsewhere_that_did_not_fit_behind_many_files_is_found(home):
             until(process, "watch")
 
 
-def test_a_second_one_says_which_process_is_the_first(home):
+def test_a_second_watcher_names_the_process_of_the_first(home):
     with home.process() as process:
         until(process, "start")
         second = subprocess.run(home.command, capture_output=True, text=True, check=False, timeout=60)
@@ -123,7 +123,7 @@ def test_a_second_one_says_which_process_is_the_first(home):
         assert process.wait(60) == 0
 
 
-def test_the_unit_starts_this_very_command(home):
+def test_the_systemd_unit_starts_this_command(home):
     done = CliRunner().invoke(cli, ["watch", "--unit", "--data-dir", str(home.data)])
     assert done.exit_code == 0, done.output
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ExecStart=")]
@@ -136,5 +136,5 @@ def test_the_unit_starts_this_very_command(home):
     ("word", "quoted"),
     [("/a b", '"/a b"'), ("/50%", "/50%%"), ("/$HOME", "/$$HOME"), ('/a"b', '"/a\\"b"'), ("/a;b", '"/a;b"')],
 )
-def test_the_unit_means_the_words_as_they_are(word, quoted):
+def test_the_systemd_unit_quotes_its_arguments(word, quoted):
     assert f"ExecStart=/bin/klaw watch --data-dir {quoted}\n" in unit(["/bin/klaw", "watch", "--data-dir", word], word)

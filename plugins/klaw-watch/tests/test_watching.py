@@ -17,7 +17,7 @@ from klaw_watch.state import WatchDirectory
 
 
 class TestFiles:
-    def test_new_changed_and_removed_notes(self, home, watch):
+    def test_new_changed_and_removed_notes_are_indexed(self, home, watch):
         with watch() as watched:
             file = home.write("b.md", "A lantern on the pier.\n")
             run = watched.until_found("lantern")
@@ -28,7 +28,7 @@ class TestFiles:
             watched.until_lost("buoy")
             assert watched.finds("harbour")
 
-    def test_the_ways_in_which_editors_save(self, home, watch):
+    def test_the_ways_in_which_editors_save_are_detected(self, home, watch):
         with watch() as watched:
             file = home.notes / "a.md"
             beside = home.notes / ".a.md.swp"
@@ -45,7 +45,7 @@ class TestFiles:
             watched.until_found("backup")
             assert len(list(watched.memory.documents())) == 1
 
-    def test_directories_come_move_and_go_with_all_that_is_in_them(self, home, watch, tmp_path):
+    def test_created_moved_and_removed_directories_are_indexed(self, home, watch, tmp_path):
         outside = tmp_path / "outside"
         (outside / "deep").mkdir(parents=True)
         for number in range(3):
@@ -60,21 +60,21 @@ class TestFiles:
             (home.notes / "fowl").rename(tmp_path / "gone")
             watched.until(lambda: paths(watched) == ["notes/a.md"])
 
-    def test_more_at_once_than_is_asked_for_singly(self, home, watch, monkeypatch):
+    def test_many_changes_cause_a_full_run(self, home, watch, monkeypatch):
         monkeypatch.setattr(triggers, "MAX_FILES", 5)
         with watch() as watched:
             for number in range(60):
                 home.write(f"many/{number}.md", f"Heron {number}.\n")
             watched.until(lambda: len(paths(watched)) == 61, "watch")
 
-    def test_what_is_left_out_changes_with_its_rules(self, home, watch):
+    def test_a_change_of_ignore_rules_updates_the_index(self, home, watch):
         home.write("drafts/d.md", "A draft of a lantern.\n")
         with watch() as watched:
             assert watched.finds("lantern")
             home.write(".gitignore", "drafts/\n")
             watched.until_lost("lantern")
 
-    def test_files_that_are_never_notes_ask_for_nothing(self, home, watch):
+    def test_files_that_are_not_notes_cause_no_run(self, home, watch):
         with watch() as watched:
             home.write(".git/objects/x.md", "A lantern.\n")
             home.write("node_modules/y.md", "A lantern.\n")
@@ -88,7 +88,7 @@ def paths(watched):
 
 
 class TestRoots:
-    def test_a_directory_that_vanishes_keeps_what_is_indexed_until_it_is_back(self, home, watch, tmp_path):
+    def test_a_missing_directory_keeps_its_documents_until_it_returns(self, home, watch, tmp_path):
         with watch() as watched:
             home.notes.rename(tmp_path / "away")
             wait_for(lambda: "not found" in watched.watcher.state.problem)
@@ -100,7 +100,7 @@ class TestRoots:
             home.write("c.md", "A buoy.\n")
             watched.until_found("buoy")
 
-    def test_a_directory_that_another_process_indexes_is_watched_from_then_on(self, home, watch, tmp_path):
+    def test_a_directory_that_another_process_adds_is_watched(self, home, watch, tmp_path):
         other = tmp_path / "journal"
         other.mkdir()
         with watch() as watched:
@@ -110,7 +110,7 @@ class TestRoots:
             (other / "x.md").write_text("A lantern.\n", "utf-8")
             watched.until_found("lantern")
 
-    def test_a_list_of_directories_that_is_broken_for_a_while_stops_nothing(self, home, watch):
+    def test_a_temporarily_broken_list_of_directories_is_tolerated(self, home, watch):
         with watch() as watched:
             file = home.data / "workspaces.json"
             sound = file.read_text("utf-8")
@@ -122,7 +122,7 @@ class TestRoots:
             watched.until_found("lantern")
 
     @pytest.mark.parametrize("handles", [3, 12], ids=["at the start", "later"])
-    def test_where_handles_run_out_files_are_looked_at(self, home, handles):
+    def test_without_handles_files_are_polled(self, home, handles):
         """In a user namespace of its own, which has its own count of handles."""
         for number in range(8):
             home.write(f"{number}/x.md", f"Heron {number}.\n")
@@ -160,7 +160,7 @@ with Memory.open(load_config(config_file={str(home.path / "klaw.toml")!r}, data_
 
 
 class TestTriggers:
-    def test_what_changed_before_the_start_is_found_unless_that_is_off(self, home, watch):
+    def test_changes_before_the_start_are_found_unless_configured_otherwise(self, home, watch):
         home.write("b.md", "A lantern.\n")
         home.configure(on_start=False)
         with watch() as watched:
@@ -178,7 +178,7 @@ class TestTriggers:
             watched.watcher.request()
             watched.until_found("lantern", "forced")
 
-    def test_time_that_passes_and_sleep_of_the_machine(self, home, watch, monkeypatch):
+    def test_intervals_and_sleep_of_the_machine_cause_a_run(self, home, watch, monkeypatch):
         home.configure(watch=False, interval_minutes=1)
         slept, passed = [0.0], [0.0]
         monkeypatch.setattr("klaw_watch.loop.time.monotonic", lambda: time.perf_counter() + passed[0])
@@ -191,7 +191,7 @@ class TestTriggers:
             watched.until_found("buoy", "resume")
 
     @pytest.mark.parametrize("waits", [{"conversation_messages": 3}, {"conversation_bytes": 700}])
-    def test_conversations_wait_for_enough(self, home, watch, waits):
+    def test_conversations_wait_for_enough_messages(self, home, watch, waits):
         home.configure(**waits)
         with home.open() as memory:
             say(memory, "An anchor.")
@@ -207,7 +207,7 @@ class TestTriggers:
             watched.until_found("lantern", "conversation")
             assert watched.finds("buoy")
 
-    def test_conversations_are_indexed_like_every_file_otherwise(self, watch):
+    def test_without_thresholds_conversations_are_indexed_like_files(self, watch):
         with watch() as watched:
             say(watched.memory, "A lantern.")
             wait_for(lambda: watched.watcher.state.watched == 2)
@@ -228,7 +228,7 @@ def wait_for(condition):
 
 
 class TestState:
-    def test_status_names_every_trigger_and_what_it_did_last(self, home, watch):
+    def test_status_names_every_trigger_and_its_last_run(self, home, watch):
         with home.open() as memory:
             before = memory.status().statistics
             assert before["watcher"] == "not running"
@@ -248,7 +248,7 @@ class TestState:
             assert after["sync_watch"] == during["sync_watch"]
             assert memory.doctor().healthy
 
-    def test_runs_before_a_search_and_forced_ones_are_named_whoever_made_them(self, home):
+    def test_runs_of_other_processes_are_named_with_their_reason(self, home):
         home.configure(on_search=True)
         home.write("b.md", "A lantern.\n")
         with home.open() as memory:
@@ -258,7 +258,7 @@ class TestState:
             memory.index(force=True)
             assert memory.status().statistics["sync_forced"].endswith(": 2 changed")
 
-    def test_there_is_one_watcher_for_a_data_directory(self, home, watch):
+    def test_a_data_directory_has_at_most_one_watcher(self, home, watch):
         refused = pytest.raises(StoreLockedError, match="is running \\(process")
         with watch(), home.open() as memory, refused:
             Watcher(memory).start()
@@ -267,7 +267,7 @@ class TestState:
         assert not WatchDirectory.of(home.data).is_watched()
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": 1, "runs": {"a": 1}}'])
-    def test_a_state_that_is_broken_is_none(self, home, text):
+    def test_an_invalid_state_file_is_ignored(self, home, text):
         directory = WatchDirectory.of(home.data)
         directory.path.mkdir()
         (directory.path / "state.json").write_text(text, "utf-8")
@@ -275,7 +275,7 @@ class TestState:
         with home.open() as memory:
             assert memory.status().statistics["watcher"] == "not running"
 
-    def test_stopping_waits_for_a_run_no_longer_than_it_is_told_to(self, home, watch, monkeypatch):
+    def test_stopping_waits_for_a_run_at_most_the_given_time(self, home, watch, monkeypatch):
         with watch() as watched:
             entered, leave = threading.Event(), threading.Event()
             index = type(watched.memory).index
@@ -298,7 +298,7 @@ class TestState:
         with watch() as watched:  # on a busy machine the run stopped before the note, and the next start takes it
             assert watched.finds("lantern")
 
-    def test_what_a_run_could_not_do_is_said(self, home, watch, monkeypatch):
+    def test_problems_of_a_run_are_reported(self, home, watch, monkeypatch):
         with watch() as watched:
             monkeypatch.setattr(
                 type(watched.memory), "index", lambda *_, **__: (_ for _ in ()).throw(RuntimeError("a bug"))
@@ -310,7 +310,7 @@ class TestState:
             wait_for(lambda: watched.watcher.state.runs["watch"].result == "a bug")
 
 
-def test_it_runs_inside_a_server(home):
+def test_a_watcher_can_run_inside_a_server(home):
     asyncio.run(_serve(home))
 
 

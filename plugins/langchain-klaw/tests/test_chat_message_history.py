@@ -19,26 +19,26 @@ def history(words_only):
     return KlawChatMessageHistory("trip/to oslo", words_only)
 
 
-def test_messages_come_back_as_they_were(history):
+def test_messages_are_read_back_unchanged(history):
     history.add_messages(MESSAGES[:2])
     history.add_messages(MESSAGES[2:])
     assert history.messages == MESSAGES
 
 
-def test_sessions_are_apart_and_outlive_the_object(history, words_only):
+def test_sessions_are_separate_and_persistent(history, words_only):
     history.add_user_message("One.")
     KlawChatMessageHistory("other", words_only).add_user_message("Two.")
     again = KlawChatMessageHistory("trip/to oslo", words_only)
     assert [message.content for message in again.messages] == ["One."]
 
 
-def test_what_was_said_is_found(history, words_only):
+def test_messages_are_found_by_search(history, words_only):
     history.add_user_message("The wombat sleeps in the shed.")
     words_only.index()
     assert "wombat" in words_only.search("wombat")[0].content
 
 
-def test_a_cleared_chat_is_gone_everywhere(history, words_only):
+def test_a_cleared_chat_is_not_found_and_leaves_no_bytes(history, words_only):
     history.add_user_message("The wombat sleeps in the shed.")
     words_only.index()
     history.clear()
@@ -48,7 +48,7 @@ def test_a_cleared_chat_is_gone_everywhere(history, words_only):
     assert len(history.messages) == 1
 
 
-def test_messages_of_other_programs_are_messages(history, words_only):
+def test_messages_of_other_programs_are_read(history, words_only):
     from datetime import UTC, datetime
 
     from klaw_core import Chat, Message

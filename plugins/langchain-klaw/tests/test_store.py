@@ -22,7 +22,7 @@ def store(words_only):
 
 
 class TestItems:
-    def test_one_is_kept_changed_and_deleted(self, store):
+    def test_an_item_is_stored_changed_and_deleted(self, store):
         store.put(("users", "ada"), "k", {"text": "The ferry.", "n": [1, {"x": None}]})
         first = store.get(("users", "ada"), "k")
         assert (first.namespace, first.key, first.value) == (
@@ -40,7 +40,7 @@ class TestItems:
         assert store.get(("users", "ada"), "k") is None
         assert store.search(("users",), query="train") == []
 
-    def test_names_with_any_characters_are_told_apart(self, store):
+    def test_names_with_any_characters_are_distinguished(self, store):
         names = [(("a",), "b/c"), (("a", "b"), "c"), (("a",), "b%2Fc"), (("ü\n",), "数据 库"), (("a",), "b c")]
         for number, (namespace, key) in enumerate(names):
             store.put(namespace, key, {"n": number})
@@ -48,7 +48,7 @@ class TestItems:
             assert store.get(namespace, key).value == {"n": number}
         assert set(store.list_namespaces()) == {namespace for namespace, _ in names}
 
-    def test_a_batch_is_answered_in_order_and_the_last_write_counts(self, store):
+    def test_a_batch_is_answered_in_order_and_the_last_write_wins(self, store):
         store.put(("t",), "a", {"n": 0})
         results = store.batch(
             [
@@ -64,7 +64,7 @@ class TestItems:
         assert (results[1], results[3], results[4]) == (None, None, [("t",)])
         assert store.get(("t",), "a").value == {"n": 2}
 
-    def test_a_wrong_namespace_is_refused(self, store):
+    def test_an_invalid_namespace_is_rejected(self, store):
         with pytest.raises(InvalidNamespaceError):
             store.put(("a.b",), "k", {})
 
@@ -107,7 +107,7 @@ class TestSearch:
         ],
     )
     @pytest.mark.parametrize("query", ["boat", None, " "])
-    def test_filters_hold_with_a_question_and_without(self, fleet, where, keys, query):
+    def test_filters_apply_with_and_without_a_question(self, fleet, where, keys, query):
         assert {item.key for item in fleet.search(("boats",), query=query, filter=where)} == keys
 
     def test_an_unknown_operator_is_refused(self, fleet):
@@ -153,7 +153,7 @@ class TestNamespaces:
             ({"limit": 2, "offset": 1}, [("a", "y", "1"), ("b",)]),
         ],
     )
-    def test_they_are_listed(self, filled, asked, found):
+    def test_namespaces_are_listed(self, filled, asked, found):
         assert filled.list_namespaces(**asked) == found
 
 
@@ -170,7 +170,7 @@ class TestExpiry:
         monkeypatch.setattr(langchain_klaw.stores, "datetime", Clock)
         return Clock
 
-    def test_what_expired_is_gone_and_can_be_swept(self, store, clock):
+    def test_expired_items_are_not_returned_and_can_be_removed(self, store, clock):
         store.put(("t",), "short", {"text": "a boat"}, ttl=1)
         store.put(("t",), "long", {"text": "a boat"}, ttl=None)
         clock.shift = timedelta(minutes=2)
@@ -182,7 +182,7 @@ class TestExpiry:
         clock.shift = timedelta()
         assert store.get(("t",), "short") is None
 
-    def test_a_reading_renews_it_unless_told_not_to(self, store, clock):
+    def test_a_read_renews_the_expiry_unless_disabled(self, store, clock):
         for key in ("read", "peeked"):
             store.put(("t",), key, {}, ttl=10)
         clock.shift = timedelta(minutes=8)
@@ -207,7 +207,7 @@ OPERATIONS = st.one_of(
 
 @settings(max_examples=25, deadline=None)
 @given(batches=st.lists(st.lists(OPERATIONS, max_size=4), max_size=8))
-def test_law_it_answers_as_langgraphs_store_in_memory_does(batches, tmp_path_factory):
+def test_law_answers_agree_with_langgraphs_in_memory_store(batches, tmp_path_factory):
     """Values, not times. Namespaces are left out: the twin also lists those whose items are deleted."""
     twin = InMemoryStore()
     config = load_config(data_dir=tmp_path_factory.mktemp("law"), overrides=WORDS_ONLY)
@@ -224,7 +224,7 @@ def _plain(result):
     return result if result is None or isinstance(result, tuple) else (result.namespace, result.key, repr(result.value))
 
 
-def test_moments_are_aware(store):
+def test_times_have_a_time_zone(store):
     store.put(("t",), "k", {})
     item = store.get(("t",), "k")
     assert item.created_at.tzinfo == UTC

@@ -34,25 +34,25 @@ class TestFilters:
             ({"colour": "blue", "year": 2024}, set()),
         ],
     )
-    def test_they_hold(self, boats, where, names):
+    def test_filters_restrict_the_results(self, boats, where, names):
         assert {document.id for document in boats.similarity_search("boat", filter=where)} == names
 
-    def test_they_hold_before_the_cut(self, store):
+    def test_filters_apply_before_the_limit(self, store):
         store.add_texts(["boat"] * 50, [{"n": number} for number in range(50)], ids=list(map(str, range(50))))
         assert [document.id for document in store.similarity_search("boat", k=1, filter={"n": 37})] == ["37"]
 
     @pytest.mark.parametrize("where", [{"$or": []}, {"year": {"$regex": "2"}}])
-    def test_an_unknown_one_is_refused(self, boats, where):
+    def test_an_unknown_operator_is_rejected(self, boats, where):
         with pytest.raises(ValueError, match=r"\$"):
             boats.similarity_search("boat", filter=where)
 
 
-def test_equal_texts_stay_two_documents(store):
+def test_equal_texts_are_separate_documents(store):
     store.add_texts(["The same."] * 2, ids=["a", "b"])
     assert {document.id for document in store.similarity_search("same")} == {"a", "b"}
 
 
-def test_any_metadata_comes_back(store):
+def test_any_metadata_is_read_back(store):
     metadata = {"none": None, "nested": {"list": [1, {"x": 2.5}]}, "text": "y", "flag": True}
     store.add_documents([Document("A kept text.", metadata=metadata, id="a")])
     assert store.similarity_search("kept") == [Document("A kept text.", metadata=metadata, id="a")]
@@ -88,7 +88,7 @@ def test_relevance_is_between_0_and_1(store):
     assert all(0 <= score <= 1 for _, score in found)
 
 
-def test_diverse_documents_are_not_two_of_a_kind(tmp_path):
+def test_diverse_results_are_not_similar_to_each_other(tmp_path):
     """With Klaw's own model: of three questions about ferries and one about bread, two must differ."""
     with Memory.open(data_dir=tmp_path) as memory:
         store = KlawVectorStore(memory=memory, mode="vector")
@@ -105,7 +105,7 @@ def test_diverse_documents_are_not_two_of_a_kind(tmp_path):
         assert [document.id for document in nearest] == ["bread"]
 
 
-def test_a_model_that_fails_leaves_words(tmp_path, caplog):
+def test_words_answer_if_the_model_fails(tmp_path, caplog):
     class Broken(DeterministicFakeEmbedding):
         def embed_documents(self, _texts):
             raise RuntimeError("out of order")
