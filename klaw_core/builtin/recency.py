@@ -18,7 +18,7 @@ _SECONDS_A_DAY = 86_400.0
 class RecencyOptions:
     """Options of the stage ``recency``.
 
-    ``half_life_days``: the age at which a chunk has lost half of what age can take.
+    ``half_life_days``: the age at which a chunk has lost half of the share that age can remove.
     ``floor``: the share of its score that the oldest chunk keeps; 1 makes age irrelevant.
     ``evergreen``: source labels (``MEMORY.md``, ``manual``) or beginnings of paths (``notes/reference/``) of chunks
     that never age.

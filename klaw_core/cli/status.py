@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import Status
 
 # The names of the documents of an origin; the default is "note".
-_NOUNS = {"saved": ("memory", "memories")}  # of origins that are no workspaces; others have documents
+_NOUNS = {"saved": ("memory", "memories")}  # of origins that are not workspaces; other such origins have documents
 _DEFAULT_COLLECTION = "memory"  # the collection that `klaw search` searches by default
 
 

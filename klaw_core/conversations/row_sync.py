@@ -1,8 +1,8 @@
 """Mirror the journal to rows: every file is read from the last synced byte, and secrets are redacted.
 
 All rows of a chat are made again if a mirrored part of its files has changed (cut, replaced or deleted by hand), or if
-the redaction patterns have changed. Rows of messages that are no longer in the files are the record of what is left to
-forget: their text leaves the index before these rows are removed, whoever does that.
+the redaction patterns have changed. A row of a message that is no longer in the files shows that its text must still be
+forgotten. So the text always leaves the index before the row is removed.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ class RowSync:
     ) -> set[_Part]:
         """Return the messages and summaries that have rows but are no longer in a file.
 
-        An index run forgets the documents of files that do not exist. What stands in lines or files that cannot be read
-        is not gone, unless it was ``removed``.
+        An index run forgets the documents of files that do not exist. Messages in lines or files that cannot be read
+        do not count as gone, unless they were ``removed``.
         """
         held: dict[date, set[str]] = {}
         for row in rows.all(chat.name):
@@ -372,7 +372,7 @@ def chat_of(name: str) -> Chat | None:
 
 
 def _has_changed(log: Log, known: JournalFileState, *, verified: bool) -> bool:
-    """Return whether the mirrored part of a file is no longer what it was."""
+    """Return whether the mirrored part of a file has changed."""
     return not log.is_end(known.end) or (verified and not _is_unchanged(log, known))
 
 

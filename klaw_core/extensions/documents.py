@@ -186,7 +186,7 @@ class DocumentsExtension:
         return report
 
     def _follow(self, indexed: Mapping[str, NewDocument | None], collection: str, version: Hashable) -> None:
-        """Index what others did to these documents since a version of the journal; None: it is not in the index.
+        """Index what others changed since a version of the journal. None means that a document is not indexed.
 
         Two writers of one id may write to the journal in one order and to the index in the other. The order of the
         journal decides.
@@ -200,7 +200,7 @@ class DocumentsExtension:
             gone = [f"{DOCUMENTS}/{name}" for name, item in indexed.items() if item and name not in current]
             if gone:
                 self._attached.remove_documents(gone, collection)
-            if not changed and not gone:  # whoever changes one of them from here on indexes it afterwards
+            if not changed and not gone:  # a later change is indexed by its own writer
                 return
             indexed = {name: current.get(name) for name in indexed}
 
@@ -339,12 +339,12 @@ class DocumentSource:
         self._forgotten.update(paths)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return those that are no longer in the journal.
+        """Return the documents that are no longer in the journal.
 
-        While a part of the journal is broken, it may be any document, except those that this object has forgotten.
+        A broken line may contain any document. If there is one, only documents that this object has forgotten count.
         """
         version, is_broken = self._scanned
-        if version is not None and version == self.journal.version:  # what the scan has read is still all there is
+        if version is not None and version == self.journal.version:  # nothing was written since the scan
             gone = [path for path in paths if path not in self._found]
         else:
             replayed = self.journal.replay()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BATCH = 100
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
-# What a model may always give as a source. Other labels must not pass for another document's: of a note it is its path.
+# The labels that a model may always use. Other labels must not look like those of documents, such as paths of notes.
 _LABELS = frozenset({"manual", "conversation"})
 _LABEL_HINT = "use manual or conversation, and name the file or the person in the content"
 
@@ -87,7 +87,7 @@ class SavedExtension:
             while journal.version != version:  # another process may have forgotten the text, or saved it again
                 version = journal.version
                 if bool(journal.get([saved.id])) == indexed:
-                    break  # whoever forgets it or saves it again from here on looks at the index afterwards
+                    break  # a later writer updates the index itself
                 if indexed:
                     self._host.remove_documents([saved.id], MEMORY)
                 else:

@@ -141,7 +141,7 @@ class Backfill:
             self.collection.put(transaction, index, transaction.chunks(self.collection.name, missing), {})
 
     def _compact(self, index: CompactingIndex[Any]) -> None:
-        """Let an index write together what it holds in pieces, where it says that this pays."""
+        """Let an index merge the pieces of its data, if it says that this is worthwhile."""
         with self.collection.read() as snapshot:
             scattered = index.is_scattered(snapshot.resource, self.collection.name)
         if scattered:

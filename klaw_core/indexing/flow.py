@@ -229,7 +229,7 @@ class Indexer:
                 document = source.read(Entry(path))
                 if isinstance(document, Document):
                     cuts[path] = ChunkedDocument(*cutter.cut(document), Entry(path))
-        except KlawError:  # what is to be forgotten must leave the index nevertheless
+        except KlawError:  # the text that must be forgotten leaves the index anyway
             _LOG.debug("documents to shorten cannot be read or split", exc_info=True)
         return cuts
 
@@ -321,8 +321,8 @@ class Indexer:
     ) -> None:
         """Replace a batch of documents in one transaction, except those that another run has written since.
 
-        A document that has lost a part since it was read is not written, either: its source was changed before the
-        index, so nobody would remove that part again.
+        A document that has lost a part since it was read is not written, either. Its source was changed before the
+        index, so a later run would not remove that part.
         """
         seen = {cut.document.path: cut.seen for cut in batch if cut.seen}
         documents = [(cut.document, cut.chunks) for cut in batch]

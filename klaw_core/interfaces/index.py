@@ -113,16 +113,16 @@ class CheckedIndex(Index[R], Protocol[R]):
 
 @runtime_checkable
 class CompactingIndex(Index[R], Protocol[R]):
-    """An index that a search reads faster where it is written in few pieces. Optional: without it nothing is asked.
+    """An index whose searches are faster if its data is in few pieces. Optional.
 
-    The core asks at the end of an index run.
+    The core calls it at the end of an index run.
     """
 
     def is_scattered(self, resource: R, collection: str, /) -> bool:
-        """Return whether to write pieces together now pays: a run that changed little should not write everything."""
+        """Return whether merging the pieces is worthwhile; a run that changed little should not write everything."""
 
     def compact(self, resource: R, collection: str, /) -> None:
-        """Write the pieces together, inside the transaction. What is found, and how it ranks, stays as it is."""
+        """Merge the pieces, inside the transaction. The results of searches do not change."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Journals: the truth of what people own. Files in the data directory, unless the store keeps them.
+"""Journals: the primary data that people own. They are files in the data directory, unless the store keeps them.
 
 There are three kinds: records by id, logs of messages, and single texts. :class:`Journals` gives them by name.
 """
@@ -35,8 +35,8 @@ class RecordJournal(Protocol):
     def append(self, records: Sequence[Mapping[str, Any]], /) -> Hashable:
         """Append records, each a JSON object with a string ``id``; they are durable when this returns.
 
-        A record with a known id replaces the old one, in its place. Return the version after this write: while
-        :attr:`version` equals it, nobody has written since. Raise RecordError, StoreError.
+        A record with a known id replaces the old one in its position. Return the version after this write; the journal
+        is unchanged as long as :attr:`version` equals it. Raise RecordError, StoreError.
         """
 
     def add(

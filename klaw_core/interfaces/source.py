@@ -116,15 +116,15 @@ class LocatingSource(Protocol):
 
 @runtime_checkable
 class PartedSource(Protocol):
-    """A source whose files make several documents each."""
+    """A source whose files contain several documents each."""
 
     def documents_of(self, path: str, /) -> Sequence[str]:
-        """Return the paths of the documents that a file makes now; none if it is none of this source's."""
+        """Return the paths of the documents that a file contains now; none if it is not a file of this source."""
 
 
 @runtime_checkable
 class PreparedSource(Protocol):
-    """A source with something to do before it is scanned for an index run, but not when it is only looked at."""
+    """A source that must do something before an index run scans it, but not before other scans."""
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
         """Complete what a crash interrupted; bring rows of this source in ``store`` up to date.
@@ -146,7 +146,7 @@ class RowSource(Protocol):
     """A source with its own rows in the store in addition to its documents, such as messages."""
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
-        """Copy the rows of what a reindex had to skip from the store in use to the new one."""
+        """Copy the rows of documents that a reindex had to skip from the store in use to the new one."""
 
 
 @runtime_checkable

@@ -1,8 +1,8 @@
 """Rebuild the whole index, optionally in another vector space, while the current index stays in use.
 
 Step 1 chunks and embeds every document and stores the vectors in the cache of the current store. This takes most of
-the time and blocks nobody. If it is interrupted, the next run continues from the cached vectors. Step 2 builds a new
-index next to the current one from the cache, and then replaces the current one. Writers wait during step 2.
+the time and does not block others. If it is interrupted, the next run continues from the cached vectors. Step 2 builds
+a new index next to the current one from the cache, and then replaces the current one. Writers wait during step 2.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class IsolatedSource:
             return list(self.source.changed(paths))
 
     def still_forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return which of these documents, which this source has forgotten, nobody has added again; all if unknown."""
+        """Return which of these forgotten documents were not added again; all if the source cannot tell."""
         return self.forgotten(paths) if isinstance(self.source, ForgetfulSource) else paths
 
     def why_not_forgotten(self, path: str) -> tuple[str, str]:

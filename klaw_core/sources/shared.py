@@ -99,7 +99,7 @@ class SharedSources:
         return _parse(name, found[name]) if name in found else None
 
     def is_own(self, source: SharedSource) -> bool:
-        """Return whether this machine has made a record, or nobody is known to have made it."""
+        """Return whether this machine has made a record, or the machine that made it is unknown."""
         made_by = source.machine
         same_place = (made_by.host, made_by.data_dir) == (self.machine.host, self.machine.data_dir)
         return not made_by.host or (same_place and made_by.id in {"", self.machine.id})
@@ -125,7 +125,7 @@ class SharedSources:
         while held != own:
             if held is not None and not self._may_replace(source, held):
                 raise taken(source, held)
-            # Only what was looked at is replaced: of two machines that see a free name, the first gets it.
+            # Only the record that was read is replaced: if two machines see a free name, the first one gets it.
             if not self.journal.add([own.record()], partial(_is, held)):
                 return
             held = self.find(source)
@@ -148,14 +148,14 @@ class SharedSources:
         """Return whether a record is this machine's, or that of the same notes before a move to this machine."""
         if self.is_own(held):
             return True
-        if source.root is None:  # it has no files of its own, and is configured alike on all machines
+        if source.root is None:  # it has no directory, and is configured in the same way on all machines
             return not held.directory
         moved = held.directory == str(source.root) or (held.machine.id == self.machine.id != "")
         return moved and self.has_notes(held, source.root)
 
 
 def _is(held: SharedSource | None, before: Mapping[str, Any], _new: Mapping[str, Any]) -> bool:
-    """Return whether a record is the one that was looked at."""
+    """Return whether a record is the one that was read before."""
     return held is not None and _parse(held.id, before) == held
 
 

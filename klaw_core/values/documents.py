@@ -113,7 +113,7 @@ class RecordedDocuments(Mapping[str, DocumentRecord]):
     def __eq__(self, other: object) -> bool:
         return dict(self) == other if isinstance(other, Mapping) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # as of every mapping that is compared by what it holds
+    __hash__ = None  # type: ignore[assignment]  # as for every mapping that is compared by its content
 
     def seen(self, path: str) -> str:
         """Return the ``seen`` of a document; empty if there is none."""

@@ -71,7 +71,7 @@ class BadLine:
         return f"{self.location}, byte {self.offset:,}: {self.reason}"
 
 
-#: What one line gives.
+#: The result of reading one line.
 LogLine: TypeAlias = LogRecord | BadLine
-#: A record, or what makes it from the offset that its line will have.
+#: A record, or a function that returns it for the offset of its line.
 Appendable: TypeAlias = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
