@@ -68,10 +68,13 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
 
 def _orphaned_origins(sources: Sources) -> Iterator[str]:
     """Yield a problem for each indexed origin whose source no longer exists."""
-    owner = ", or belongs to a plugin or extension that does not work" if sources.broken() else ""
-    yield from (
-        f"{name}/ no longer has a source{owner}: `klaw forget {name}/` removes it" for name in sorted(sources.strays())
-    )
+    broken = ", or belongs to a plugin or extension that does not work" if sources.broken() else ""
+    if not (strays := sources.strays()):
+        return
+    unrecorded = {origin for name in sources.collections() for origin in sources.unrecorded(name)}
+    for name in sorted(strays):
+        machine = ", or belongs to a machine that has not indexed since it was updated" if name in unrecorded else ""
+        yield f"{name}/ no longer has a source{broken}{machine}: `klaw forget {name}/` removes it"
 
 
 def _collections(

@@ -525,6 +525,9 @@ class TestNotesOfTwoMachines:
         two._sources.shared.journal.forget(["memory/notes"])
         (finding,) = two.doctor(fix=True).findings
         assert (finding.check, finding.hint, finding.fixed) == ("ghost-source", "klaw forget notes/", False)
+        assert ["or belongs to a machine that has not indexed" in problem for problem in two.status().problems] == [
+            True
+        ]
         two.save("the mill")
         two.reindex()
         assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
