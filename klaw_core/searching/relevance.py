@@ -26,6 +26,7 @@ _KNOWN, _UNKNOWN = 0.6, 0.9
 # The words that a question and a chunk can share consist of letters, without digits.
 _WORD = re.compile(r"[^\W\d_]+")
 _LETTER = re.compile(r"[A-Za-z]")
+_NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 # A question with this number of words shares one, such as `the`, with nearly any text in its language.
 _SENTENCE_WORDS = 5
 # The number of first characters that determine the script of a text.
@@ -66,19 +67,19 @@ def is_unreachable(question: str, text: str) -> bool:
 
     That is so if the text is in another script, or if the question is a sentence that shares no word with the text.
     """
-    script = _script(question)
+    script, words = _script_and_words(question)
     if script and _script(text) != script:
         return True
-    asked = _words(question)
-    if len(asked) < _SENTENCE_WORDS:
+    if len(words) < _SENTENCE_WORDS:
         return False
-    folded = text.casefold()
-    # Most texts share a word between two spaces; finding it is ten times as fast as splitting the text into words.
-    shortest_first = _spaced_words(question)
-    for word in shortest_first:
-        if word in folded:
+    # Most texts share a word in lower case between two spaces. Finding it is ten times as fast as splitting the text
+    # into words, and folding a text that is not ASCII takes longer than finding a word.
+    for word in words:
+        if word in text:
             return False
-    return not any(_contains_word(folded, word.strip()) for word in shortest_first)
+    folded = text.casefold()
+    # The longest first, because other words seldom contain them.
+    return not any(_contains_word(folded, word.strip()) for word in reversed(words))
 
 
 def _contains_word(text: str, word: str) -> bool:
@@ -93,14 +94,10 @@ def _contains_word(text: str, word: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _words(question: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(question.casefold()))
-
-
-@lru_cache(maxsize=16)
-def _spaced_words(question: str) -> Sequence[str]:
-    """Return the words of a question, each between two spaces; shortest first, because short words are frequent."""
-    return [f" {word} " for word in sorted(_words(question), key=len)]
+def _script_and_words(question: str) -> tuple[str, Sequence[str]]:
+    """Return the script of a question, and its words, each between two spaces; shortest first, as they are frequent."""
+    words = set(_WORD.findall(question.casefold()))
+    return _script(question), [f" {word} " for word in sorted(words, key=len)]
 
 
 def _script(text: str) -> str:
@@ -108,6 +105,8 @@ def _script(text: str) -> str:
     start = text[:_SCRIPT_CHARACTERS]
     if start.isascii():
         return "LATIN" if _LETTER.search(start) else ""
+    if 2 * len(start.encode("ascii", "ignore").translate(None, _NO_LETTERS)) > len(start):
+        return "LATIN"  # more than half of all characters; counting the others is slow
     return _most_common_script(start)
 
 
