@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from anthropic.types.beta import BetaMemoryTool20250818Command as Command
 
 _log = logging.getLogger("klaw_agents")
-# Models name their files as they like; the index of notes takes what is text.
+# Models choose any file names; every text file is indexed.
 _INCLUDE = ("*.md", "*.markdown", "*.txt", "*.xml", "*.json", "*.yaml", "*.yml", "*.csv", "*.log")
 
 
 class KlawMemoryTool(BetaLocalFilesystemMemoryTool):
-    """The memory tool of Anthropic's API: Claude keeps notes as files, which searches of the memory find at once.
+    """The memory tool of Anthropic's API. Claude writes notes as files, and searches of the memory find them at once.
 
         runner = client.beta.messages.tool_runner(model=..., messages=[...], tools=[KlawMemoryTool(memory)])
 
-    The files are those of the SDK's own tool: in ``memories`` below ``base_path`` (default: the memory's data
-    directory), and no command leaves that directory. They are a workspace of the memory: what Claude deletes or
-    rewrites leaves the index in the same call. A command that cannot be carried out raises ToolError, which Claude is
-    shown. ``memory`` stays the caller's to close.
+    The files are those of the SDK's own tool, in ``memories`` below ``base_path`` (default: the memory's data
+    directory). No command leaves that directory. The files are a workspace of the memory: text that Claude deletes or
+    replaces leaves the index in the same call. A command that fails raises ToolError, which the SDK shows to Claude.
+    The caller closes ``memory``.
     """
 
     def __init__(self, memory: Memory, base_path: str | Path | None = None) -> None:
@@ -42,7 +42,7 @@ class KlawMemoryTool(BetaLocalFilesystemMemoryTool):
         _index(memory, self.memory_root)
 
     def execute(self, command: Command) -> Any:
-        """Carry out a command and bring the index up to date. Raise ToolError."""
+        """Run a command and update the index. Raise ToolError."""
         with _refusals(command):
             answer = super().execute(command)
         if command.command != "view":
@@ -50,7 +50,7 @@ class KlawMemoryTool(BetaLocalFilesystemMemoryTool):
         return answer
 
     def clear_all_memory(self) -> str:
-        """Delete every file, and what was indexed of it."""
+        """Delete every file and its indexed chunks."""
         answer: str = super().clear_all_memory()
         _index(self._memory, self.memory_root)
         return answer
@@ -60,13 +60,13 @@ class KlawAsyncMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
     """:class:`KlawMemoryTool` for ``AsyncAnthropic``."""
 
     def __init__(self, memory: Memory, base_path: str | Path | None = None) -> None:
-        blocking = KlawMemoryTool(memory, base_path)  # makes the directory and indexes it
+        blocking = KlawMemoryTool(memory, base_path)  # creates the directory and indexes it
         super().__init__(str(blocking.base_path))
         self._memory = memory
         self._root = blocking.memory_root
 
     async def execute(self, command: Command) -> Any:
-        """Carry out a command and bring the index up to date. Raise ToolError."""
+        """Run a command and update the index. Raise ToolError."""
         with _refusals(command):
             answer = await super().execute(command)
         if command.command != "view":
@@ -74,7 +74,7 @@ class KlawAsyncMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
         return answer
 
     async def clear_all_memory(self) -> str:
-        """Delete every file, and what was indexed of it."""
+        """Delete every file and its indexed chunks."""
         answer: str = await super().clear_all_memory()
         await in_thread(_index, self._memory, self._root)
         return answer
@@ -82,9 +82,9 @@ class KlawAsyncMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
 
 @contextmanager
 def _refusals(command: Command) -> Iterator[None]:
-    """Raise ToolError, and nothing else, for a command that cannot be carried out.
+    """Convert every error of a command to ToolError.
 
-    The SDK takes arguments as they come, and lets what the operating system says of them through.
+    The SDK does not check the arguments, and passes on errors of the operating system.
     """
     try:
         type(command).model_validate(command.model_dump(warnings=False))
@@ -95,12 +95,12 @@ def _refusals(command: Command) -> Iterator[None]:
         yield
     except OSError as error:  # a name that is too long
         raise ToolError(f"{command.command}: {error.strerror}") from error
-    except (ValueError, RuntimeError) as error:  # a NUL, half a character, links in a circle
+    except (ValueError, RuntimeError) as error:  # a NUL, an unpaired surrogate, circular links
         raise ToolError(f"{command.command}: not a valid path or text") from error
 
 
 def _index(memory: Memory, root: Path) -> None:
-    """Index what has changed; the files count, so a failure is logged, and the next index makes up for it."""
+    """Index the changed files. A failure is only logged, because the next run indexes them."""
     try:
         report = memory.index(root, include=_INCLUDE)
     except KlawError as error:

@@ -28,14 +28,14 @@ _PRINTABLE = "@+-._~ "
 
 
 class KlawMemoryService(BaseMemoryService):
-    """ADK's long-term memory in a Klaw memory: every event and memory is a document of its own.
+    """ADK's long-term memory in a Klaw memory. Every event and every memory entry is one document.
 
         runner = Runner(agent=agent, app_name="travel", session_service=..., memory_service=KlawMemoryService(memory))
 
-    An app's user finds what this user said in this app, and nothing else. An event that is added again takes the place
-    of its earlier copy. What :meth:`delete_memory` deleted is gone from the files and the index, and stays away when
-    its session is added again. Documents are kept in ``collection``; a search returns at most ``max_results``, and
-    none below ``min_relevance`` (0 to 1). ``memory`` stays the caller's to close.
+    A user of an app finds only events of this user in this app. An event that is added again replaces its earlier copy.
+    :meth:`delete_memory` deletes an entry from the files and the index; adding its session again does not restore it.
+    The documents are in ``collection``. A search returns at most ``max_results`` of at least ``min_relevance``
+    (0 to 1). The caller closes ``memory``.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class KlawMemoryService(BaseMemoryService):
         self._min_relevance = min_relevance
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember what was said in a session. Raise klaw_core.RecordError, StoreError."""
+        """Store the messages of a session. Raise klaw_core.RecordError, StoreError."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -61,7 +61,7 @@ class KlawMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember what was said in some events of a session. Raise klaw_core.RecordError, StoreError.
+        """Store the messages of some events of a session. Raise klaw_core.RecordError, StoreError.
 
         Thoughts of a model, tool calls and unfinished parts of a stream are left out.
         """
@@ -77,19 +77,19 @@ class KlawMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember entries; one without an id that was added before is found once. Raise RecordError, StoreError."""
+        """Store entries. An equal entry without an id is stored once. Raise RecordError, StoreError."""
         prefix = f"{_prefix(app_name, user_id)}memories/"
         documents = [_of_memory(prefix, entry, custom_metadata or {}) for entry in memories]
         await in_thread(self._add, [document for document in documents if document.text])
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return what this user of this app said or was told about a question, best first."""
+        """Return the messages of this user in this app that match a question, best first."""
         if not query.strip():
             return SearchMemoryResponse()
         return SearchMemoryResponse(memories=await in_thread(self._search, _prefix(app_name, user_id), query))
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete an entry, by the id that :meth:`search_memory` gave it; ids that are not there are ignored."""
+        """Delete an entry by the id from :meth:`search_memory`; unknown ids are ignored."""
         if memory_id:
             await in_thread(self._delete, _prefix(app_name, user_id) + memory_id)
 
@@ -186,7 +186,7 @@ def _said(content: types.Content | None) -> str:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Return the moment of a timestamp, which is any text; one without a zone is of this machine."""
+    """Return the moment of a timestamp, which can be any text; without a time zone it is local time."""
     try:
         return datetime.fromisoformat(text).astimezone() if text else None
     except (ValueError, OverflowError):
@@ -198,7 +198,7 @@ def _prefix(app_name: str, user_id: str) -> str:
 
 
 def _label(text: str) -> str:
-    """Return a name as a part of a document's id: two names never have the same."""
+    """Return a unique form of a name for the id of a document."""
     label = quote(text, safe=_PRINTABLE, errors="surrogatepass")
     return label if len(label) <= _MAX_LABEL_CHARACTERS else f"%{_digest(text)}"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _KEY = "openai_agents"
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-# Reading the last item and removing it is one step: two callers never get the same item.
+# The last item is read and removed in one step, so that two callers never get the same item.
 _POPPING = threading.Lock()
 
 
@@ -31,10 +31,10 @@ class KlawSession:
         session = KlawSession("trip-to-oslo", memory)
         result = await Runner.run(agent, "When does the ferry leave?", session=session)
 
-    Items are on the disk when :meth:`add_items` returns, and come back as they were given. Searches of the memory find
-    what user and assistant said, after ``memory.index()``; secrets are struck out there. Messages of the chat that
-    other programs have written are items as well. A popped item is gone from the journal, the rows and the index.
-    Methods raise klaw_core.StoreError if the memory cannot be read or written. ``memory`` stays the caller's to close.
+    Items are on disk when :meth:`add_items` returns, and are read back unchanged. After ``memory.index()``, searches
+    find the messages of user and assistant, with secrets redacted. Messages of the chat that other programs have
+    written are items as well. :meth:`pop_item` removes an item from the journal, the rows and the index. Methods raise
+    klaw_core.StoreError if the memory cannot be read or written. The caller closes ``memory``.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class KlawSession:
         self._chat = Chat(channel, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the last ``limit`` items, oldest first; without a limit that of the settings, or all of them."""
+        """Return the last ``limit`` items, oldest first. The default is the limit of the settings, or all items."""
         wanted = resolve_session_limit(limit, self.session_settings)
         return await in_thread(self._items, wanted)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items. Raise klaw_core.RecordError for what is not JSON."""
+        """Append items. Raise klaw_core.RecordError if an item is not JSON."""
         if items:
             await in_thread(self._append, items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove the last item for good and return it, None if there is none."""
+        """Remove the last item permanently and return it; None if there is none."""
         return await in_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Delete the chat for good: its journal, its rows and what was indexed of it."""
+        """Delete the chat permanently: its journal, its rows and its chunks."""
         await in_thread(self._memory.conversations.purge, self._chat)
 
     def _items(self, limit: int | None) -> list[TResponseInputItem]:
@@ -75,7 +75,7 @@ class KlawSession:
         return items if limit is None or limit < 0 else items[-limit:]
 
     def _kept(self) -> list[tuple[str, TResponseInputItem]]:
-        """Return the ids and items of the chat, oldest first; of an id that came twice the first counts."""
+        """Return the ids and items of the chat, oldest first. If an id occurs twice, the first item counts."""
         lines = self._memory.conversations.read(self._chat)
         messages = (line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate)
         found = ((message.id, _item(message)) for message in messages if not message.type)
@@ -98,8 +98,8 @@ class KlawSession:
 def klaw_tools(memory: Memory, *, allow: Collection[str] = ()) -> list[FunctionTool]:
     """Return the tools of a memory (search, read, save, ...) for ``Agent(tools=...)``.
 
-    ``allow`` names the opt-in tools to offer (``memory_forget``). What a model asks wrongly is answered with
-    ``{"error": ...}`` and raises nothing.
+    ``allow`` names the opt-in tools to offer (``memory_forget``). A wrong call of a model raises nothing; its
+    answer is ``{"error": ...}``.
     """
     return [_function(memory, tool, frozenset(allow)) for tool in memory.toolbox(allow=allow).values()]
 
@@ -115,12 +115,12 @@ def _function(memory: Memory, tool: Tool, allow: frozenset[str]) -> FunctionTool
 
 def _message(item: Any, chat: Chat, now: datetime) -> Message:
     role = _ROLES.get(str(item.get("role")), "tool")
-    # An id of our own: the SDK may add an item that it popped again, under the id it had.
+    # A new id, because the SDK may add an item that it popped again with its old id.
     return Message(role, _said(item), now, uuid.uuid4().hex, meta=chat.meta, extra={_KEY: dict(item)})
 
 
 def _said(item: Mapping[str, Any]) -> str:
-    """Return the text of an item: what was said, or what a tool was asked or answered."""
+    """Return the text of an item: that of a message, or the arguments or the result of a tool call."""
     for key in ("content", "output"):
         value = item.get(key)
         if isinstance(value, str):
@@ -132,7 +132,7 @@ def _said(item: Mapping[str, Any]) -> str:
 
 
 def _item(message: Message) -> TResponseInputItem | None:
-    """Return the item of a message; None for what another program wrote and the SDK has no item for."""
+    """Return the item of a message; None if another program wrote it and the SDK has no such item."""
     kept = message.extra.get(_KEY)
     if isinstance(kept, dict):
         return cast("TResponseInputItem", kept)

@@ -22,7 +22,7 @@ def _as_object(arguments: Any) -> Any:
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}
 
 
-# Klaw checks the arguments itself, and tells the model what is wrong: anything is an object here.
+# Accept any object: Klaw checks the arguments itself and describes the problems to the model.
 _OBJECT = SchemaValidator(core_schema.no_info_before_validator_function(_as_object, core_schema.dict_schema()))
 
 
@@ -31,8 +31,8 @@ class KlawToolset(AbstractToolset[Any]):
 
         agent = Agent(model, toolsets=[KlawToolset(memory)])
 
-    ``allow`` names the opt-in tools to offer (``memory_forget``). What a model asks wrongly is answered with
-    ``{"error": ...}`` and raises nothing. ``memory`` stays the caller's to close.
+    ``allow`` names the opt-in tools to offer (``memory_forget``). A wrong call of a model raises nothing; its
+    answer is ``{"error": ...}``. The caller closes ``memory``.
     """
 
     def __init__(self, memory: Memory, *, allow: Collection[str] = (), id: str | None = "klaw") -> None:  # noqa: A002  # their name
@@ -55,7 +55,7 @@ class KlawToolset(AbstractToolset[Any]):
         name: str,
         tool_args: dict[str, Any],
         ctx: RunContext[Any],  # noqa: ARG002  # every run has the same
-        tool: ToolsetTool[Any],  # noqa: ARG002  # its name says it
+        tool: ToolsetTool[Any],  # noqa: ARG002  # its name is enough
     ) -> Any:
         """Run a tool and return its answer as JSON."""
         return await in_thread(self._memory.call_tool, name, tool_args, allow=self._allow)

@@ -23,15 +23,14 @@ _DEFAULT_RESULTS = 5
 
 
 class KlawMemoryStore(MemoryStore):
-    """A ``MemoryStore`` of Strands over a whole memory: notes, conversations, saved texts, and what agents add.
+    """A ``MemoryStore`` of Strands over a whole memory: notes, conversations, saved texts and documents of agents.
 
         manager = MemoryManager(stores=[KlawMemoryStore(memory)], add_tool_config=True)
         agent = Agent(model=model, memory_manager=manager)
 
-    ``filters``, ``collection`` and ``min_relevance`` restrict what a search finds. What is added is a document of that
-    collection; the same content added again is found once. With ``extraction=True`` the conversation itself is
-    remembered, in the journal of the chat ``strands_NAME``; no model is asked for that. A store that is being extracted
-    into belongs to one agent. ``memory`` stays the caller's to close.
+    ``filters``, ``collection`` and ``min_relevance`` restrict searches. An added text is a document of that collection;
+    an equal text is stored once. With ``extraction=True`` the messages of the conversation are stored in the journal of
+    the chat ``strands_NAME``, without a model. Such a store belongs to one agent. The caller closes ``memory``.
     """
 
     def __init__(
@@ -63,12 +62,12 @@ class KlawMemoryStore(MemoryStore):
         self._written: set[str] = set()
 
     async def initialize(self) -> None:
-        """Begin a run of an agent: its messages are numbered from 0 again."""
+        """Start a run of an agent, whose messages are numbered from 0."""
         self._run = uuid.uuid4().hex
         self._written.clear()
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """Return the chunks that answer a question, best first, each with its place in the metadata."""
+        """Return the chunks that answer a question, best first, each with its location in the metadata."""
         given = (options or {}).get("max_search_results", self.max_search_results)
         wanted = _DEFAULT_RESULTS if given is None else _checked(given)
         if not query.strip():
@@ -76,7 +75,7 @@ class KlawMemoryStore(MemoryStore):
         return await in_thread(self._search, query, wanted)
 
     async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> str:
-        """Remember a text and return its id; it can be found at once. Raise ValueError, RecordError, StoreError."""
+        """Store a text and return its id; it can be found at once. Raise ValueError, RecordError, StoreError."""
         if not self.writable:
             raise ValueError(f"this store is not writable: {self.name}")
         if not content.strip():
@@ -88,7 +87,7 @@ class KlawMemoryStore(MemoryStore):
         return name
 
     async def add_messages(self, messages: Sequence[Any], context: AddMessagesContext | None = None) -> None:
-        """Append messages to the journal and index them; a batch that is tried again is kept once. Raise StoreError."""
+        """Append messages to the journal and index them; a repeated batch is stored once. Raise StoreError."""
         numbers = context.sequence_numbers if context is not None else None
         await in_thread(self._append, messages, numbers)
 
@@ -130,7 +129,7 @@ def _entry(result: SearchResult) -> MemoryEntry:
         "score": result.score,
         "relevance": result.relevance,
     }
-    # What was given with the text comes first, but may not say where the text is.
+    # Metadata of the caller comes first, but cannot change the location.
     return MemoryEntry(content=result.content, metadata={**result.metadata, **place})
 
 

@@ -1,4 +1,4 @@
-"""Blocking work of a memory beside an event loop."""
+"""Run blocking work of a memory from an event loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 async def in_thread(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
     """Run blocking work in a thread and return what it returns.
 
-    A caller that is cancelled waits for the end of the work first: what it does next finds the memory at rest.
+    A caller that is cancelled waits for the end of the work first, so that nothing runs on the memory afterwards.
     """
     task = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **options))
     cancelled: asyncio.CancelledError | None = None
@@ -23,6 +23,6 @@ async def in_thread(work: Callable[P, T], /, *arguments: P.args, **options: P.kw
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        task.exception()  # asyncio complains of an error that nobody asks for
+        task.exception()  # asyncio logs an exception that is never retrieved
         raise cancelled
     return task.result()

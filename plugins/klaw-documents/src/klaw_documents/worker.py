@@ -105,7 +105,7 @@ def bound_memory(memory_mb: int) -> None:
 
 
 def _is_full(memory_mb: int) -> bool:
-    """Return whether nearly all allowed address space was used; False if the system does not tell."""
+    """Return whether nearly all allowed address space was used; False if it is unknown."""
     with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
         peak = next(int(line.split()[1]) for line in lines if line.startswith("VmPeak:"))

@@ -55,7 +55,7 @@ class KlawDocumentStore:
         self._opened = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a pipeline's file keeps of the store."""
+        """Return the settings of the store for the file of a pipeline."""
         written: dict[str, Any] = default_to_dict(self, data_dir=self.data_dir, collection=self.collection)
         return written
 

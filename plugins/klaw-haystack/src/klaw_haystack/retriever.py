@@ -32,7 +32,7 @@ class KlawHybridRetriever:
         self.mode: Mode = mode
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a pipeline's file keeps of the component."""
+        """Return the settings of the component for the file of a pipeline."""
         store = self.document_store.to_dict()
         written: dict[str, Any] = default_to_dict(
             self, document_store=store, top_k=self.top_k, filters=self.filters, mode=self.mode

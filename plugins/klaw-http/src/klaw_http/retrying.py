@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from klaw_http.errors import NoAnswerError, StatusError
 
-#: What a server answers that is there and cannot now.
+#: The status of a server that cannot answer now.
 BUSY = frozenset({429, 502, 503, 504})
 _FIRST_PAUSE_SECONDS = 0.25
 _MAX_DOUBLINGS = 5  # to 8 s

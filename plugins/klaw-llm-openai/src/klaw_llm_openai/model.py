@@ -28,7 +28,7 @@ _BODY_REFUSED = frozenset({400, 415, 422})
 _FAILED = frozenset({500, 501})
 _BUSY = 429
 _ANSWERS = frozenset({400, _BUSY, 501})  # instead of a list of models, from a server that answers
-# Instead of a list of models, from a server that has none, or keeps it from this key. Only a completion tells more.
+# Answers of a server that has no list of models, or denies it to this key. Only a completion shows whether it works.
 _NO_LIST = frozenset({403, _NOT_FOUND, 405})
 _CHECK_SECONDS = 5.0
 _CHECK_COMPLETION_SECONDS = 20.0  # a server may load the model first

@@ -1,4 +1,4 @@
-"""Notify clients that subscribed of what this process indexes or forgets.
+"""Notify subscribed clients of documents that this process indexes or forgets.
 
 Up to revision 2025-11-25 a client subscribes to single resources and is notified on its connection; this works over
 stdio only, where there is a connection. From 2026-07-28 on a client listens to a stream, which the SDK serves from a
@@ -104,7 +104,7 @@ class Notices:
             return
         try:
             await send(self._session)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the client does not listen any more
+        except Exception as error:  # noqa: BLE001  # after any exception the client no longer listens
             _LOG.debug("the client is no longer notified of changes: %s", error)
             self._session = None
 

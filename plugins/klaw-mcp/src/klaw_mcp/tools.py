@@ -30,7 +30,7 @@ _CHECKS_ONLY = frozenset({"minLength", "maxLength", "pattern", "minimum", "maxim
 
 @frozen
 class Policy:
-    """What an agent may do. ``collections`` are those it searches; empty for the memory's default."""
+    """The permissions of an agent. ``collections`` are those that it searches; empty means the default."""
 
     read_only: bool = False
     allow_forget: bool = False

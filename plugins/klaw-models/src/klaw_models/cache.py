@@ -1,7 +1,7 @@
 """The cache of models: ``models/`` in Klaw's cache directory, one directory per model.
 
 A model is added atomically: its files are written to a temporary directory next to it, checked, synced and renamed.
-Only one process writes at a time. The next process deletes what a killed one left.
+Only one process writes at a time. The next process deletes leftovers of a killed one.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ModelCache:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Exclude other writing processes, and delete what a killed one left. Raise ModelError or OSError."""
+        """Exclude other writing processes, and delete leftovers of killed ones. Raise ModelError or OSError."""
         _make_private(self.directory)
         descriptor = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -35,7 +35,7 @@ def installed(config: Config) -> Mapping[str, Factory]:
             continue
         try:
             found[point.name] = point.load()
-        except Exception as error:  # noqa: BLE001  # of another distribution: whatever it is, the server goes on
+        except Exception as error:  # noqa: BLE001  # an app of another distribution must not end the server
             _LOG.warning("the app %r cannot be loaded: %s: %s", point.name, type(error).__name__, error)
     return found
 

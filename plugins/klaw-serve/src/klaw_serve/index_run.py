@@ -55,7 +55,7 @@ class IndexRun:
             self._set({"state": "idle"})
         except KlawError as error:
             self._set({"state": "failed", **to_json(error)})
-        except Exception as error:  # noqa: BLE001  # whoever asked has gone on; the state says it
+        except Exception as error:  # noqa: BLE001  # nobody waits for this thread; the state has the error
             self._set({"state": "failed", "error": f"{type(error).__name__}: {error}"})
         else:
             self._set({"state": "done", "report": to_json(report)})

@@ -60,7 +60,7 @@ def read_rendezvous(data_dir: Path) -> dict[str, Any] | None:
 
 
 def announce(data_dir: Path, **what: Any) -> None:
-    """Write ``server.json``, which tells the user's other programs where the server is."""
+    """Write ``server.json``, which contains the address of the server for the user's other programs."""
     write_atomically(data_dir / RENDEZVOUS, json.dumps({"pid": os.getpid(), **what}))
 
 

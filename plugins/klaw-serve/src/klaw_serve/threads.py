@@ -19,7 +19,7 @@ _Job = tuple[Work, "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 class Threads:
     """A fixed number of threads. A call costs a third of a call with the standard library's executor.
 
-    Such an executor has its own future beside the event loop's, with a lock, and callbacks between the two.
+    The executor of the standard library has an additional future, with a lock, and callbacks to that of the event loop.
     """
 
     count: int
@@ -60,7 +60,7 @@ class Threads:
                 continue
             try:
                 end: tuple[Callable[..., None], Any] = (_give, work())
-            except BaseException as error:  # noqa: BLE001  # whoever waits is told
+            except BaseException as error:  # noqa: BLE001  # passed on to the waiting caller
                 end = (_raise, error)
             try:
                 loop.call_soon_threadsafe(end[0], future, end[1])

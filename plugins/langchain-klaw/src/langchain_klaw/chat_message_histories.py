@@ -22,8 +22,8 @@ class KlawChatMessageHistory(BaseChatMessageHistory):
         history = KlawChatMessageHistory("trip-to-oslo", memory)
         history.add_user_message("When does the ferry leave?")
 
-    Messages are on the disk when :meth:`add_messages` returns. Secrets are struck out of what is indexed. Messages of
-    the chat that other programs have written are returned as well.
+    Messages are on disk when :meth:`add_messages` returns. Secrets are redacted before messages are indexed. Messages
+    that other programs have written to the chat are returned as well.
     """
 
     def __init__(self, session_id: str, memory: Memory, *, channel: str = "langchain") -> None:
@@ -37,12 +37,12 @@ class KlawChatMessageHistory(BaseChatMessageHistory):
         return [_from_klaw(line.message) for line in lines if isinstance(line, JournalEntry) and not line.message.type]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages. Raise klaw_core.StoreError if they cannot be kept."""
+        """Append messages. Raise klaw_core.StoreError if they cannot be written."""
         now = datetime.now(UTC)
         self._memory.conversations.append_many(_to_klaw(message, self._chat, now) for message in messages)
 
     def clear(self) -> None:
-        """Delete the chat for good: its journal, its rows and what was indexed of it."""
+        """Delete the chat permanently: its journal, its rows and its chunks."""
         self._memory.conversations.purge(self._chat)
 
 

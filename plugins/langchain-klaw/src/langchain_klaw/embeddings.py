@@ -1,4 +1,4 @@
-"""Embedders of the two libraries, each in the place of the other's."""
+"""Use embedders of LangChain in Klaw, and those of Klaw in LangChain."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _BYTES_PER_TOKEN = 4
 class LangChainEmbedder:
     """A LangChain ``Embeddings`` object as an embedder of Klaw.
 
-    LangChain says neither how long a text may be nor how many tokens it has: ``max_tokens`` is the caller's word for
-    it, and tokens are estimated by bytes.
+    LangChain gives neither the maximum length of a text nor its number of tokens. So the caller sets ``max_tokens``,
+    and tokens are estimated from bytes.
     """
 
     embeddings: Embeddings
@@ -46,7 +46,7 @@ class LangChainEmbedder:
 
     @cached_property
     def space(self) -> VectorSpace:
-        """What its vectors may be compared with; asks the model for one vector."""
+        """The vector space; the model computes one vector to find the dimension."""
         model = getattr(self.embeddings, "model", None) or getattr(self.embeddings, "model_name", None)
         name = model if isinstance(model, str) else type(self.embeddings).__name__
         return VectorSpace(f"langchain:{name}", "", len(self.embeddings.embed_query("dimension")))
@@ -57,7 +57,7 @@ class LangChainEmbedder:
             return np.empty((0, self.space.dimension), np.float32)
         try:
             rows = self.embeddings.embed_documents(list(texts))
-        except Exception as error:  # anybody's code
+        except Exception as error:  # any exception of the caller's code
             raise EmbeddingError(f"{type(self.embeddings).__name__}: {error}") from error
         return unit_rows(np.asarray(rows, np.float32), type(self.embeddings).__name__)
 
@@ -65,7 +65,7 @@ class LangChainEmbedder:
         """Return float32 of shape (d,), unit length. Raise EmbeddingError."""
         try:
             row = self.embeddings.embed_query(text)
-        except Exception as error:  # anybody's code
+        except Exception as error:  # any exception of the caller's code
             raise EmbeddingError(f"{type(self.embeddings).__name__}: {error}") from error
         vector: Vector = unit_rows(np.asarray([row], np.float32), type(self.embeddings).__name__)[0]
         return vector
@@ -93,13 +93,13 @@ class KlawEmbeddings(Embeddings):
 
 
 def report_problems(report: IndexReport) -> None:
-    """Log what keeps documents that were just added from being found by meaning; words find them."""
+    """Log why added documents are found by words only."""
     for notice in report.notices:
         _log.warning("%s", notice)
 
 
 def open_memory(data_dir: str | Path | None, embedding: Embeddings | None, max_tokens: int) -> Memory:
-    """Open the memory in a data directory (default: the user's), with this model in place of the configured one.
+    """Open the memory in a data directory (default: the user's), with this model instead of the configured one.
 
     Raise ConfigError, PluginError, StoreError.
     """

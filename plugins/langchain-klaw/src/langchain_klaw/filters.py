@@ -1,4 +1,4 @@
-"""Filters as LangChain and LangGraph write them, and the conditions of a search that they mean."""
+"""Convert filters of LangChain and LangGraph to conditions of a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ORDERS = {"$gt": operators.gt, "$gte": operators.ge, "$lt": operators.lt, "$lte
 
 
 def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
-    """Return the conditions of a filter, all of which must hold. Raise ValueError for what a search cannot filter by.
+    """Return the conditions of a filter, all of which must hold. Raise ValueError if a search cannot filter by it.
 
     ``{"key": value}``, ``{"key": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in``, and ``{"$and": [...]}``.
     """

@@ -16,7 +16,7 @@ from langchain_klaw.vectorstores import documents_of
 
 
 class KlawRetriever(BaseRetriever):
-    """The chunks of a memory that answer a question; each says its file, lines and relevance in its metadata.
+    """The chunks of a memory that answer a question; its metadata have file, lines and relevance.
 
     with Memory.open() as memory:
         memory.index("~/notes")

@@ -31,7 +31,7 @@ from langchain_klaw.filters import holds, pushed_down
 
 _PREFIX = "documents/"
 _PAGE = 500
-# A long text may be found by several of its chunks, and a filter may refuse some: so many are asked for each item.
+# Chunks requested per item, because several chunks of a long text may match, and filters may reject some.
 _CHUNKS_PER_ITEM = 4
 _WHOLE = "$"
 _ESCAPED = {"%": "%25", "/": "%2F"}
@@ -46,8 +46,8 @@ class KlawStore(BaseStore):
 
     ``fields`` are the paths of a value that are searched (default: all of it); ``put(index=...)`` names others, or
     False. ``ttl`` is LangGraph's configuration of expiry, in minutes: an expired item is not returned, and
-    :meth:`sweep_ttl` deletes it. Filters know ``$eq $ne $gt $gte $lt $lte $in``, and ``a.b`` looks into an object.
-    A hybrid score compares within one answer only; with ``mode="vector"`` it is the cosine.
+    :meth:`sweep_ttl` deletes it. Filters support ``$eq $ne $gt $gte $lt $lte $in``, and ``a.b`` looks into an object.
+    Hybrid scores are comparable only within one answer; with ``mode="vector"`` a score is the cosine.
     """
 
     supports_ttl = True
@@ -68,7 +68,7 @@ class KlawStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations: reads see what was there before the batch, and of several writes to a key the last counts.
+        """Run operations. Reads see the state before the batch. Of several writes to a key, the last one counts.
 
         Raise InvalidNamespaceError, TypeError for an operation that does not exist, klaw_core.RecordError for a value
         that is not JSON or too long.
@@ -172,7 +172,7 @@ class KlawStore(BaseStore):
         report_problems(self._memory.add(documents, collection=self._collection))
 
     def _text(self, op: PutOp) -> str:
-        """Return what is searched of a value."""
+        """Return the searched text of a value."""
         if op.index is False:
             return ""
         paths = self._fields if op.index is None else op.index
@@ -319,7 +319,7 @@ def _matches(namespace: Sequence[str], condition: MatchCondition) -> bool:
 
 
 def _lines(value: Any, key: str = "") -> Iterator[str]:
-    """Yield what a JSON value says, a line for each scalar: ``key: value``."""
+    """Yield a line ``key: value`` for each scalar of a JSON value."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from _lines(item, str(name))

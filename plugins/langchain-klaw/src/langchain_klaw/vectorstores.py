@@ -20,7 +20,7 @@ from langchain_klaw.filters import conditions_of
 
 _PREFIX = "documents/"
 _PAGE = 500
-# A long document may be found by several of its chunks: so many chunks are asked for each document that is wanted.
+# Chunks requested per document, because several chunks of a long document may match.
 _CHUNKS_PER_DOCUMENT = 3
 
 
@@ -31,14 +31,14 @@ class KlawVectorStore(VectorStore):
         store.add_texts(["The ferry leaves at seven."], [{"year": 2026}], ids=["ferry"])
         store.similarity_search("when does the ferry leave", k=1, filter={"year": {"$gte": 2026}})
 
-    ``embedding`` takes the place of the configured embedder; without it Klaw's own model runs locally. ``memory`` is a
-    memory that the caller has opened and closes; otherwise the one in ``data_dir`` is opened. Documents are kept in
-    ``collection``. ``max_tokens`` is how long a text the model of ``embedding`` takes. Safe for several threads; the
-    asynchronous methods run in LangChain's executor.
+    ``embedding`` replaces the configured embedder; without it Klaw's own model runs locally. ``memory`` is a memory
+    that the caller opens and closes; otherwise the memory in ``data_dir`` is opened. Documents are in ``collection``.
+    ``max_tokens`` is the maximum length of a text for the model of ``embedding``. The store can be used from several
+    threads. The asynchronous methods run in LangChain's executor.
 
     Filters are mappings: ``{"key": value}``, ``{"key": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in``, and
-    ``{"$and": [...]}``; they hold inside the index, never after the cut. Metadata of any JSON value is kept; strings,
-    numbers, booleans and lists of strings can be filtered by.
+    ``{"$and": [...]}``. They are applied inside the index, before the limit. Metadata can be any JSON values; filters
+    support strings, numbers, booleans and lists of strings.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class KlawVectorStore(VectorStore):
         return self._embeddings or KlawEmbeddings(self._memory)
 
     def add_documents(self, documents: list[Document], ids: list[str] | None = None, **_kwargs: Any) -> list[str]:
-        """Keep documents and return their ids; one whose id is known replaces that one.
+        """Store documents and return their ids; a document with a known id replaces the old one.
 
-        ``ids`` takes the place of the documents' own; a document without an id gets one. Raise ValueError if the
-        numbers differ, klaw_core.RecordError for what cannot be kept.
+        ``ids`` replaces the ids of the documents; a document without an id gets one. Raise ValueError if there are
+        more or fewer ids than documents, and klaw_core.RecordError for a document that cannot be stored.
         """
         if ids is not None and len(ids) != len(documents):
             raise ValueError(f"{len(documents)} documents and {len(ids)} ids were given")
@@ -104,7 +104,7 @@ class KlawVectorStore(VectorStore):
         return names
 
     def delete(self, ids: list[str] | None = None, **_kwargs: Any) -> bool:
-        """Delete documents, all of them if ``ids`` is None; ids that are not there are ignored."""
+        """Delete documents, or all documents if ``ids`` is None; unknown ids are ignored."""
         names = list(self._ids()) if ids is None else ids
         self._memory.delete(names, collection=self._collection, missing_ok=True)
         return True
@@ -133,7 +133,7 @@ class KlawVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Return documents with their scores, higher is better.
 
-        By vectors alone a score is the cosine; a hybrid one compares within one answer only.
+        With vectors alone a score is the cosine; hybrid scores are comparable only within one answer.
         """
         return [(document, self._score(result)) for document, result in self._search(query, k, filter)]
 
@@ -256,7 +256,7 @@ def _document(kept: NewDocument) -> Document:
 
 
 def documents_of(results: Iterable[SearchResult]) -> list[Document]:
-    """Return chunks that were found as documents, with where each stands and why it ranked as metadata."""
+    """Return results as documents, with location and explanation as metadata."""
     return [
         Document(
             id=result.chunk_id,

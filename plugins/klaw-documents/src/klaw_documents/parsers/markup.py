@@ -299,7 +299,7 @@ class _Writer:
         self._blank()
         if caption:
             self._out += [caption, ""]
-        if width < 2:  # noqa: PLR2004  # what stands in one column is no table
+        if width < 2:  # noqa: PLR2004  # a table with one column is text
             for row in rows:
                 self._out += [row[0].replace("\\|", "|"), ""]
             return
