@@ -7,20 +7,19 @@ reranking stages.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
 
-from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError, as_klaw_error
+from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
-from klaw_core.searching.relevance import familiarity
+from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, SpaceChangedError, leave_out
 from klaw_core.searching.retrievers import AbsentRetriever
 from klaw_core.searching.scope import Scope, Target
 from klaw_core.values.collections import MEMORY
@@ -36,7 +35,6 @@ from klaw_core.values.search import (
 )
 
 if TYPE_CHECKING:
-    from klaw_core.embedding.query_vectors import QueryVectors
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.store import Snapshot, Store
     from klaw_core.searching.days import DayPreference
@@ -51,8 +49,6 @@ Duplicates = Literal["collapse", "keep"]
 
 # Characters. The mean vector of a longer question would be too vague to find anything.
 MAX_QUERY_CHARACTERS = 10_000
-_UNIT_TOLERANCE = 1e-3
-_NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: run `klaw embed`"
 _MODES, _DUPLICATES = get_args(Mode), get_args(Duplicates)
 # A question without any of these words and without a digit contains no day. Looking for substrings first is faster,
 # and most questions contain none.
@@ -61,10 +57,6 @@ _DIGIT = re.compile(r"\d")
 _MAY_NAME_A_DAY = re.compile(
     r"\d|\b(?:today|yesterday|ago|(?:last|past|this)\W+(?:week|month|year|\w+day))\b", re.IGNORECASE
 )
-
-
-class _SpaceChangedError(Exception):
-    """The vector space of a collection has changed since the last search of this process."""
 
 
 @frozen(eq=False, repr=False)
@@ -78,26 +70,8 @@ class Searcher:
     stages: Sequence[Stage] = ()
 
     @cached_property
-    def _query_vectors(self) -> QueryVectors:
-        from klaw_core.embedding.query_vectors import QueryVectors
-
-        return QueryVectors()
-
-    @cached_property
-    def _cached_familiarity(self) -> Callable[[str], float]:
-        """Computes how well the model knows the script of a question; caches as many questions as query vectors."""
-        from klaw_core.embedding.query_vectors import MAX_CACHED
-
-        return lru_cache(MAX_CACHED)(lambda text: familiarity(text, self.get_embedder()))
-
-    @cached_property
-    def _last_spaces(self) -> dict[tuple[int, str], SpaceRecord]:
-        """The vector space of each collection in the last search, by process id and collection.
-
-        A forked process finds no entry, so it opens the store before it uses the embedder: the store reports the fork,
-        but an embedder whose threads are missing may hang.
-        """
-        return {}
+    def _questions(self) -> QuestionEmbedder:
+        return QuestionEmbedder(self.store, self.get_embedder)
 
     def search(
         self,
@@ -133,10 +107,9 @@ class Searcher:
             vector=vector,
             collapse=duplicates == "collapse",
         )
-        popped = {name: self._last_spaces.pop((os.getpid(), name), None) for name in collections}
-        last_spaces = {name: record for name, record in popped.items() if record is not None}
+        last_spaces = self._questions.take_last_spaces(collections)
         if last_spaces:
-            with suppress(_SpaceChangedError):
+            with suppress(SpaceChangedError):
                 return search(last_spaces=last_spaces)
         return search(last_spaces={})
 
@@ -145,17 +118,7 @@ class Searcher:
 
         Return None if the embedder is remote or fails, or if the last search used no vector.
         """
-        records = [record for (process, _), record in self._last_spaces.items() if process == os.getpid()]
-        if not records or not texts:
-            return None
-        from klaw_core.embedding.abilities import is_remote
-
-        with suppress(Exception, SystemExit):  # an embedder may raise anything; the answer is optional
-            embedder = self.get_embedder()
-            if not is_remote(embedder):
-                vector = self._query_vectors.embed(question, embedder, records[0], "")
-                return int((embedder.embed_documents(texts) @ vector).argmax())
-        return None
+        return self._questions.nearest(question, texts)
 
     def _search(
         self,
@@ -172,21 +135,22 @@ class Searcher:
         collapse: bool,
         last_spaces: Mapping[str, SpaceRecord],
     ) -> SearchResults:
-        """Search as :meth:`search` does. Raise _SpaceChangedError if a space differs from ``last_spaces``."""
+        """Search as :meth:`search` does. Raise SpaceChangedError if a space differs from ``last_spaces``."""
         notices: list[str] = []
         plans = []
         for name in collections:
             retrievers = self._usable_retrievers(mode, notices)
             question = text if vector is None else vector
-            embedded, space = self._embed(question, retrievers, name, notices, last_spaces)
+            embedded, space = self._questions.embed(question, retrievers, name, notices, last_spaces)
             plans.append((name, retrievers, embedded, space))
-        familiar = 1.0 if vector is not None else self._familiarity(text, [embedded for _, _, embedded, _ in plans])
+        vectors = [embedded for _, _, embedded, _ in plans]
+        familiar = 1.0 if vector is not None else self._questions.familiarity(text, vectors)
         with self.store.read() as snapshot:
             targets = []
             for name, retrievers, embedded, space in plans:
-                if space is not None and not self._is_in(snapshot, name, space):
+                if space is not None and not self._questions.is_in(snapshot, name, space):
                     if name in last_spaces:
-                        raise _SpaceChangedError
+                        raise SpaceChangedError
                     _leave_out_vectors(name, retrievers, notices)
                 within = snapshot.select(name, filters) if filters else None
                 targets.append(Target(Query(text, name, embedded, within), retrievers, familiar))
@@ -250,66 +214,6 @@ class Searcher:
         if not usable:
             raise RetrievalError("; ".join(notices))
         return usable
-
-    def _embed(
-        self,
-        question: str | Vector,
-        retrievers: list[ConfiguredRetriever],
-        collection: str,
-        notices: list[str],
-        last_spaces: Mapping[str, SpaceRecord],
-    ) -> tuple[Vector | None, SpaceRecord | None]:
-        """Return the question's vector and its space if a retriever needs it; otherwise, or on failure, None.
-
-        On failure the retrievers that need vectors are removed from ``retrievers``. A question that is already a vector
-        is only checked. With ``last_spaces``, the spaces of the last search, no snapshot is needed to find the space.
-        """
-        needing = [configured for configured in retrievers if configured.retriever.needs_vectors]
-        if not needing:
-            return None, None
-        record = last = last_spaces.get(collection)
-        if record is None:
-            with self.store.read() as snapshot:
-                record = snapshot.space(collection)
-        if record is None:  # nothing is embedded, so the model is not loaded
-            _leave_out(needing, retrievers)
-            notices.append(_NOTHING_EMBEDDED)
-            return None, None
-        if not isinstance(question, str):
-            return _checked_vector(question, record), record
-        try:
-            return self._query_vectors.embed(question, self.get_embedder(), record, collection), record
-        except Exception as error:  # an embedder may raise anything; the other retrievers can still answer
-            if last is not None:
-                with self.store.read() as snapshot:
-                    if not self._is_in(snapshot, collection, last):
-                        raise _SpaceChangedError from error
-            _leave_out(needing, retrievers)
-            problem = as_klaw_error(error)
-            if not retrievers:
-                raise problem from error
-            notices.append(f"searched without vectors: {problem}")
-            return None, None
-
-    def _familiarity(self, text: str, embedded: Sequence[Vector | None]) -> float:
-        """Return how well the model knows the script of a question; 1 if the question was not embedded."""
-        if all(vector is None for vector in embedded):
-            return 1.0
-        try:
-            return self._cached_familiarity(text)
-        except Exception:  # noqa: BLE001  # an embedder may raise anything; its vectors can still be used
-            return 1.0
-
-    def _is_in(self, snapshot: Snapshot[Any], collection: str, space: SpaceRecord) -> bool:
-        """Return whether a collection is in a space, with the same weights; save its space for the next search."""
-        record = snapshot.space(collection)
-        if record is not space:
-            from klaw_core.embedding.query_vectors import record_identity
-
-            if record is None or record_identity(record) != record_identity(space):
-                return False
-        self._last_spaces[os.getpid(), collection] = record
-        return True
 
     def _find(
         self, scope: Scope, limit: int, notices: list[str], wanted: int | None, per_document: int | None
@@ -381,35 +285,19 @@ def _preferred_days(text: str) -> DayPreference | None:
     return preferred_days(text, date.today())  # noqa: DTZ011  # "yesterday" is in local time
 
 
-def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:
-    """Return the caller's vector as float32. Raise QueryError unless it has unit length and the space's dimension."""
-    import numpy as np
-
-    given = np.asarray(vector, dtype=np.float32)
-    wanted = (record.space.dimension,)
-    if given.shape != wanted or not abs(float(np.linalg.norm(given)) - 1.0) <= _UNIT_TOLERANCE:
-        raise QueryError(f"the vector must be of unit length and of shape {wanted}, got shape {given.shape}")
-    return given
-
-
 def _remove_needless_notice(snapshot: Snapshot[Any], unembedded: Sequence[str], notices: list[str]) -> None:
     """Remove the notice that nothing is embedded if there is nothing to embed."""
-    if _NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):
-        notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
+    if NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):
+        notices[:] = [notice for notice in notices if notice != NOTHING_EMBEDDED]
 
 
 def _leave_out_vectors(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:
     """Remove the retrievers that need vectors, because the collection got another space during the search."""
-    _leave_out([configured for configured in retrievers if configured.retriever.needs_vectors], retrievers)
+    leave_out([configured for configured in retrievers if configured.retriever.needs_vectors], retrievers)
     problem = VectorSpaceError(f"the collection {collection!r} was rebuilt during the search", hint="search again")
     if not retrievers:
         raise problem
     notices.append(f"searched without vectors: {problem}")
-
-
-def _leave_out(these: Sequence[ConfiguredRetriever], retrievers: list[ConfiguredRetriever]) -> None:
-    for configured in these:
-        retrievers.remove(configured)
 
 
 def _check(text: str, limit: int, mode: str, duplicates: str, per_document: int | None) -> None:
