@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from klaw_core.searching.scope import Scope
 
 # A longer question is a pasted text.
-_LONGEST_SUGGESTION = 200
+_MAX_SUGGESTION_CHARACTERS = 200
 
 # Filters that may be misspelled: the message if nothing passes, and what to write.
 _FILTERS = {
@@ -41,7 +41,7 @@ def suggestions(scope: Scope) -> Iterator[str]:
         def read(keys: Sequence[int], collection: str = query.collection) -> list[str]:
             return [stored.chunk.text for stored in scope.snapshot.chunks(collection, keys)]
 
-        if len(query.text) > _LONGEST_SUGGESTION:
+        if len(query.text) > _MAX_SUGGESTION_CHARACTERS:
             continue
         for configured in target.retrievers:
             if configured.suggesting is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.store import Store
 
 # Files that are compared to decide whether two directories have the same notes.
-_MOST_COMPARED = 1000
+_MAX_COMPARED_PATHS = 1000
 
 
 @frozen(eq=False)
@@ -158,7 +158,7 @@ class Sources:
         Two machines often have different notes in directories with the same path, such as /root/notes.
         """
         paths = self.paths(held.origin, held.collection)
-        compared = paths[:: len(paths) // _MOST_COMPARED + 1]
+        compared = paths[:: len(paths) // _MAX_COMPARED_PATHS + 1]
         own = (os.path.join(root, path.removeprefix(f"{held.origin}/")) for path in compared)  # noqa: PTH118  # fast
         return 2 * sum(map(os.path.exists, own)) >= len(compared)
 

@@ -29,7 +29,7 @@ ReadTexts = Callable[[Sequence[int]], Sequence[str]]
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Characters of words to correct. A typo in a shorter word often makes another word, and longer texts are not words.
-_SHORTEST, _LONGEST = 5, 24
+_MIN_WORD_CHARACTERS, _MAX_WORD_CHARACTERS = 5, 24
 # The maximum number of unknown words of a question, and of stems and chunks per suggestion.
 _MAX_WORDS, _MAX_STEMS, _MAX_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
@@ -88,13 +88,13 @@ class Suggester:
 
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word may have a typo: no chunk contains it, and the tokenizer makes one term of it."""
-        if not _SHORTEST <= len(word) <= _LONGEST or self.has(_term(word)):
+        if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS or self.has(_term(word)):
             return False
         return any(self._stems([word]))
 
     def _meant_by_known(self, word: str) -> str | None:
         """Return a word that is similar to a word of the index and far more frequent, or None."""
-        if not _SHORTEST <= len(word) <= _LONGEST:
+        if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS:
             return None
         held = self.searcher.count(_term(word), _ENOUGH)
         meant = self.correct_word(word) if held <= _MAX_RARE else None

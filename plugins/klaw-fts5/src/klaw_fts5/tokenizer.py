@@ -13,8 +13,8 @@ from klaw_fts5.sql import TOKENIZER
 
 # Bytes. FTS5 truncates longer terms, even within a character
 # (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
-_LONGEST_TERM = 32_768
-_LONGEST_CHARACTER = 4  # bytes in UTF-8
+_MAX_TERM_BYTES = 32_768
+_MAX_CHARACTER_BYTES = 4  # in UTF-8
 
 # English function words, stemmed by the tokenizer (`thi` for `this`), without prepositions that distinguish questions.
 # A pair with such a word says hardly more than the other word alone: without these pairs nDCG@10 changes by less than
@@ -53,7 +53,7 @@ class Tokenizer:
         for start, _, term in cast("list[tuple[int, int, str]]", found):
             while start >= ends[place]:
                 place += 1
-            terms[place].append(term.encode()[:_LONGEST_TERM])
+            terms[place].append(term.encode()[:_MAX_TERM_BYTES])
         return terms
 
 
@@ -61,4 +61,4 @@ def makes_pairs(term: bytes, /) -> bool:
     """Return whether a term forms pairs with its neighbours: it is neither a function word nor a single character."""
     if term in FUNCTION_TERMS:
         return False
-    return term.isascii() or len(term) > _LONGEST_CHARACTER or not is_unspaced(term.decode("utf-8", "replace"))
+    return term.isascii() or len(term) > _MAX_CHARACTER_BYTES or not is_unspaced(term.decode("utf-8", "replace"))
