@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import ContextItem
+from klaw_facts import speakers
 from klaw_facts.speakers import prefer_named_speaker
 
 DAY = "conversations/telegram_42/2026-02-23.jsonl"
@@ -77,6 +78,26 @@ def test_nothing_moves_if_two_speakers_are_named_or_all_messages_are_of_one():
     items = chat(*["Bo"] * 7, "Ada")
     assert order(items, "What do Ada and Bo collect?") == list(range(1, 9))
     assert order(chat(*["Ada"] * 8), "What does Ada collect?") == list(range(1, 9))
+
+
+def test_the_text_before_a_word_is_read_only_up_to_a_limit(monkeypatch):
+    """Otherwise a message of some ten thousand words takes many seconds."""
+    read = []
+
+    class Counted:
+        def __init__(self, pattern):
+            self.pattern = pattern
+
+        def search(self, text, start=0, end=None):
+            read.append((len(text) if end is None else end) - start)
+            return self.pattern.search(text, start, len(text) if end is None else end)
+
+    for name in ("_SENTENCE_START", "_BEFORE_MONTH"):
+        monkeypatch.setattr(speakers, name, Counted(getattr(speakers, name)))
+    message = "ask Will whether he may go " * 100
+    assert order(chat(*["Bo"] * 7, "Will"), message) == [1, 2, 3, 4, 5, 6, 8, 7]
+    assert len(read) >= 200
+    assert max(read) <= 40
 
 
 def test_chunks_of_several_messages_and_other_items_keep_their_places():

@@ -27,6 +27,9 @@ _BEFORE_MONTH = re.compile(
     re.IGNORECASE,
 )
 _AFTER_MONTH = re.compile(r"[\s,]+\d")
+# Characters before a word that decide whether it begins a sentence or is a month. More would take time that is
+# quadratic in the length of the message.
+_MAX_BEFORE_CHARACTERS = 40
 # First names that are more often another word where they have no capital letter.
 _ORDINARY_NAMES = """
 will may mark bill grace hope faith joy rose art frank pat rob sue dawn april june august summer autumn sky chase
@@ -88,10 +91,11 @@ def _possible_names(message: str) -> list[str]:
     for match in _WORD.finditer(message):
         word = match[0].casefold()
         if _is_ordinary(word):
-            before, after = message[: match.start()], message[match.end() :]
-            is_capital = match[0][0].isupper() and not is_shouted and not _SENTENCE_START.search(before)
-            is_month = word in _MONTHS and (_BEFORE_MONTH.search(before) or _AFTER_MONTH.match(after))
-            if is_month or not (is_capital or _POSSESSIVE.match(after)):
+            start, end = match.span()
+            before = max(0, start - _MAX_BEFORE_CHARACTERS), start
+            is_capital = match[0][0].isupper() and not is_shouted and not _SENTENCE_START.search(message, *before)
+            is_month = word in _MONTHS and (_BEFORE_MONTH.search(message, *before) or _AFTER_MONTH.match(message, end))
+            if is_month or not (is_capital or _POSSESSIVE.match(message, end)):
                 continue
         found.append(word)
     return found
