@@ -57,9 +57,8 @@ def _candidates(
 
 
 def _records(snapshot: Snapshot[Any], collection: str, origin: str | None) -> Iterator[DocumentRecord]:
-    for name in snapshot.counts(collection):
-        if origin is None or name == origin:
-            yield from snapshot.manifest(collection, name).values()
+    for name in snapshot.counts(collection) if origin is None else (origin,):  # counting reads all chunks
+        yield from snapshot.manifest(collection, name).values()
 
 
 def _listed(snapshot: Snapshot[Any], record: DocumentRecord, collection: str) -> ListedDocument | None:

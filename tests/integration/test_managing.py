@@ -75,6 +75,13 @@ class TestRecent:
         assert [item.path for item in memory.recent(2)] == ["notes/sub/b.md", "notes/c.txt"]
         assert [item.path for item in memory.recent(1, origin="notes")] == ["notes/sub/b.md"]
 
+    def test_the_documents_of_one_origin_are_listed_without_counting_all_chunks(self, memory, monkeypatch):
+        memory.save("The ferry leaves at seven.")
+        with memory._assembly.store.read() as snapshot:
+            monkeypatch.delattr(type(snapshot), "counts")
+        assert [item.origin for item in memory.recent(9, origin="saved")] == ["saved"]
+        assert memory.recent(9, origin="nope") == ()
+
     def test_a_document_with_a_damaged_date_is_the_oldest(self, memory, home):
         if home.backend != "sqlite":
             pytest.skip("changes a table of SQLite")

@@ -6,6 +6,7 @@ import stat
 import tempfile
 import threading
 import weakref
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -244,6 +245,26 @@ def test_use_after_close_and_after_fork_is_refused(tmp_path):
     store.close()
     with pytest.raises(StoreError, match="closed"), store.read():
         pass
+
+
+@pytest.mark.parametrize("since", [None, datetime(2020, 1, 1, tzinfo=UTC)])
+def test_the_newest_documents_of_a_rare_origin_are_found_without_reading_the_others(tmp_path, since):
+    store = SqliteStore(tmp_path / "klaw.db")
+    with store.write() as transaction:
+        transaction.resource.executemany(
+            "INSERT INTO documents (collection, path, origin, content_hash, created_at) VALUES (?, ?, ?, '', ?)",
+            (("memory", f"notes/{n}.md", "notes", "2026-02-24T09:00:00.000Z") for n in range(3000)),
+        )
+    old = make_document("saved/a", "a", origin="saved")
+    put(store, old)
+    calls = []
+    with store.read() as snapshot:
+        snapshot.resource.set_progress_handler(lambda: calls.append(1) and False, 100)
+        found = snapshot.newest("memory", 5, origin="saved", since=since)
+        snapshot.resource.set_progress_handler(None)
+        assert [record.path for record in found] == ["saved/a"]
+        assert len(calls) < 10  # thousands of steps if each of the notes is read
+        assert len(snapshot.newest("memory", 5, origin="notes", since=since)) == 5
 
 
 def test_threads_have_separate_snapshots(tmp_path):
