@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -26,6 +26,8 @@ ChooseWindow: TypeAlias = Callable[[Sequence[str]], int | None]
 _ELLIPSIS = "…"
 # Adjacent windows overlap by half, so that each sentence is in one of them. Texts too long for this have gaps.
 _MAX_WINDOWS = 16
+# The number of texts whose words are cached, about 10 kB each.
+_TEXTS_KEPT = 128
 # The maximum number of characters by which an edge is moved to a word boundary.
 _SLACK = 24
 _SHORTEST_STEM = 4
@@ -122,9 +124,47 @@ class ShownText:
 
 
 def show_text(content: str, query: str) -> ShownText:
-    """Return a text as snippets show it, and the matches of the query in it."""
+    """Return a text as snippets show it, and the matches of the query in it.
+
+    The words of the last texts are cached: the questions of a chat find the same chunks again and again.
+    """
+    text, words = _indexed(content)
+    terms = _terms(query)
+    return ShownText(text, list(_matches(text, terms)) if words is None else words.matches(terms))
+
+
+@frozen(eq=False, repr=False)
+class _Words:
+    """The folded words of a text, by their first characters, with the places where each is."""
+
+    places: Mapping[str, Sequence[tuple[int, int]]]
+    beginnings: Mapping[str, Sequence[str]]
+
+    def matches(self, terms: _Terms) -> Sequence[_Match]:
+        """Return what :func:`_matches` finds in the text."""
+        found = {word: word for word in terms.words if word in self.places}
+        for beginning in terms.beginnings:
+            for word in self.beginnings.get(beginning, ()):
+                if term := terms.match(word):
+                    found[word] = term
+        return sorted(_Match(*place, term) for word, term in found.items() for place in self.places[word])
+
+
+@lru_cache(_TEXTS_KEPT)
+def _indexed(content: str) -> tuple[str, _Words | None]:
+    """Return a text as snippets show it, and its words; None instead of words if it has CJK characters."""
     text = _shown(content).strip()
-    return ShownText(text, list(_matches(text, _terms(query))))
+    if _has_cjk(text):
+        return text, None
+    places: dict[str, list[tuple[int, int]]] = {}
+    beginnings: dict[str, list[str]] = {}
+    for token in _WORD.finditer(text):
+        word = _fold(token[0])
+        if word not in places:
+            places[word] = []
+            beginnings.setdefault(word[:_SHORTEST_STEM], []).append(word)
+        places[word].append(token.span())
+    return text, _Words(places, beginnings)
 
 
 def make_snippet(
@@ -206,8 +246,11 @@ def _terms(query: str) -> _Terms:
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
     """Yield the words and the runs of CJK characters of a text."""
-    has_cjk = not text.isascii() and max(text) >= _FIRST_CJK
-    return (_word_or_cjk() if has_cjk else _WORD).finditer(text)
+    return (_word_or_cjk() if _has_cjk(text) else _WORD).finditer(text)
+
+
+def _has_cjk(text: str) -> bool:
+    return not text.isascii() and max(text) >= _FIRST_CJK
 
 
 @cache

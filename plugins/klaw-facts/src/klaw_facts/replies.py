@@ -7,12 +7,15 @@ answer: "What did you paint?", "A sunrise." So the reply to one of the best mess
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from klaw_core import ContextItem
 
 # Only of the best messages: further down, a reply would take the place of a message that fits better.
 _BEST = 5
 _PREFIX = "conversations/"
+# Each context needs the places of its 50 chunks three times.
+_PLACES_KEPT = 1024
 
 
 def put_replies_after_questions(items: Sequence[ContextItem]) -> list[ContextItem]:
@@ -41,7 +44,12 @@ def _asks(text: str) -> bool:
 
 def message_place(item: ContextItem) -> tuple[str, int, int] | None:
     """Return the path and the first and last line of a chunk of a conversation, None for other items."""
-    path, _, lines = item.source.rpartition(":")
+    return _place(item.source)
+
+
+@lru_cache(_PLACES_KEPT)
+def _place(source: str) -> tuple[str, int, int] | None:
+    path, _, lines = source.rpartition(":")
     first, _, last = lines.partition("-")
     if not path.startswith(_PREFIX) or not first.isdecimal() or not last.isdecimal():
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from klaw_core import ContextItem
 from klaw_facts.replies import message_place
@@ -15,6 +16,8 @@ from klaw_facts.replies import message_place
 # The best messages keep their ranks, because a small budget holds only these.
 _BEST = 6
 _FACTOR = 2
+# Pairs of a name and a word of a question.
+_NAMES_KEPT = 4096
 _LONGEST_SPEAKER = 43  # with the colon and the space
 _WORD = re.compile(r"[^\W\d_]+")
 _CHINESE = re.compile(r"[一-鿿]")
@@ -52,9 +55,11 @@ def prefer_named_speaker(items: Sequence[ContextItem], message: str) -> list[Con
     """
     speakers = {index: name for index, item in enumerate(items) if (name := _speaker(item))}
     names = set(speakers.values())
+    if len(names) < 2:  # noqa: PLR2004  # nobody to prefer
+        return list(items)
     words = _possible_names(message)
     named = [name for name in names if _is_named(name, words)]
-    if len(named) != 1 or len(names) == 1:
+    if len(named) != 1:
         return list(items)
     found = [(index, speaker) for index, speaker in speakers.items() if _is_one_message(items[index])]
     places = [index for index, _ in found]
@@ -113,6 +118,7 @@ def _names(speaker: str) -> Iterator[str]:
     return (name for name in _WORD.findall(speaker) if len(name) > 1)
 
 
+@lru_cache(_NAMES_KEPT)
 def _is_same_name(name: str, word: str) -> bool:
     """Return whether a word is a name, or a Russian form of it, or Chinese text that contains it."""
     if _CHINESE.search(name):
