@@ -126,7 +126,7 @@ class ShownText:
 def show_text(content: str, query: str) -> ShownText:
     """Return a text as snippets show it, and the matches of the query in it.
 
-    The words of the last texts are cached: the questions of a chat find the same chunks again and again.
+    The words of the last texts are cached, for contexts: the questions of a chat find the same chunks again and again.
     """
     text, words = _indexed(content)
     terms = _terms(query)
@@ -176,7 +176,8 @@ def make_snippet(
     start of lines are removed, except those of tasks (``[x]``, ``[ ]``). An ellipsis shows where the text was cut. If
     no word matches, the snippet is the window that ``choose`` returns, or the start. The time is linear in the content.
     """
-    return show_text(content, query).snippet(max_characters, choose)
+    text = _shown(content).strip()
+    return ShownText(text, list(_matches(text, _terms(query)))).snippet(max_characters, choose)
 
 
 def snippet_of(

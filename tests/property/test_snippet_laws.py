@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.searching.snippets import find_marks, make_snippet
+from klaw_core.searching.snippets import find_marks, make_snippet, show_text
 
 WORDS = st.sampled_from(
     ["boat", "boats", "Решили", "решение", "发布", "的", "ERR_TLS_42", "café", "cafe\u0301", "👩‍💻", "a", "-", "#"]
@@ -59,3 +59,12 @@ def test_adjacent_matches_are_shown_together(words):
 @given(TEXTS, QUERIES)
 def test_marks_do_not_depend_on_the_order_of_the_query(text, query):
     assert find_marks(text, query) == find_marks(text, " ".join(reversed(query.split())))
+
+
+@given(TEXTS, QUERIES, SIZES)
+def test_a_text_that_is_shown_again_has_the_same_snippet(content, query, size):
+    shown = show_text(content, query)
+    assert shown.snippet(size) == make_snippet(content, query, size)
+    assert shown.snippet(10**6).marks == find_marks(shown.text, query)
+    assert show_text(content, query) is not shown
+    assert show_text(content, query).snippet(size) == shown.snippet(size)

@@ -76,9 +76,12 @@ def prefer_named_speaker(items: Sequence[ContextItem], message: str) -> list[Con
 def _speaker(item: ContextItem) -> str:
     """Return the casefolded name at the beginning of a text; empty if there is none, or a role."""
     # A regular expression takes three times as long.
-    name, colon, _ = item.text[:_LONGEST_SPEAKER].partition(": ")
-    name = name.casefold()
-    return name if colon and name not in _ROLES and not ("\n" in name or ":" in name) else ""
+    text = item.text
+    end = text.find(": ", 0, _LONGEST_SPEAKER)
+    if end < 0:
+        return ""
+    name = text[:end].casefold()
+    return name if name not in _ROLES and not ("\n" in name or ":" in name) else ""
 
 
 def _is_one_message(item: ContextItem) -> bool:

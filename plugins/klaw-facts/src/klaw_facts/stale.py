@@ -102,7 +102,13 @@ def _may_state(text: str, asked: frozenset[str]) -> bool:
     if not _DIGIT.search(text):
         return False
     folded = text.casefold()
-    return sum(word in folded for word in asked) >= _SHARED_WORDS
+    shared = 0
+    for word in asked:
+        if word in folded:
+            shared += 1
+            if shared == _SHARED_WORDS:
+                return True
+    return False
 
 
 def _statement(
