@@ -56,7 +56,7 @@ def test_remember_says_which_slots_it_does_not_fill(klaw):
     assert "is not set" not in klaw("remember", "I live in Lyon").stderr
 
 
-def test_remember_takes_every_detail(klaw):
+def test_remember_accepts_every_option(klaw):
     options = ["--slot", "editor=Vim", "--subject", "Ada", "--category", "preference", "--importance", "0.9"]
     fact = of_json(klaw("remember", "-", *options, "--tag", "a", "--tag", "b", "--pin", "--json", stdin="uses Vim"))
     assert (fact["text"], fact["slot"], fact["value"], fact["subject"]) == ("uses Vim", "editor", "Vim", "Ada")
@@ -70,9 +70,7 @@ def test_remember_takes_every_detail(klaw):
 
 
 @pytest.mark.parametrize("slot", ["launch_date", "büd get's"])
-def test_remember_says_that_a_slot_keeps_its_other_values_and_how_to_declare_it_single(
-    klaw, tmp_path, monkeypatch, slot
-):
+def test_remember_names_the_command_that_declares_a_slot_single(klaw, tmp_path, monkeypatch, slot):
     (tmp_path / "config.toml").touch()
     monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
     assert "keeps" not in klaw("remember", "It launches on 3 May", "--slot", f"{slot}=3 May").stderr
@@ -110,7 +108,7 @@ def test_an_empty_message_is_reported(klaw):
     assert "empty" not in klaw("context", "Ada").stderr
 
 
-def test_a_context_of_facts_does_not_say_that_nothing_is_indexed(klaw):
+def test_a_context_with_facts_has_no_notice_about_an_empty_index(klaw):
     assert "nothing is indexed yet" in klaw("context", "where do I live?").stderr
     klaw("remember", "I live in Paris")
     answered = klaw("context", "where do I live?")
@@ -132,14 +130,14 @@ def test_a_context_of_facts_does_not_say_that_nothing_is_indexed(klaw):
         (("compact", "--chat", "telegram_9"), "the chat 'telegram_9' has no messages"),
     ],
 )
-def test_a_mistake_is_one_line_that_says_what_to_do(klaw, arguments, problem):
+def test_a_mistake_is_one_line_with_a_hint(klaw, arguments, problem):
     result = klaw(*arguments)
     assert result.exit_code in {1, 2}
     assert problem in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_list_shows_what_is_true_now_then_or_ever(homes):
+def test_list_shows_facts_that_are_true_now_at_a_moment_or_ever(homes):
     def values(*options):
         return [fact["value"] for fact in of_json(homes("facts", "list", *options, "--json"))]
 
@@ -154,7 +152,7 @@ def test_list_shows_what_is_true_now_then_or_ever(homes):
     assert homes("facts", "list", "--format", "files").stdout.startswith("f-")
 
 
-def test_search_finds_what_was_true_then(homes):
+def test_search_finds_facts_that_were_true_at_a_moment(homes):
     def values(*options):
         return [fact["value"] for fact in of_json(homes("facts", "search", "where live moved", *options, "--json"))]
 
@@ -167,7 +165,7 @@ def test_search_finds_what_was_true_then(homes):
     assert "I moved to Lyon" in homes("facts", "search", "moved", "--format", "md").stdout
 
 
-def test_show_opens_the_line_in_which_it_was_said(said):
+def test_show_prints_the_quoted_message(said):
     (fact,) = of_json(said("facts", "list", "--slot", "name", "--json"))
     shown = said("facts", "show", fact["id"][:8]).stdout
     assert "conversations/telegram_1/2026-02-23.jsonl:1  user, 2026-02-23 10:00" in shown
@@ -177,7 +175,7 @@ def test_show_opens_the_line_in_which_it_was_said(said):
     assert place["message"]["content"][place["start"] : place["end"]] == place["text"] == fact["text"]
 
 
-def test_history_shows_every_value_and_draws_it(said, tmp_path):
+def test_history_shows_and_plots_every_value(said, tmp_path):
     shown = said("facts", "history", "home", "--subject", "user", "--plot", str(tmp_path / "home.svg"))
     assert [line.split("home = ")[1] for line in shown.stdout.splitlines()] == ["Paris; ended", "Lyon"]
     drawing = ET.parse(tmp_path / "home.svg").getroot()
@@ -187,7 +185,7 @@ def test_history_shows_every_value_and_draws_it(said, tmp_path):
     assert "use home.svg" in said("facts", "history", "home", "--plot", "home.png").stderr
 
 
-def test_a_timeline_escapes_what_was_said_and_draws_any_facts():
+def test_a_timeline_escapes_texts_and_draws_any_facts():
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     facts = [
         Fact("f-1", "<b>&", valid_from=moment, valid_to=moment),
@@ -198,7 +196,7 @@ def test_a_timeline_escapes_what_was_said_and_draws_any_facts():
     ET.fromstring(draw_timeline([]))
 
 
-def test_a_fact_is_edited_ended_reopened_retracted_and_pinned(homes):
+def test_a_fact_can_be_edited_ended_reopened_retracted_and_pinned(homes):
     (fact,) = of_json(homes("facts", "list", "--json"))
     name = fact["id"]
 
@@ -219,7 +217,7 @@ def test_a_fact_is_edited_ended_reopened_retracted_and_pinned(homes):
 
 
 @pytest.mark.parametrize(("option", "left"), [("--accept", []), ("--refuse", ["Paris"])])
-def test_an_end_waits_for_the_person_who_wrote_the_fact(klaw, open_memory, say, option, left):
+def test_an_end_of_a_fact_of_a_person_is_only_proposed(klaw, open_memory, say, option, left):
     klaw("remember", "I live in Paris", "--from", "2025-03-01")
     memory = open_memory()
     say(memory, "I moved to Lyon in 2026.")
@@ -233,7 +231,7 @@ def test_an_end_waits_for_the_person_who_wrote_the_fact(klaw, open_memory, say, 
     assert "there are no proposals" in klaw("facts", "review").stderr
 
 
-def test_extract_says_what_it_would_take_and_undo_takes_it_back(klaw, open_memory, say):
+def test_extract_can_be_rehearsed_and_undone(klaw, open_memory, say):
     memory = open_memory()
     say(memory, "I moved to Lyon in 2026.")
     say(memory, "My name is Ada Lovelace.")
@@ -269,7 +267,7 @@ def test_a_context_is_printed_explained_and_bounded(said):
     assert "the message is an acknowledgement" in said("context", "thanks!").stderr
 
 
-def test_compress_makes_digests_and_a_profile(said):
+def test_compress_creates_digests_and_a_profile(said):
     assert "2 new digests" in said("compress", "--dry-run").stdout
     assert said("compress", "--daily").stdout == "2 new digests\n"
     assert said("compress", "--weekly").stdout == "0 facts archived; profile of 2 lines, changed\n"
@@ -278,7 +276,7 @@ def test_compress_makes_digests_and_a_profile(said):
     assert "name: Ada Lovelace" in of_json(said("context", "thanks!", "--json"))["stable"]
 
 
-def test_compress_says_what_of_a_model_was_refused(said, monkeypatch):
+def test_compress_reports_rejected_lines_of_a_model(said, monkeypatch):
     report = CompressionReport(days=3, calls=8, tokens_in=2000, tokens_out=1000, refused=4)
     monkeypatch.setattr(Facts, "compress", lambda *_args, **_options: report)
     assert said("compress", "--daily").stdout == "3 new digests; 4 refused; 8 calls with 3,000 tokens\n"
@@ -302,7 +300,7 @@ def with_model(open_memory, say, klaw, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("command", [("facts", "extract"), ("facts", "retry"), ("facts", "extract", "--quiet")])
-def test_a_model_that_fails_is_an_error_and_the_messages_wait(with_model, command):
+def test_a_failing_model_is_an_error_and_the_messages_wait(with_model, command):
     failed = with_model(*command, answers=[LanguageModelError("no answer from :1")] * 9)
     assert failed.exit_code == 1
     assert "2 messages not read: no answer from :1" in failed.stderr
@@ -315,20 +313,20 @@ def test_a_model_that_fails_is_an_error_and_the_messages_wait(with_model, comman
     assert (done.exit_code, done.stderr) == (0, "")
 
 
-def test_messages_that_a_model_cannot_read_are_skipped_with_a_notice(with_model):
+def test_unreadable_messages_are_skipped_with_a_notice(with_model):
     result = with_model("facts", "extract", answers=["not JSON"] * 99)
     assert result.exit_code == 0
     assert "the model could not read 2 messages; `klaw facts retry`" in result.stderr
 
 
-def test_compress_with_a_model_that_fails_is_an_error(with_model):
+def test_compress_with_a_failing_model_is_an_error(with_model):
     failed = with_model("compress", answers=[LanguageModelError("no answer from :1")] * 9)
     assert failed.exit_code == 1
     assert "not everything was compressed: no answer from :1" in failed.stderr
     assert "0 new digests" in failed.stdout
 
 
-def test_compact_prints_a_summary_and_what_was_said_word_for_word(said):
+def test_compact_prints_a_summary_and_verbatim_quotes(said):
     printed = said("compact", "--chat", "telegram_1", "--keep", "0").stdout
     assert "3 messages summarised, 0 kept" in printed
     assert "- Remember to run `make deploy` on /srv/app." in printed
@@ -384,7 +382,7 @@ def test_memory_md_and_day_journals_are_imported_once(klaw, tmp_path):
     assert facts["Deployed version 2 to the harbour server"]["said_at"] == "2026-02-24T00:00:00Z"
 
 
-def test_what_mem0_returns_is_imported_with_its_dates(klaw, tmp_path):
+def test_output_of_mem0_is_imported_with_its_dates(klaw, tmp_path):
     memories = [
         {"id": "1", "memory": "I live in Paris", "created_at": "2025-01-01T00:00:00-07:00", "user_id": "ada"},
         {"id": "2", "memory": "I moved to Lyon", "created_at": "2026-01-01T00:00:00Z", "metadata": {"k": "v", "n": {}}},
@@ -403,7 +401,7 @@ def test_what_mem0_returns_is_imported_with_its_dates(klaw, tmp_path):
     assert "Lyon" in klaw("context", "where do I live?").stdout
 
 
-def test_what_was_forgotten_is_not_imported_again(klaw, open_memory, tmp_path):
+def test_forgotten_facts_are_not_imported_again(klaw, open_memory, tmp_path):
     (tmp_path / "MEMORY.md").write_text("- I live in Xanadu\n")
     klaw("facts", "import", str(tmp_path / "MEMORY.md"))
     (fact,) = of_json(klaw("facts", "list", "--json"))

@@ -53,7 +53,7 @@ def the_digest(facts):
     return digest, facts.compression.lines(digest)
 
 
-def test_a_digest_of_a_model_points_to_the_messages_that_it_shortens(chat):
+def test_a_digest_of_a_model_names_its_messages(chat):
     _, facts, _ = chat(digests([([2], "The gate listens on port 8080."), ([1], "Moved to Lyon in March.")]))
     report = facts.compress(weekly=False)
     assert (report.days, report.calls, report.problem) == (1, 1, "")
@@ -67,14 +67,14 @@ def test_a_digest_of_a_model_points_to_the_messages_that_it_shortens(chat):
 
 
 @pytest.mark.parametrize("false", LIES)
-def test_what_a_digest_adds_is_replaced_by_what_was_said(chat, false):
+def test_an_unsupported_line_of_a_digest_is_replaced_by_the_message(chat, false):
     _, facts, _ = chat(digests([([1, 2, 3], false), ([99], "Nobody said this."), ([3], "")]))
     assert facts.compress(weekly=False).refused >= 3
     _, lines = the_digest(facts)
     assert lines == [f"user: {said}" for said in TRUTHS]
 
 
-def test_a_model_that_answers_nothing_of_use_leaves_the_day_to_the_rules(chat):
+def test_rules_write_the_digest_if_the_model_gives_no_valid_line(chat):
     _, facts, _ = chat("I am", "no JSON")
     report = facts.compress(weekly=False)
     assert (report.days, report.problem) == (1, "")
@@ -84,7 +84,7 @@ def test_a_model_that_answers_nothing_of_use_leaves_the_day_to_the_rules(chat):
     assert set(lines) <= {f"user: {said}" for said in TRUTHS}
 
 
-def test_days_that_a_model_does_not_answer_for_wait(chat, say):
+def test_days_without_an_answer_of_the_model_wait(chat, say):
     memory, facts, model = chat(
         digests([([1], "Moved to Lyon in March.")]), LanguageModelError("down"), LanguageModelError("down")
     )
@@ -97,14 +97,14 @@ def test_days_that_a_model_does_not_answer_for_wait(chat, say):
     assert [day for _, day in facts.journal.state().digests] == ["2026-02-23", "2026-02-24"]
 
 
-def test_the_bounds_of_a_day_hold_for_compression(chat):
+def test_daily_limits_apply_to_compression(chat):
     _, facts, _ = chat(digests([([1], "Moved to Lyon.")]), max_calls_per_day=0)
     report = facts.compress()
     assert (report.days, report.calls) == (0, 0)
     assert "limit" in report.problem
 
 
-def test_nothing_is_asked_to_see_what_would_be_done(chat):
+def test_a_dry_run_calls_no_model(chat):
     _, facts, model = chat()
     assert facts.compress(dry_run=True).days == 1
     assert model.prompts == []
@@ -154,7 +154,7 @@ def merged_fact(facts):
     return fact, [facts.get(name).text for name in fact.supersedes]
 
 
-def test_a_merge_keeps_every_number_and_is_undone_as_one(farm):
+def test_a_merge_keeps_every_number_and_is_undone_as_a_whole(farm):
     assert farm.compress(daily=False).merged == 2
     fact, parts = merged_fact(farm)
     assert len(shown(farm)) == len(PETS) - 1
@@ -167,7 +167,7 @@ def test_a_merge_keeps_every_number_and_is_undone_as_one(farm):
     assert set(parts) <= shown(farm)  # what was taken apart by hand stays apart
 
 
-def test_what_a_person_states_is_never_merged(open_memory):
+def test_facts_of_a_person_are_never_merged(open_memory):
     facts = open_memory(ScriptedModel([pets] * 9), compressor="model").extension(Facts)
     for text in PETS:
         facts.remember(text, category="decision")
@@ -175,7 +175,7 @@ def test_what_a_person_states_is_never_merged(open_memory):
     assert shown(facts) == set(PETS)
 
 
-def test_a_merge_goes_with_a_fact_that_is_forgotten_and_the_others_come_back(farm, tmp_path):
+def test_forgetting_a_fact_removes_its_merge_and_restores_the_others(farm, tmp_path):
     farm.compress(daily=False)
     fact, parts = merged_fact(farm)
     assert not [item for item in farm.search(parts[1], 20) if item.text == parts[1]]
@@ -187,7 +187,7 @@ def test_a_merge_goes_with_a_fact_that_is_forgotten_and_the_others_come_back(far
     assert fact.text.encode() not in (tmp_path / "data" / "facts.jsonl").read_bytes()
 
 
-def test_a_merge_that_is_forgotten_takes_its_facts_along(farm, tmp_path):
+def test_forgetting_a_merge_forgets_its_facts(farm, tmp_path):
     farm.compress(daily=False)
     fact, parts = merged_fact(farm)
     farm.forget([fact.id])
@@ -196,7 +196,7 @@ def test_a_merge_that_is_forgotten_takes_its_facts_along(farm, tmp_path):
     assert not [text for text in (fact.text, *parts) if text in journal]
 
 
-def test_a_profile_of_a_model_changes_only_with_its_facts(open_memory):
+def test_the_profile_of_a_model_changes_only_with_its_facts(open_memory):
     def choose(prompt):
         lines = prompt.messages[-1].content.splitlines()
         number = next(index for index, line in enumerate(lines, start=1) if "green tea" in line)
@@ -217,7 +217,7 @@ def test_a_profile_of_a_model_changes_only_with_its_facts(open_memory):
     assert facts.journal.state().profile == ()
 
 
-def test_an_empty_answer_is_asked_for_again_where_rules_find_a_statement(open_memory, say):
+def test_an_empty_answer_is_requested_again_if_rules_find_a_statement(open_memory, say):
     said = "I moved to Lyon in March."
     found = answer("facts", [{"m": 1, "quote": said, "fact": said, "category": "identity", "when": None}])
     model = ScriptedModel([answer("facts", []), found])
@@ -229,7 +229,7 @@ def test_an_empty_answer_is_asked_for_again_where_rules_find_a_statement(open_me
     assert len(model.prompts) == 2
 
 
-def test_an_empty_answer_to_small_talk_is_believed(open_memory, say):
+def test_an_empty_answer_to_small_talk_is_accepted(open_memory, say):
     model = ScriptedModel([answer("facts", [])])
     memory = open_memory(model, extractor="model")
     say(memory, "ok thanks")
@@ -237,7 +237,7 @@ def test_an_empty_answer_to_small_talk_is_believed(open_memory, say):
     assert len(model.prompts) == 1
 
 
-def test_a_forgotten_message_takes_the_digest_of_a_model_along(chat, tmp_path):
+def test_forgetting_a_message_removes_the_digest_of_a_model(chat, tmp_path):
     memory, facts, _ = chat(digests([([1, 2], "Moved to Lyon in March, and the gate listens on port 8080.")]))
     facts.compress(weekly=False)
     digest, _ = the_digest(facts)

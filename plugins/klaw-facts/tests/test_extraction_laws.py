@@ -121,7 +121,7 @@ def test_a_thousand_invented_facts_add_nothing_that_was_not_said(open_memory):
         ("It is the", "It is the day"),
     ],
 )
-def test_a_claim_may_hold_nothing_that_was_not_said(claim, said):
+def test_a_claim_with_an_unsupported_part_is_rejected(claim, said):
     assert contradiction(claim, said, "Ada")
 
 
@@ -135,7 +135,7 @@ def test_a_claim_may_hold_nothing_that_was_not_said(claim, said):
         ("用户搬到了里昂", "我搬到了里昂，养了两只猫"),
     ],
 )
-def test_a_claim_that_says_less_is_kept(claim, said):
+def test_a_claim_that_says_less_is_accepted(claim, said):
     assert contradiction(claim, said, "Ada" if claim[0] == "A" else "Аня" if claim[0] == "А" else "user") == ""
 
 
@@ -197,7 +197,7 @@ def open_again(open_memory):
     chat=st.uuids(),
 )
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
-def test_no_message_is_lost_or_taken_twice_whatever_fails(open_again, answers, faults, stops, chat):
+def test_no_failure_loses_a_message_or_reads_it_twice(open_again, answers, faults, stops, chat):
     meta = {"channel": "telegram", "chat_id": str(chat)}
     name = f"telegram_{chat}"
     memory = open_again(ScriptedModel([*answers, *[truthful] * 200]))

@@ -27,13 +27,13 @@ class TestFacts(ExtensionContract):
         return memory
 
 
-def test_a_memory_that_is_not_open_exports_its_facts(open_memory, tmp_path):
+def test_facts_are_exported_without_an_open_memory(open_memory, tmp_path):
     open_memory().extension(Facts).remember("I live in Paris")
     unattached = Facts(FactsOptions(), tmp_path / "data")
     assert ["I live in Paris" in str(record.value) for record in unattached.records()] == [True]
 
 
-def test_the_facts_of_a_memory_that_cannot_be_opened_are_checked(open_memory, tmp_path):
+def test_facts_are_checked_without_an_open_memory(open_memory, tmp_path):
     open_memory().extension(Facts).remember("I live in Paris")
     unattached = Facts(FactsOptions(), tmp_path / "data")
     assert list(unattached.check()) == []
@@ -51,7 +51,7 @@ def test_a_new_value_of_a_slot_ends_the_one_before(open_memory):
     assert [fact.value for fact in facts.search("live moved")] == ["Lyon"]
 
 
-def test_what_was_known_then_is_the_fold_of_the_lines_of_then(open_memory):
+def test_the_state_at_a_moment_is_the_fold_of_the_lines_up_to_it(open_memory):
     facts = open_memory().extension(Facts)
     first = facts.remember("I live in Paris")
     facts.remember("I moved to Lyon")
@@ -61,7 +61,7 @@ def test_what_was_known_then_is_the_fold_of_the_lines_of_then(open_memory):
     assert facts.state() == fold(facts.journal.operations())
 
 
-def test_rules_take_sentences_word_for_word_once(open_memory, say):
+def test_rules_extract_each_sentence_verbatim_once(open_memory, say):
     memory = open_memory(extractor="rules")
     message = say(memory, "Hi! My name is Ada Lovelace. I moved to Lyon in 2024. What is the weather like?")
     say(memory, "I moved to Rome in 2025.", role="assistant")
@@ -76,7 +76,7 @@ def test_rules_take_sentences_word_for_word_once(open_memory, say):
     assert facts.journal.operations() == before
 
 
-def test_a_secret_and_what_memory_told_never_become_facts(open_memory, say):
+def test_secrets_and_texts_of_memory_never_become_facts(open_memory, say):
     memory = open_memory(extractor="rules")
     say(memory, "My key is sk-" + "a1B2" * 8 + " and I work at Acme since 2024.")
     told = "I moved to Rome last year."
@@ -94,7 +94,7 @@ def lying(_prompt):
     )
 
 
-def test_a_lying_model_adds_nothing_that_was_not_said(open_memory, say):
+def test_an_inventing_model_adds_nothing_that_was_not_said(open_memory, say):
     memory = open_memory(ScriptedModel([lying]), extractor="model")
     say(memory, "I moved to Lyon")
     facts = memory.extension(Facts)
@@ -103,7 +103,7 @@ def test_a_lying_model_adds_nothing_that_was_not_said(open_memory, say):
     assert [fact.text for fact in facts.list()] == ["I moved to Lyon"]
 
 
-def test_a_model_that_fails_loses_no_message(open_memory, say):
+def test_a_failing_model_loses_no_message(open_memory, say):
     model = ScriptedModel([LanguageModelError("down"), LanguageModelError("down"), lying])
     memory = open_memory(model, extractor="model")
     say(memory, "I moved to Lyon")
@@ -114,7 +114,7 @@ def test_a_model_that_fails_loses_no_message(open_memory, say):
     assert facts.extract().facts == 1
 
 
-def test_what_was_forgotten_leaves_the_bytes_and_does_not_come_back(open_memory, tmp_path, say):
+def test_a_forgotten_fact_leaves_no_bytes_and_does_not_return(open_memory, tmp_path, say):
     memory = open_memory(extractor="rules")
     say(memory, "I moved to Xanadu in 2024.")
     memory.index()
@@ -127,7 +127,7 @@ def test_what_was_forgotten_leaves_the_bytes_and_does_not_come_back(open_memory,
     assert facts.list(everything=True) == []
 
 
-def test_a_message_that_is_forgotten_takes_its_facts_along(open_memory, say):
+def test_forgetting_a_message_removes_its_facts(open_memory, say):
     from klaw_core import Chat
 
     memory = open_memory(extractor="rules")
@@ -178,7 +178,7 @@ def test_a_fact_that_the_same_words_confirm_stays_the_fact_that_it_is(open_memor
     assert (after.id, len(after.quotes)) == (before.id, 1)
 
 
-def test_what_a_person_made_of_a_fact_stays_without_the_words_of_a_forgotten_message(open_memory, tmp_path, say):
+def test_an_edited_fact_stays_without_the_words_of_a_forgotten_message(open_memory, tmp_path, say):
     memory = open_memory(extractor="rules")
     message = say(memory, "My favourite colour is vermillionish.")
     memory.index()
@@ -190,7 +190,7 @@ def test_what_a_person_made_of_a_fact_stays_without_the_words_of_a_forgotten_mes
     assert b"vermillionish" not in _bytes(tmp_path)
 
 
-def test_an_undone_fact_goes_with_its_message(open_memory, tmp_path, say):
+def test_an_undone_fact_is_removed_with_its_message(open_memory, tmp_path, say):
     memory = open_memory(extractor="rules")
     message = say(memory, "My favourite colour is vermillionish.")
     memory.index()
@@ -263,7 +263,7 @@ def test_an_import_changes_no_fact_that_it_does_not_contain(open_memory, tmp_pat
     assert (facts.state(), report.added, len(report.kept)) == (before, {}, 1)
 
 
-def test_an_import_of_what_an_export_became_brings_what_is_new(open_memory, tmp_path):
+def test_an_import_of_an_edited_export_adds_its_changes(open_memory, tmp_path):
     memory = open_memory()
     facts = memory.extension(Facts)
     fact = facts.remember("I live in Paris")
@@ -288,7 +288,7 @@ def test_an_import_with_a_line_that_has_no_id_adds_nothing(open_memory, tmp_path
     assert memory.extension(Facts).list() == []
 
 
-def test_what_is_remembered_is_kept_word_for_word_where_its_slot_has_that_value(open_memory):
+def test_a_remembered_text_is_kept_verbatim_if_its_slot_has_that_value(open_memory):
     facts = open_memory().extension(Facts)
     facts.remember("I live in Lyon")
     stated = facts.remember("My flat in Lyon has door code 4711.", slot="home", value="Lyon")
@@ -298,7 +298,7 @@ def test_what_is_remembered_is_kept_word_for_word_where_its_slot_has_that_value(
     assert [fact.value for fact in facts.list()] == ["Bergen"]
 
 
-def test_what_a_person_remembered_stays_when_the_message_that_said_it_is_forgotten(open_memory, say):
+def test_a_fact_of_a_person_stays_if_a_message_with_it_is_forgotten(open_memory, say):
     memory = open_memory(extractor="rules")
     message = say(memory, "My favourite colour is mauve.")
     memory.index()
@@ -308,7 +308,7 @@ def test_what_a_person_remembered_stays_when_the_message_that_said_it_is_forgott
     assert [fact.text for fact in facts.list()] == ["My favourite colour is mauve."]
 
 
-def test_what_is_remembered_again_gets_what_is_given_with_it(open_memory):
+def test_a_fact_that_is_remembered_again_gets_the_new_details(open_memory):
     facts = open_memory().extension(Facts)
     facts.remember("Tea is best at five", tags=["drink"], metadata={"where": "home"})
     again = facts.remember(
@@ -319,7 +319,7 @@ def test_what_is_remembered_again_gets_what_is_given_with_it(open_memory):
     assert again.metadata == {"where": "home", "how": "hot"}
 
 
-def test_what_a_person_wrote_is_only_proposed_to_end(open_memory, say):
+def test_the_end_of_a_fact_of_a_person_is_only_proposed(open_memory, say):
     memory = open_memory(extractor="rules")
     facts = memory.extension(Facts)
     mine = facts.remember("I live in Paris", valid_from=MONDAY - timedelta(9))
@@ -342,7 +342,7 @@ def test_a_batch_is_undone_and_not_read_again(open_memory, say):
     assert facts.list(everything=True) == []
 
 
-def test_a_context_holds_the_value_of_now_and_what_it_was(open_memory):
+def test_a_context_has_the_current_and_the_previous_value(open_memory):
     memory = open_memory()
     facts = memory.extension(Facts)
     facts.remember("I live in Paris")
@@ -363,7 +363,7 @@ def test_a_day_has_a_digest_of_sentences_that_were_said(open_memory, say):
     assert facts.compression.lines(digest) == ["user: I moved to Lyon in 2024."]
 
 
-def test_a_compaction_keeps_numbers_and_commands_word_for_word(open_memory, say):
+def test_a_compaction_keeps_numbers_and_commands_verbatim(open_memory, say):
     memory = open_memory()
     say(memory, "Run `make deploy` on /srv/app with 512 MB.")
     for number in range(12):
@@ -374,7 +374,7 @@ def test_a_compaction_keeps_numbers_and_commands_word_for_word(open_memory, say)
 
 
 @pytest.mark.parametrize("message", ["thanks!", "ok, got it", "спасибо, понятно", "好的，谢谢", "👍"])
-def test_acknowledgements_need_nothing(message):
+def test_acknowledgements_get_no_context(message):
     assert declines(message)
 
 
@@ -382,11 +382,11 @@ def test_acknowledgements_need_nothing(message):
     "message",
     ["when do we launch?", "что мы решили про запуск", "我们什么时候上线", "thanks, what was the port again?"],
 )
-def test_questions_need_something(message):
+def test_questions_get_a_context(message):
     assert not declines(message)
 
 
-def test_a_category_needs_a_curve():
+def test_a_category_without_a_curve_is_an_error():
     with pytest.raises(ValueError, match="half_life_days"):
         FactsOptions(categories=("dream",))
 

@@ -15,7 +15,7 @@ ACKNOWLEDGEMENTS, QUESTIONS = (
 )
 
 
-def test_acknowledgements_need_nothing_but_for_one_in_twenty():
+def test_at_most_one_in_twenty_acknowledgements_is_looked_up():
     looked_up = [message for message in ACKNOWLEDGEMENTS if not declines(message)]
     assert len(ACKNOWLEDGEMENTS) > 100
     assert len(looked_up) <= 0.05 * len(ACKNOWLEDGEMENTS), looked_up
@@ -27,11 +27,11 @@ def test_no_question_is_missed():
 
 
 @pytest.mark.parametrize("message", ["", "   ", "```\nprint(1)\n```", "def f(x):\n    return x\n\nclass A:\n    y = 1"])
-def test_nothing_and_code_need_nothing(message):
+def test_empty_messages_and_code_are_declined(message):
     assert declines(message)
 
 
-def test_code_with_a_question_needs_something():
+def test_code_with_a_question_is_looked_up():
     assert not declines("Why does this fail?\n```\nprint(1)\n```")
 
 
@@ -45,16 +45,16 @@ def test_code_with_a_question_needs_something():
         *("我也去", "我去过", "我不喜欢", "再给我", "还没来"),
     ],
 )
-def test_short_answers_orders_and_reports_of_failure_need_something(message):
+def test_short_answers_orders_and_reports_of_failure_are_looked_up(message):
     assert not declines(message)
 
 
 @pytest.mark.parametrize("message", ["慢慢来，不着急", "太谢谢你了", "你帮了大忙", "明天见", "let's hope so, probably"])
-def test_phrases_of_acknowledgements_need_nothing(message):
+def test_phrases_of_acknowledgement_are_declined(message):
     assert declines(message)
 
 
-def test_phrases_with_anything_else_need_something():
+def test_phrases_with_other_words_are_looked_up():
     assert not declines("谢谢你的护照")
     assert not declines("你决定航班")
 

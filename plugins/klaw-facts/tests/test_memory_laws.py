@@ -96,7 +96,7 @@ def rows(memory):
     return sorted((item.path, item.content, sorted(item.metadata.items())) for item in found)
 
 
-def test_a_rebuild_equals_what_grew(lived, tmp_path):
+def test_a_rebuild_equals_the_incremental_state(lived, tmp_path):
     shutil.copytree(lived, tmp_path / "data")
     with open_at(tmp_path / "data") as memory:
         grown, state = rows(memory), memory.extension(Facts).state()
@@ -115,7 +115,7 @@ def bytes_of(directory):
     return b"".join(path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file())
 
 
-def test_a_forgotten_fact_leaves_no_byte_and_does_not_come_back(tmp_path):
+def test_a_forgotten_fact_leaves_no_bytes_and_does_not_return(tmp_path):
     with open_at(tmp_path / "data") as memory:
         facts = memory.extension(Facts)
         first = facts.remember("I live in Xanaduville")
@@ -128,7 +128,7 @@ def test_a_forgotten_fact_leaves_no_byte_and_does_not_come_back(tmp_path):
     assert b"Xanaduville" not in bytes_of(tmp_path / "data")
 
 
-def test_a_forgotten_message_takes_its_facts_digests_and_profile_along(tmp_path):
+def test_forgetting_a_message_removes_its_facts_digests_and_profile(tmp_path):
     with open_at(tmp_path / "data") as memory:
         facts = memory.extension(Facts)
         message = memory.conversations.append(Message("user", "My name is Ada Xanaduson.", START, meta=META))
@@ -146,7 +146,7 @@ def test_a_forgotten_message_takes_its_facts_digests_and_profile_along(tmp_path)
         assert memory.extension(Facts).list(everything=True) == []
 
 
-def test_a_fact_of_a_person_outlives_the_message_that_confirmed_it(tmp_path):
+def test_a_fact_of_a_person_survives_the_message_that_confirmed_it(tmp_path):
     with open_at(tmp_path / "data") as memory:
         facts = memory.extension(Facts)
         mine = facts.remember("I live in Paris since 2020.")

@@ -27,11 +27,11 @@ from klaw_facts.recall import Recall
         ("I always wanted a boat and can never sleep.", "conversation"),
     ],
 )
-def test_an_instruction_is_a_rule_and_a_habit_is_none(text, category):
+def test_an_instruction_is_a_rule_and_a_habit_is_not(text, category):
     assert category_of(text) == category
 
 
-def test_sentences_that_rules_took_are_searched_by_hand_and_not_repeated_in_a_context(open_memory, say, monkeypatch):
+def test_extracted_sentences_are_found_by_search_and_not_repeated_in_a_context(open_memory, say, monkeypatch):
     memory = open_memory(extractor="rules")
     say(memory, "We visited the old harbour of Split on Monday with Ada.")
     memory.index()
@@ -45,7 +45,7 @@ def test_sentences_that_rules_took_are_searched_by_hand_and_not_repeated_in_a_co
     assert asked == []
 
 
-def test_facts_of_a_slot_and_of_a_person_are_offered_whatever_else_rules_took(open_memory, say):
+def test_facts_of_a_slot_and_of_a_person_are_offered_among_extracted_sentences(open_memory, say):
     memory = open_memory(extractor="rules")
     for day in range(12):
         say(memory, f"We walked {day + 2} miles around my home by the sea on Monday.", days=day)
@@ -73,7 +73,7 @@ def test_a_stated_fact_is_offered_although_an_older_version_indexed_many_sentenc
     assert "My cousin Eve likes the harbour" in context.volatile
 
 
-def test_a_value_that_rules_found_is_offered_once_it_has_replaced_another(open_memory, say):
+def test_a_value_from_rules_is_offered_after_it_replaced_another(open_memory, say):
     memory = open_memory(extractor="rules")
     say(memory, "My name is Ada Byron.")
     memory.index()
@@ -86,7 +86,7 @@ def test_a_value_that_rules_found_is_offered_once_it_has_replaced_another(open_m
     assert "### Facts" not in memory.context("Which harbour did we visit?").volatile
 
 
-def test_the_profile_takes_a_tenth_of_a_budget(open_memory, say):
+def test_the_profile_uses_a_tenth_of_the_budget(open_memory, say):
     memory = open_memory(extractor="rules")
     for kind in ("dates", "names", "prices", "streets"):
         say(memory, f"Always format {kind} in capital letters when I ask about timelines and schedules.")
@@ -96,7 +96,7 @@ def test_the_profile_takes_a_tenth_of_a_budget(open_memory, say):
     assert lengths == [0, 1, 4]
 
 
-def test_the_profile_has_instructions_and_no_other_sentences_that_rules_took(open_memory, say):
+def test_the_profile_has_only_instructions_of_the_extracted_sentences(open_memory, say):
     memory = open_memory(extractor="rules")
     say(memory, "Always format dates as month, day, year when I ask about timelines.")
     say(memory, "My sister Ada and I visited the harbour of Split last Monday.")
@@ -118,7 +118,7 @@ def test_the_profile_has_instructions_and_no_other_sentences_that_rules_took(ope
         ("What did we talk about?", False),
     ],
 )
-def test_the_digest_of_a_day_is_for_questions_about_the_day(open_memory, say, question, is_shown):
+def test_the_digest_of_a_day_is_offered_for_questions_about_the_day(open_memory, say, question, is_shown):
     memory = open_memory(extractor="rules")
     say(memory, "My sister Ada and I visited the harbour of Split last Monday.")
     memory.index()

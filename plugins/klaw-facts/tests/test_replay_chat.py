@@ -31,7 +31,7 @@ def history():
         return [(fact.slot, fact.value, fact.quotes[0].chat) for fact in memory.extension(Facts).history()]
 
 
-def test_the_invented_chat_tells_what_changed_and_who_said_so(replay, capsys):
+def test_the_sample_chat_shows_what_changed_and_who_said_it(replay, capsys):
     replay(None, 3)
     assert ("home", "Lyon", "replay_invented") in history()
     assert ("deadline:harbour gate", "March 12", "replay_invented") in history()

@@ -26,7 +26,7 @@ def test_the_next_message_follows_a_message_that_asks(question):
 
 
 @pytest.mark.parametrize("text", ["I painted.", "What a day!"])
-def test_a_message_that_asks_nothing_moves_nothing(text):
+def test_a_message_without_a_question_moves_nothing(text):
     given_items = [item(3, text), item(9, "Painting is fun."), item(4, "A sunrise.")]
     assert put_replies_after_questions(given_items) == given_items
 

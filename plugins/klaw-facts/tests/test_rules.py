@@ -48,7 +48,7 @@ MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
         ("They upgraded this to 2.3.1", None),
     ],
 )
-def test_a_slot_is_stated_or_there_is_none(text, slot):
+def test_a_slot_is_recognised_only_if_stated(text, slot):
     assert slot_of(text) == slot
 
 
@@ -64,7 +64,7 @@ def test_a_slot_is_stated_or_there_is_none(text, slot):
         ("I agree, we moved to Rome in 2020.", True),
     ],
 )
-def test_agreement_alone_is_no_fact(text, is_kept):
+def test_agreement_alone_is_not_a_fact(text, is_kept):
     assert (worth(text) >= THRESHOLD) == is_kept
 
 
@@ -111,7 +111,7 @@ def test_every_category_has_a_curve_or_the_configuration_is_wrong():
         FactsOptions(half_life_days={"dream": -1})
 
 
-def test_what_has_faded_is_archived_but_not_what_a_person_wrote(open_memory):
+def test_faded_facts_are_archived_except_those_of_a_person(open_memory):
     facts = open_memory().extension(Facts)
     for by in ("agent", "person"):
         facts.remember(f"the cache is warm, says the {by}", category="temp", by=by)
@@ -138,7 +138,7 @@ def test_the_profile_changes_only_with_its_content(open_memory):
     assert [line for _, line in facts.state().profile] == ["name: Ada King", "I like green tea"]
 
 
-def test_messages_that_a_model_could_not_read_are_read_again(open_memory, say):
+def test_retry_reads_unreadable_messages_again(open_memory, say):
     def answer(prompt):
         lines = re.findall(r"^\[(\d+)\] \S+ user: (.*)$", prompt.messages[1].content, re.MULTILINE)
         items = [{"m": int(number), "quote": text, "fact": text, "category": "event"} for number, text in lines]
@@ -154,7 +154,7 @@ def test_messages_that_a_model_could_not_read_are_read_again(open_memory, say):
     assert facts.state().failed() == []
 
 
-def test_the_days_bound_stops_asking(open_memory, say):
+def test_the_daily_limit_stops_calls(open_memory, say):
     memory = open_memory(ScriptedModel([]), extractor="model", max_calls_per_day=0)
     say(memory, "I moved to Lyon with Eve.")
     report = memory.extension(Facts).extract()
@@ -174,7 +174,7 @@ def test_more_ends_than_allowed_wait_for_review(open_memory, say):
     assert {fact.value for fact in facts.list()} == {"Paris", "Lyon", "Ada Lovelace", "Ada King"}
 
 
-def test_a_paste_is_no_fact(open_memory, say):
+def test_a_pasted_text_is_not_a_fact(open_memory, say):
     memory = open_memory()
     say(memory, "I moved to Lyon in 2024 and my config is " + "x1y2 " * 5000)
     assert memory.extension(Facts).extract().facts == 0

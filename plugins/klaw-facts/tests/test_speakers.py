@@ -23,7 +23,7 @@ def order(items, question):
     return [int(moved.source.rpartition("-")[2]) for moved in prefer_named_speaker(items, question)]
 
 
-def test_messages_of_others_count_as_ranked_twice_as_low_after_the_best_six():
+def test_the_rank_of_messages_of_others_is_doubled_after_the_best_six():
     items = chat("Bo", "Bo", "Bo", "Bo", "Bo", "Bo", "Bo", "Ada", "Ada", "Bo", "Ada")
     assert order(items, "What does Ada collect?") == [1, 2, 3, 4, 5, 6, 8, 9, 11, 7, 10]
 

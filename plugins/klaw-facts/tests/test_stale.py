@@ -51,7 +51,7 @@ def marked(question, *texts):
         ),
     ],
 )
-def test_another_quantity_of_the_same_kind_overtakes(question, old, new):
+def test_a_later_quantity_of_the_same_kind_marks_the_earlier_one(question, old, new):
     assert marked(question, old, new) == [True, False]
     assert marked(question, new, old) == [False, False]  # the change was told first
 
@@ -82,7 +82,7 @@ def test_another_quantity_of_the_same_kind_overtakes(question, old, new):
         ("How many?", "My Zotero library has 45 sources.", "My Zotero library now has 52 sources."),
     ],
 )
-def test_what_is_not_asked_for_or_not_another_is_not_marked(question, old, new):
+def test_an_equal_or_unrelated_quantity_is_not_marked(question, old, new):
     assert marked(question, old, new) == [False, False]
 
 

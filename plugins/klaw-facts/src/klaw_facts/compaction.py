@@ -18,8 +18,8 @@ from klaw_facts.values import Compaction
 #: The number of messages that are not summarised.
 KEEP = 10
 _SUMMARY_TOKENS = 400
-_LONGEST_ENTRY = 300
-_MOST_ENTRIES = 100
+_MAX_ENTRY_CHARACTERS = 300
+_MAX_ENTRIES = 100
 _EXACT = re.compile(
     r"`[^`\n]+`"  # code
     r"|(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@-]+"  # a path
@@ -78,8 +78,8 @@ def ledger(messages: Sequence[SourceMessage]) -> list[str]:
     found: dict[str, None] = {}
     for message in messages:
         for entry in _entries(message.content):
-            found.setdefault(" ".join(entry.split())[:_LONGEST_ENTRY])
-    return list(found)[-_MOST_ENTRIES:]
+            found.setdefault(" ".join(entry.split())[:_MAX_ENTRY_CHARACTERS])
+    return list(found)[-_MAX_ENTRIES:]
 
 
 def _entries(content: str) -> Iterator[str]:

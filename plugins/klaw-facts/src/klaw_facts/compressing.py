@@ -28,13 +28,13 @@ from klaw_facts.profile import profile_facts, profile_line, profile_lines, withi
 from klaw_facts.records import batch_record, digest_record, fact_record, operation
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 
-_MOST_SENTENCES = 12
+_MAX_SENTENCES = 12
 _FADED = 0.001
 _FADING = frozenset({"temp", "debug"})
 #: Facts of one subject and category are merged if there are more than this.
-_MOST_APART = 12
+_MAX_UNMERGED = 12
 #: Facts per call of a model.
-_MOST_SHOWN = 40
+_MAX_FACTS_PER_CALL = 40
 
 Answer = TypeVar("Answer")
 
@@ -199,8 +199,8 @@ class Compression:
                 crowds.setdefault((fact.subject, fact.category), []).append(fact)
         for key in sorted(crowds):
             facts = sorted(crowds[key], key=lambda fact: (fact.created_at or datetime.min.replace(tzinfo=UTC), fact.id))
-            if len(facts) > _MOST_APART:
-                yield facts[:_MOST_SHOWN]
+            if len(facts) > _MAX_UNMERGED:
+                yield facts[:_MAX_FACTS_PER_CALL]
 
     def _profile(self, step: _Step) -> tuple[list[tuple[str, str]], str | None]:
         """Return the lines of the profile, and a key for the facts that a model chose from.
@@ -215,7 +215,7 @@ class Compression:
         basis = make_id("p", *(f"{fact.id} {fact.text}" for fact in [*fixed, *free]))
         if basis == state.profile_basis:
             return list(state.profile), basis
-        chosen = step.ask(partial(ModelCompressor.profile, facts=free[:_MOST_SHOWN])) if free else []
+        chosen = step.ask(partial(ModelCompressor.profile, facts=free[:_MAX_FACTS_PER_CALL])) if free else []
         if step.problem:
             return list(state.profile), state.profile_basis or None
         if chosen is None:  # the answer was unusable
@@ -324,7 +324,7 @@ def best_sentences(messages: Sequence[SourceMessage], roles: Sequence[str]) -> l
         if message.role in roles
         for sentence in sentences(message.content)
     ]
-    best = sorted((item for item in scored if item[0] > 0), key=lambda item: (-item[0], item[1]))[:_MOST_SENTENCES]
+    best = sorted((item for item in scored if item[0] > 0), key=lambda item: (-item[0], item[1]))[:_MAX_SENTENCES]
     return [quote for _, _, quote in sorted(best, key=lambda item: item[1])]
 
 

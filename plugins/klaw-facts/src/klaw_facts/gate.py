@@ -62,7 +62,7 @@ _REPORTING = re.compile(
 # An order ("добавь", "отправьте"): an unknown Russian word with this ending.
 _ORDER = re.compile(r"[а-яё]{2,}(?:[йь]|[йь]те|ите|и)", _FLAGS)
 _CHINESE = re.compile(r"[一-鿿]")
-_LONGEST_PHRASE = 8
+_MAX_PHRASE_CHARACTERS = 8
 _REPEATED = re.compile(r"([^\W\d_])\1{1,}")
 # Codes for pictures in chat programs: [捂脸], :smile:
 _EMOJI_NAME = re.compile(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
@@ -70,19 +70,19 @@ _WORD_OR_CHARACTER = re.compile(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\
 _LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
 #: A message that begins with one of these is a question or a request, even without a question mark.
 _ASKING = frozenset({"is", "was", "do", "have"})
-_LONGEST_ACKNOWLEDGEMENT = 100
+_MAX_ACKNOWLEDGEMENT_CHARACTERS = 100
 _DECISIONS_KEPT = 16
 #: The classifier decides about shorter messages than the rules. In a longer one, thanks may hide what else is said.
-_LONGEST_CLASSIFIED = 60
+_MAX_CLASSIFIED_CHARACTERS = 60
 _SENTENCE_END = re.compile(r"[.!…;。！；\n]+")
 #: The lowest score of the classifier for a message that the rules call an acknowledgement.
-_LEAST_AGREEMENT = -0.5
+_MIN_AGREEMENT = -0.5
 _CODE_LINE = re.compile(
     r"^\s*(?:[{}\])]|//|#!|#include|import |from \S+ import|def |class |func |fn |public |private |const |let |var |return |if \(|for \(|while \("
     r"|<\/?\w|\$ |>>> |at \S+\(|Traceback|File \"|[\w.]+\s*[=:]\s*\S|\s*\S.*[;{]\s*$|\+\s|-\s{2}|@@|diff )"
 )
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_MOST_CODE = 0.6
+_MAX_CODE_SHARE = 0.6
 
 
 @lru_cache(_DECISIONS_KEPT)  # a context asks twice
@@ -102,7 +102,7 @@ def _declines(text: str, is_acknowledgement: Callable[[str], bool]) -> str:
     prose = _FENCED.sub(" ", text).strip()
     if _MEMORY.search(prose):
         return ""
-    if len(text) <= _LONGEST_ACKNOWLEDGEMENT and is_acknowledgement(text):
+    if len(text) <= _MAX_ACKNOWLEDGEMENT_CHARACTERS and is_acknowledgement(text):
         return "the message is an acknowledgement"
     if _QUESTION.search(prose) and not _is_code(prose):
         return ""
@@ -115,9 +115,9 @@ def _is_acknowledgement(text: str) -> bool:
     if "?" in text or "？" in text:
         return False
     found = classifier()
-    if len(text) <= _LONGEST_CLASSIFIED and all(found.margin(part) > 0 for part in (text, *_sentences(text))):
+    if len(text) <= _MAX_CLASSIFIED_CHARACTERS and all(found.margin(part) > 0 for part in (text, *_sentences(text))):
         return True
-    return _says_nothing(text) and (language_of(text) is None or found.score(text) > _LEAST_AGREEMENT)
+    return _says_nothing(text) and (language_of(text) is None or found.score(text) > _MIN_AGREEMENT)
 
 
 def _sentences(text: str) -> list[str]:
@@ -165,7 +165,7 @@ def _consists_of_phrases(words: list[str]) -> bool:
     text = "".join(words)
     ends = [True]
     for end in range(1, len(text) + 1):
-        starts = range(max(0, end - _LONGEST_PHRASE), end)
+        starts = range(max(0, end - _MAX_PHRASE_CHARACTERS), end)
         ends.append(any(ends[start] and text[start:end] in EMPTY_PHRASES for start in starts))
     return ends[-1]
 
@@ -181,4 +181,4 @@ def _has_marker(words: list[str]) -> bool:
 
 def _is_code(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
-    return len(lines) > 1 and sum(bool(_CODE_LINE.search(line)) for line in lines) > _MOST_CODE * len(lines)
+    return len(lines) > 1 and sum(bool(_CODE_LINE.search(line)) for line in lines) > _MAX_CODE_SHARE * len(lines)

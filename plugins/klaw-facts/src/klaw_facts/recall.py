@@ -29,8 +29,8 @@ _PROFILE = "Profile"
 _PINNED, _FOUND, _ENDED, _DAYS = 8, 10, 9, 15
 _SPANS = {"moment": 1, "day": 1, "week": 7, "month": 31, "year": 366}
 _SHOWN = {"month": 7, "year": 4}  # characters of a day
-_MOST_DIGESTS = 7
-_MOST_PINNED = 10
+_MAX_DIGESTS = 7
+_MAX_PINNED = 10
 _PROFILE_SHARE = 10
 _SHARED_WORDS = 2
 
@@ -130,7 +130,7 @@ class Recall:
             return
         moment = question.as_of or self.now()
         yield from self._ended(state, question.seen, moment)
-        pinned = [fact for fact in self._candidates(state).pinned if fact.is_visible_at(moment)][:_MOST_PINNED]
+        pinned = [fact for fact in self._candidates(state).pinned if fact.is_visible_at(moment)][:_MAX_PINNED]
         for fact in pinned:
             yield self._item(state, fact, _PINNED, moment)
         if question.message.strip():
@@ -218,7 +218,7 @@ class Recall:
             for digest in state.digests.values()
             if _is_in(digest.day, when) and question.chat in {None, digest.chat}
         ]
-        for digest in sorted(days, key=lambda item: (item.day, item.chat))[:_MOST_DIGESTS]:
+        for digest in sorted(days, key=lambda item: (item.day, item.chat))[:_MAX_DIGESTS]:
             if lines := self.digest_lines(digest):
                 text = f"[{digest.day}, {digest.chat}] " + "\n  ".join(lines)
                 yield ContextItem(text, "volatile", _DAYS, _DIGESTS, f"digests/{digest.chat}/{digest.day}")

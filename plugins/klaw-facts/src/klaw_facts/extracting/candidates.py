@@ -16,7 +16,7 @@ _OWN_BLOCK = re.compile(
     r"^## (?:Relevant memory|Core memory|Relevant Memory)\s*$.*?(?=^(?!\s*$|- |\s|#{2,3} ).+|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_LONGEST_NAME = 80
+_MAX_NAME_CHARACTERS = 80
 
 
 @frozen
@@ -62,7 +62,7 @@ def blanked(content: str, redacted: str, meta: Mapping[str, Any]) -> str:
 def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
     """Return the speaker of a message: the name in the journal, or the role."""
     name = meta.get("name")
-    known = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and not name.isspace()
+    known = isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARACTERS and not name.isspace()
     return " ".join(str(name).split()) if known else role
 
 

@@ -11,8 +11,8 @@ from klaw_facts.asking import Asker, UnusableAnswerError, is_number, list_schema
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.values import Fact
 
-_MOST_FACTS = 30
-_MOST_PAIRS = 12
+_MAX_FACTS = 30
+_MAX_PAIRS = 12
 _AGAIN = "At least one of these messages says something that will matter later. Look again."
 
 INSTRUCTIONS = (
@@ -30,7 +30,7 @@ _RELATIONS = (
     "the same, 2 the newer one makes the older one no longer true. Answer with the numbers only."
 )
 _RELATIONS_SCHEMA = list_schema(
-    "pairs", {"pair": {"type": "integer"}, "relation": {"type": "integer", "enum": [0, 1, 2]}}, _MOST_PAIRS
+    "pairs", {"pair": {"type": "integer"}, "relation": {"type": "integer", "enum": [0, 1, 2]}}, _MAX_PAIRS
 )
 
 
@@ -44,7 +44,7 @@ def facts_schema(categories: Sequence[str]) -> dict[str, Any]:
         "category": {"type": "string", "enum": list(categories)},
         "when": {"type": ["string", "null"]},
     }
-    return list_schema("facts", properties, _MOST_FACTS, optional=("when",))
+    return list_schema("facts", properties, _MAX_FACTS, optional=("when",))
 
 
 @define(eq=False)
@@ -75,7 +75,7 @@ class ModelExtractor:
         """Return for pairs (older, newer) by index: 0 unrelated, 1 the same, 2 the newer ends the older one."""
         if not pairs:
             return {}
-        asked = list(pairs[:_MOST_PAIRS])
+        asked = list(pairs[:_MAX_PAIRS])
         lines = [
             f"[{number}] older: {old.text} | newer: {new.text}" for number, (old, new) in enumerate(asked, start=1)
         ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
-from klaw_facts.extracting.rules import MOST_PER_MESSAGE, THRESHOLD, category_of, score
+from klaw_facts.extracting.rules import MAX_PER_MESSAGE, THRESHOLD, category_of, score
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.extracting.slots import slot_of, statements
-from klaw_facts.extracting.verify import LONGEST_QUOTE
+from klaw_facts.extracting.verify import MAX_QUOTE_CHARACTERS
 
 
 def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
@@ -16,12 +16,12 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
     for message in messages:
         scored = []
         for sentence in sentences(message.content):
-            if len(sentence.text) > LONGEST_QUOTE:
+            if len(sentence.text) > MAX_QUOTE_CHARACTERS:
                 continue
             points = score(sentence.text) + (2.0 if slot_of(sentence.text) else 0.0)
             if points >= THRESHOLD:
                 scored.append((points, sentence))
-        best = sorted(scored, key=lambda item: -item[0])[:MOST_PER_MESSAGE]
+        best = sorted(scored, key=lambda item: -item[0])[:MAX_PER_MESSAGE]
         for _, sentence in sorted(best, key=lambda item: item[1].start):
             for text in statements(sentence.text):
                 yield Candidate(message, text, text, category_of(text), when=text)

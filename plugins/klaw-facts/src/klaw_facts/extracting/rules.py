@@ -12,7 +12,7 @@ from functools import cache
 #: Sentences with a lower score are not facts.
 THRESHOLD = 1.5
 #: The maximum number of facts per message.
-MOST_PER_MESSAGE = 3
+MAX_PER_MESSAGE = 3
 
 _FLAGS = re.IGNORECASE
 _FIRST_PERSON = re.compile(

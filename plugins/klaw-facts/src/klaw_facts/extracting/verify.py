@@ -19,9 +19,9 @@ from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Quote, Verification
 
 #: Characters. Longer text is code or pasted text, not a statement.
-LONGEST_QUOTE = 1_000
-_MOST_EDITS = 0.1
-_LONGEST_FUZZY = 400
+MAX_QUOTE_CHARACTERS = 1_000
+_MAX_EDIT_SHARE = 0.1
+_MAX_FUZZY_CHARACTERS = 400
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NAME = re.compile(r"[\w’']*[A-ZА-ЯЁ][\w’']*")
 _WORD = re.compile(r"[\w’']+")
@@ -146,13 +146,13 @@ def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | 
         return None
     place = _whole_sentences(message.content, *place)
     said = message.content[slice(*place)]
-    if _QUESTION.search(said) or len(said) > LONGEST_QUOTE:
+    if _QUESTION.search(said) or len(said) > MAX_QUOTE_CHARACTERS:
         return None
     quote = message.quote(*place)
     claim = " ".join(candidate.text.split())
     if claim == " ".join(said.split()):
         return Verified(quote, said, "quote")
-    problem = "too long" if len(claim) > LONGEST_QUOTE else contradiction(claim, said, message.speaker)
+    problem = "too long" if len(claim) > MAX_QUOTE_CHARACTERS else contradiction(claim, said, message.speaker)
     return Verified(quote, said, "quote", problem) if problem else Verified(quote, claim, "paraphrase")
 
 
@@ -170,7 +170,7 @@ def align(quote: str, content: str) -> tuple[int, int] | None:
         return None
     if (start := folded.find(key)) >= 0:
         return places[start], places[start + len(key) - 1] + 1
-    return _nearest(key, folded, places) if len(key) <= _LONGEST_FUZZY else None
+    return _nearest(key, folded, places) if len(key) <= _MAX_FUZZY_CHARACTERS else None
 
 
 def contradiction(claim: str, said: str, speaker: str) -> str:
@@ -246,7 +246,7 @@ def _nearest(key: str, folded: str, places: Sequence[int]) -> tuple[int, int] | 
         return None
     start = max(block.a - block.b, 0)
     end = min(start + len(key), len(folded))
-    if SequenceMatcher(None, folded[start:end], key, autojunk=False).ratio() < 1 - _MOST_EDITS:
+    if SequenceMatcher(None, folded[start:end], key, autojunk=False).ratio() < 1 - _MAX_EDIT_SHARE:
         return None
     while start > 0 and folded[start - 1].isalnum() and folded[start].isalnum():
         start -= 1
