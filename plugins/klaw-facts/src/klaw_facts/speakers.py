@@ -18,7 +18,7 @@ _BEST = 6
 _FACTOR = 2
 # Pairs of a name and a word of a question.
 _NAMES_KEPT = 4096
-_LONGEST_SPEAKER = 43  # with the colon and the space
+_MAX_SPEAKER_CHARACTERS = 43  # with the colon and the space
 _WORD = re.compile(r"[^\W\d_]+")
 _CHINESE = re.compile(r"[一-鿿]")
 _RUSSIAN_STEM = re.compile(r"([а-яё]{2,}?)[аяйь]?")
@@ -77,7 +77,7 @@ def _speaker(item: ContextItem) -> str:
     """Return the casefolded name at the beginning of a text; empty if there is none, or a role."""
     # A regular expression takes three times as long.
     text = item.text
-    end = text.find(": ", 0, _LONGEST_SPEAKER)
+    end = text.find(": ", 0, _MAX_SPEAKER_CHARACTERS)
     if end < 0:
         return ""
     name = text[:end].casefold()
