@@ -30,7 +30,7 @@ _MAX_WINDOWS = 16
 _TEXTS_KEPT = 128
 # The maximum number of characters by which an edge is moved to a word boundary.
 _SLACK = 24
-_SHORTEST_STEM = 4
+_MIN_STEM_CHARACTERS = 4
 _STEM_SHARE = 0.7
 # Kana, Han and Hangul, of which pairs of characters are matched instead of words.
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
@@ -84,9 +84,9 @@ class _Terms:
         """Return the term that matches a folded word, or an empty string."""
         if word in self.words:
             return word
-        if word[:_SHORTEST_STEM] not in self.beginnings:
+        if word[:_MIN_STEM_CHARACTERS] not in self.beginnings:
             return ""
-        for length in range(_SHORTEST_STEM, min(len(word), self.longest_stem) + 1):
+        for length in range(_MIN_STEM_CHARACTERS, min(len(word), self.longest_stem) + 1):
             if word[:length] in self.stems:
                 return word[:length]
         return ""
@@ -162,7 +162,7 @@ def _indexed(content: str) -> tuple[str, _Words | None]:
         word = _fold(token[0])
         if word not in places:
             places[word] = []
-            beginnings.setdefault(word[:_SHORTEST_STEM], []).append(word)
+            beginnings.setdefault(word[:_MIN_STEM_CHARACTERS], []).append(word)
         places[word].append(token.span())
     return text, _Words(places, beginnings)
 
@@ -241,7 +241,7 @@ def _terms(query: str) -> _Terms:
     stems = frozenset(stem for word in telling if (stem := _stem(word)))
     runs = [token["cjk"] for token in tokens if token["cjk"]]
     pairs = frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
-    beginnings = frozenset(stem[:_SHORTEST_STEM] for stem in stems)
+    beginnings = frozenset(stem[:_MIN_STEM_CHARACTERS] for stem in stems)
     return _Terms(frozenset(telling), stems, pairs, max(map(len, stems), default=0), beginnings)
 
 
@@ -262,9 +262,9 @@ def _word_or_cjk() -> re.Pattern[str]:
 
 def _stem(word: str) -> str:
     """Return the first letters of a word, which related words share; nothing for short words and identifiers."""
-    if len(word) < _SHORTEST_STEM or not word.isalpha():
+    if len(word) < _MIN_STEM_CHARACTERS or not word.isalpha():
         return ""
-    return word[: max(_SHORTEST_STEM, int(len(word) * _STEM_SHARE))]
+    return word[: max(_MIN_STEM_CHARACTERS, int(len(word) * _STEM_SHARE))]
 
 
 def _fold(word: str) -> str:

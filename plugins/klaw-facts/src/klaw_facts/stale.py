@@ -57,7 +57,7 @@ _STOP = frozenset(
 _SHARED_WORDS = 3
 # Questions of one person meet the same chunks again and again.
 _SENTENCES_KEPT = 4096
-_MOST_ITEMS = 20  # as many as a usual budget takes; more would cost time in each context
+_MAX_ITEMS = 20  # as many as a usual budget takes; more would cost time in each context
 
 
 @frozen
@@ -78,7 +78,7 @@ def mark_stale(items: Sequence[ContextItem], question: str) -> list[ContextItem]
     dated = [(index, item) for index, item in enumerate(items) if item.newest_first and item.created_at is not None]
     statements = [
         statement
-        for index, item in dated[:_MOST_ITEMS]
+        for index, item in dated[:_MAX_ITEMS]
         if item.created_at is not None and _may_state(item.text, asked)
         for sentence in _sentences(item.text)
         if _may_state(sentence, asked)
