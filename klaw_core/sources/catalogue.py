@@ -164,10 +164,12 @@ class Sources:
 
     def free_elsewhere(self) -> Mapping[str, Collection[str]]:
         """Return the names that other machines use, with the directories of this machine that have the same notes."""
-        return {
-            name: [one.directory for one in each if one.directory and self._has_notes(one, Path(one.directory))]
-            for name, each in self.elsewhere().items()
-        }
+        free: dict[str, list[str]] = {}
+        for name, each in self.elsewhere().items():
+            # The list of indexed files is long, so it is read only for directories that exist here.
+            here = (one for one in each if one.directory and Path(one.directory).is_dir())
+            free[name] = [one.directory for one in here if self._has_notes(one, Path(one.directory))]
+        return free
 
     def elsewhere(self) -> Mapping[str, Sequence[SharedSource]]:
         """Return the sources that other machines index in the same store, and this one does not, by origin.

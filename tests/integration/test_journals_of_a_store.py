@@ -29,6 +29,7 @@ from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import decode, encode
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.machine_id import make_machine_id
+from klaw_core.sources.catalogue import Sources
 from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_core.testing.values import MOMENT
 from klaw_core.values.config import Selection
@@ -387,6 +388,16 @@ class TestNotesOfTwoMachines:
         one.workspaces.rename("notes", "harbour")
         two.workspaces.rename("mill", "notes")
         assert {found.path for found in one.search("boat wheel", mode="fts")} == {"harbour/boat.md", "notes/wheel.md"}
+
+    def test_the_list_of_notes_of_the_other_is_not_read_for_a_new_directory(self, machine, monkeypatch):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat"), machine("two", wheel="# Wheel")
+        one.index(harbour)
+        shutil.rmtree(harbour)  # it is on another disk
+        read, paths = [], Sources.paths
+        monkeypatch.setattr(Sources, "paths", lambda self, *names: read.append(names) or paths(self, *names))
+        assert two.index(mill).added == 1
+        assert list(two.status().origins) == ["notes", "notes-2"]
+        assert ("notes", "memory") not in read
 
     def test_the_other_takes_no_note_for_a_leftover(self, machine):
         (one, harbour), (two, _) = machine("one", boat="# Boat at the pier"), machine("two")
