@@ -205,6 +205,18 @@ def test_more_threads_than_connections_append_and_none_takes_a_second_connection
         assert max(most) == 1
 
 
+def test_a_transaction_that_ends_in_another_thread_is_no_longer_read_from(open_store):
+    store = open_store()
+    records = store.journals.records("notes")
+    records.append([{"id": "a"}])
+    writing = store.write()
+    writing.__enter__()
+    assert set(records.get(["a"])) == {"a"}
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(writing.__exit__, None, None, None).result()
+    assert set(records.get(["a"])) == {"a"}
+
+
 @pytest.mark.parametrize("texts", [["the xylophone"], ["the lantern", "the xylophone", "the pier"]])
 def test_a_message_that_is_forgotten_while_its_day_is_read_for_the_first_time(
     server, agent, tmp_path, monkeypatch, texts

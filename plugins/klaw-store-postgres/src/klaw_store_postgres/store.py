@@ -47,12 +47,13 @@ class _Writing(threading.local):
 
     @contextmanager
     def entered(self, session: Session) -> Iterator[None]:
-        """Count a transaction as open within the block."""
-        self._sessions.append(session)
+        """Count a transaction as open within the block, which may end in another thread."""
+        sessions = self._sessions
+        sessions.append(session)
         try:
             yield
         finally:
-            self._sessions.remove(session)
+            sessions.remove(session)
 
 
 class PostgresStore:
