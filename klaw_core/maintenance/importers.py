@@ -25,6 +25,7 @@ from klaw_core.values.records import Record
 from klaw_core.values.runs import SkippedEntry
 
 GROUP = "klaw.importers"
+_FIRST_PARTY = "klaw-import"  # the distribution of the extra `import`
 
 #: A function that reads a file or a directory of another program.
 Importer: TypeAlias = Callable[[Path], Iterable[Record | SkippedEntry]]
@@ -43,7 +44,7 @@ def load_importer(name: str) -> Importer:
         known = importers()
         raise PluginNotFoundError(
             f"no importer {name!r} is installed" + (f"; installed are {', '.join(known)}" if known else ""),
-            hint=install_command(["import"]),
+            hint="" if _FIRST_PARTY in known.values() else install_command(["import"]),
         )
     with isolated(f"the importer {name!r}"):
         importer = points[0].load()

@@ -93,4 +93,5 @@ def test_the_export_of_another_program_is_counted_then_imported(klaw, tmp_path):
     unknown = klaw("import", "--from", "notion", str(file))
     assert unknown.exit_code == 1
     assert "no importer 'notion'" in unknown.stderr
+    assert "install '" not in unknown.stderr, "nothing that could be installed has it"
     assert "klaw import --from mem0" in klaw("plugins").stdout
