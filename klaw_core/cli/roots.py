@@ -33,7 +33,7 @@ def naming_notices(
     here, root = Path(directory).expanduser().resolve(), now.get(name)
     if root is not None and here != root:
         yield f"{directory} belongs to the workspace {name} ({root}), which was indexed as a whole"
-    elif root is not None and not chosen and name not in before and name != here.name:
+    elif root is not None and not chosen and name not in before and here.name not in {"", name}:
         owner = before.get(here.name)
         by = "" if owner is None else f" by {owner}"
         yield (

@@ -47,7 +47,8 @@ def test_an_invalid_export_is_rejected(klaw, user_home):
     file.write_text("{}\n")
     result = klaw("import", str(file))
     assert result.exit_code == 1
-    assert "the first line is not a header; nothing was imported" in result.stderr
+    assert "is not a Klaw export: the first line is not a header like" in result.stderr
+    assert "nothing was imported" in result.stderr
     assert klaw("import", "missing.jsonl").exit_code == 1
 
 
