@@ -1,4 +1,4 @@
-"""What Klaw loads: the chunkers ``markdown`` and ``transcript``."""
+"""The hooks of the plugin: the chunkers ``markdown`` and ``transcript``."""
 
 from __future__ import annotations
 

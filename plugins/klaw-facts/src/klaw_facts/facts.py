@@ -139,7 +139,7 @@ class Facts:
         conditions: Sequence[Condition] = (),
         everything: bool = False,
     ) -> Sequence[Fact]:
-        """Return the facts that are true at a moment (now), or every fact there is, by the time they were said."""
+        """Return the facts that are true at a moment (default: now), or every fact, ordered by when they were said."""
         from klaw_facts.index import metadata_of
 
         state = self.journal.state(known_at)
@@ -184,7 +184,7 @@ class Facts:
         return report
 
     def import_facts(self, facts: Sequence[Fact], *, dry_run: bool = False) -> ImportCounts:
-        """Add facts that were kept elsewhere, but for those that are here or were forgotten. Raise StoreError."""
+        """Add facts of another program, except known and forgotten ones. Raise StoreError."""
         from klaw_facts.importing import add_facts
 
         suppressed = self.journal.state().suppressed
@@ -198,12 +198,12 @@ class Facts:
         return counts
 
     def stats(self) -> FactStatistics:
-        """Return counts of facts, and of what extraction did."""
+        """Return counts of facts and of extraction."""
         waiting = self.extraction.waiting() if self.options.extractor != "none" else 0
         return count(self.journal.state(), datetime.now(UTC), waiting)
 
     def retry(self) -> ExtractionReport:
-        """Read again what failed: the watermarks go back to before the first failed batch of each chat."""
+        """Read failed batches again: each watermark goes back to before the first failed batch of its chat."""
         failed = self.journal.state().failed()
         self.journal.forget([batch.id for batch in failed])
         chats = dict.fromkeys(batch.chat for batch in failed)
@@ -274,7 +274,7 @@ class Facts:
         return (FactSource(self.journal, Path(self.journal.records.location), self._catch_up, self._forget),)
 
     def _catch_up(self) -> Sequence[SkippedEntry]:
-        """Drop the quotes of messages that are gone, and take facts from new ones; a failure waits for the next run."""
+        """Drop quotes of removed messages, and extract facts from new ones; after a failure, the next run continues."""
         self.drop_missing(is_told=False)
         if self.options.extractor == "none":
             return ()
@@ -285,9 +285,9 @@ class Facts:
         return (SkippedEntry(FACTS, f"not all extracted: {report.problem}", keep=True),) if report.problem else ()
 
     def drop_missing(self, *, is_told: bool = True) -> None:
-        """Forget facts of which every quote is of a message that is gone; take such quotes from the others.
+        """Forget facts that quote only removed messages; remove quotes of removed messages from the other facts.
 
-        ``is_told``: something was forgotten just now. Else facts stay whose messages may stand in damaged lines.
+        ``is_told``: a message was forgotten just now. Otherwise facts stay whose messages may be in damaged lines.
         """
         from klaw_facts.forgetting import Dropping
 
@@ -303,7 +303,7 @@ class Facts:
         ).run(is_told=is_told)
 
     def on(self, event: Event, /) -> None:
-        """Follow what was forgotten of conversations."""
+        """Remove the facts and quotes of forgotten messages."""
         if isinstance(event, ForgetEvent) and self.journal.records.exists:
             from klaw_facts.forgetting import quoted_chats
 
@@ -325,11 +325,11 @@ class Facts:
         return self.recall.declines(question)
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
-        """Show by time, mark what is outdated."""
+        """Sort items by time, and mark outdated ones."""
         return self.recall.arrange(question, items)
 
     def check(self) -> Iterator[Finding]:
-        """Look for broken lines, and for quotes that do not stand in the journal."""
+        """Look for invalid lines, and for quotes that their messages do not contain."""
         location = self.journal.records.location
         yield from check_private([Path(location)])
         yield from check_lines("fact-lines", location, self.journal.broken())
@@ -346,7 +346,7 @@ class Facts:
             yield Finding("fact-batches", "warning", what, location, "klaw facts retry", items)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
-        """Make the file private, and finish what a crash interrupted."""
+        """Make the file private, and complete an interrupted change."""
         make_private([Path(self.journal.records.location)])
         self.journal.records.finish()
 
@@ -361,7 +361,7 @@ class Facts:
         check_operation(record.value["value"])
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add operations, but for those on facts that are here and not in the import; what is here stays as it is."""
+        """Add operations, except those on known facts that the import does not contain; old lines do not change."""
         from klaw_facts.adding import Admission
 
         known = dict(self.journal.records.replay().records)
@@ -388,7 +388,7 @@ class Facts:
         return counts + ImportCounts(added=len(batch))
 
     def status(self) -> dict[str, int | str]:
-        """Return counts: facts that are true now, what waits, failed and was refused."""
+        """Return the numbers of current facts, of waiting and failed batches, and of rejected claims."""
         if not self.journal.records.exists:
             return {}
         state = self.journal.state()
@@ -403,7 +403,7 @@ class Facts:
         return found
 
     def state(self, known_at: datetime | None = None) -> State:
-        """Return everything that the journal says."""
+        """Return the state of all facts."""
         return self.journal.state(known_at)
 
 

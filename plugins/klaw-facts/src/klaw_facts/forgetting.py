@@ -17,7 +17,7 @@ from klaw_facts.pointers import Pointers
 from klaw_facts.records import fact_record, operation
 from klaw_facts.values import PERSON, Fact, Quote, make_id, normalised
 
-_TAKEN = frozenset({"quote", "paraphrase"})  # other facts were stated by somebody
+_TAKEN = frozenset({"quote", "paraphrase"})  # other facts were stated by a person or an agent
 
 
 @define(eq=False)

@@ -1,7 +1,7 @@
 """The gate: detect messages that need nothing from memory. In doubt, search. English, Russian, Chinese.
 
-Rules decide what they are sure of: question marks, words of memory, code. Whether a short message is an acknowledgement
-is decided by a classifier; lists of words and phrases need less of its agreement (decision 0068).
+Rules decide the clear cases: question marks, words about memory, code. A classifier decides whether a short message is an
+acknowledgement. If lists of words and phrases agree, a lower score of the classifier is enough (decision 0068).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|
 _ASKING = frozenset({"is", "was", "do", "have"})
 _MAX_ACKNOWLEDGEMENT_CHARACTERS = 100
 _DECISIONS_KEPT = 16
-#: The classifier decides about shorter messages than the rules. In a longer one, thanks may hide what else is said.
+#: The classifier decides only about short messages: a longer one may contain more than thanks.
 _MAX_CLASSIFIED_CHARACTERS = 60
 _SENTENCE_END = re.compile(r"[.!…;。！；\n]+")
 #: The lowest score of the classifier for a message that the rules call an acknowledgement.

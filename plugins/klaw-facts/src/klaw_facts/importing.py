@@ -145,7 +145,7 @@ def _mem0(text: str, path: Path) -> Iterator[Fact]:
         yield _fact(name, said.strip(), subject, IMPORTED, source, said_at, _metadata(item.get("metadata")))
 
 
-def _fact(  # noqa: PLR0917  # what files say of a fact
+def _fact(  # noqa: PLR0917  # the values of a fact in the files
     name: str,
     text: str,
     subject: str,

@@ -1,4 +1,4 @@
-"""The journal ``facts``: append operations, and cache their folded state until somebody writes."""
+"""The journal ``facts``: append operations, and cache their folded state until the next write."""
 
 from __future__ import annotations
 

@@ -183,8 +183,8 @@ class FactKeeper:
     def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> list[str]:
         """Remove facts and all operations on them from the journal; keyed hashes prevent extracting them again.
 
-        A merge says what its facts say: with one of them it goes, and the others are shown again; with a merge go all
-        of its facts. The same holds for what was undone. Return the ids of every fact that this concerned.
+        A merge contains the text of its facts. Forgetting one of its facts removes the merge and restores the others;
+        forgetting a merge removes all of its facts, also if it was undone. Return the ids of all affected facts.
         """
         with self.journal.turn():
             asserted = (line for line in self.journal.operations() if line["op"] == "assert")
@@ -202,7 +202,7 @@ class FactKeeper:
             return sorted(gone.union(*merges.values()))
 
     def key(self) -> bytes:
-        """Return the key of the hashes of what was forgotten; made at the first call, in a file of mode 0600."""
+        """Return the key of the hashes of forgotten texts; it is created at the first call, in a file of mode 0600."""
         path = self.directory / "key"
         with self.journal.turn():
             if not path.exists():
@@ -216,7 +216,7 @@ class FactKeeper:
 
 
 def _added(known: Fact, stated: Fact, by: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a statement changes about a fact that says the same: what a person states is a person's from then."""
+    """Return the changes of a known fact by an equal statement; a fact that a person states becomes the person's."""
     changes = {name: value for name, value in given.items() if getattr(known, name) != value}
     if set(stated.tags) - set(known.tags):
         changes["tags"] = list(dict.fromkeys((*known.tags, *stated.tags)))

@@ -1,4 +1,4 @@
-"""What Klaw loads: the extension ``facts`` and the chunker of its documents."""
+"""The hooks of the plugin: the extension ``facts`` and the chunker of its documents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The profile: a few lines about a person that are in every context. Who they are, and what they want.
+"""The profile: a few lines in every context that describe a person and their instructions.
 
-Lines stand in an order that does not depend on time, so that the profile's bytes change only with its content.
+The order of the lines does not depend on time, so that the profile's bytes change only with its content.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _LASTING = frozenset({"identity", "rule", "relationship", "preference"})
 
 
 def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tuple[str, str]]:
-    """Return the ids and lines of the profile that rules make: facts of slots, then pinned ones, then lasting ones."""
+    """Return the ids and lines of the profile of the rules: facts of slots, then pinned ones, then lasting ones."""
     fixed, free = profile_facts(state, options, now)
     return within([(fact, profile_line(fact)) for fact in (*fixed, *free)], options)
 
 
 def profile_facts(state: State, options: FactsOptions, now: datetime) -> tuple[list[Fact], list[Fact]]:
-    """Return the facts that are always in the profile, and those that have the room which is left; by weight.
+    """Return the facts that are always in the profile, and those that may use the remaining space; by weight.
 
-    Of a slot that has one value, a fact that is pinned, and what a person states stay as they are. Of sentences that
-    rules took only instructions are among the others: the rest say little for what they cost in each prompt.
+    Facts of single-valued slots, pinned facts and facts of a person are always in it. Of the sentences that rules
+    extracted, only instructions can be in it: the others are not worth their tokens in each prompt.
     """
     fixed: list[Fact] = []
     free: list[Fact] = []

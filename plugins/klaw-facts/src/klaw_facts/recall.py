@@ -1,6 +1,6 @@
-"""What facts offer to a context, and how they arrange it: pinned and found facts, digests of days, what has ended.
+"""Offer items to a context and sort them: pinned and found facts, digests of days, and facts that have ended.
 
-Items are chosen by rank and shown by time, the latest first. What has a successor stands on the successor's line.
+Items are chosen by rank and shown by time, the latest first. A replaced value is on the line of its successor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PROFILE_SHARE = 10
 _SHARED_WORDS = 2
 
 
-# A question that says nothing else asks what a day was about; for any other, chunks are worth more than digests.
+# A question with only these words asks about a whole day. For other questions, chunks are better than digests.
 _OF_DAYS = content_words(
     "talk talked say said speak spoke discuss discussed happen happened tell told chat conversation new yesterday "
     "today last next week weekend day month morning evening january february march april may june july august "
@@ -102,7 +102,7 @@ class _Candidates:
 
 @define(eq=False)
 class Recall:
-    """Offers facts for contexts and edits what is offered. ``read_quote`` returns the text of a place, or None."""
+    """Offers facts for contexts, and edits the offered items. ``read_quote`` returns the text of a place, or None."""
 
     journal: FactsJournal
     index: FactIndex
@@ -201,7 +201,7 @@ class Recall:
         return ContextItem(text, "volatile", priority, HEADING, path_of(fact.id), _shown_at(fact), newest_first=True)
 
     def _ended(self, state: State, seen: frozenset[str], moment: datetime) -> Iterator[ContextItem]:
-        """Yield what the model was told before and is no longer true."""
+        """Yield facts that the model was given before and that have ended."""
         for path in sorted(seen):
             fact = state.facts.get(path.removeprefix("facts/"))
             if fact is not None and not fact.is_visible_at(moment):
@@ -243,7 +243,7 @@ def line_of(fact: Fact, state: State, moment: datetime) -> str:
 
 
 def validity(fact: Fact) -> str:
-    """Return since when, or from when until when, a fact is true; else when it was said."""
+    """Return the period in which a fact is true, or else when it was said."""
     if fact.valid_from is not None or fact.valid_to is not None:
         begin, end = _day(fact.valid_from)[: _SHOWN.get(fact.precision, 10)], _day(fact.valid_to)
         return f"{begin} to {end}" if end else f"since {begin}"

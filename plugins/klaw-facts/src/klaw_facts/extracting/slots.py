@@ -112,7 +112,7 @@ _UNSURE = re.compile(
     r"|hope|thinking)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
     re.IGNORECASE,
 )
-# What stands for something else: two sentences that say "it" are not about one thing, and must not end each other.
+# Words that refer to something else. Two sentences with "it" may be about different things, so neither ends the other.
 _POINTERS = frozenset(
     re.findall(
         r"\w+",
@@ -120,7 +120,7 @@ _POINTERS = frozenset(
         "ours он она оно они его её ее их это этот эта то тот та всё все 它 他 她 这 那 这个 那个",
     )
 )
-# What joins two statements in one sentence.
+# The connection of two statements in one sentence.
 _CONNECTION = re.compile(
     r"\s*[,;，；、]?\s+(?:and|but|и|а|но)\s+|\s*[,;]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
 )

@@ -174,7 +174,7 @@ def align(quote: str, content: str) -> tuple[int, int] | None:
 
 
 def contradiction(claim: str, said: str, speaker: str) -> str:
-    """Return what a claim contains and its quote does not; empty if nothing."""
+    """Return the first part of a claim that its quote does not support, described; empty if there is none."""
     source = f"{speaker} {said}"
     for what, words in (
         ("number", lambda text: {*_NUMBER.findall(text), *_words_of(_COUNTED, text)}),
