@@ -56,6 +56,13 @@ def test_remember_says_which_slots_it_does_not_fill(klaw):
     assert "is not set" not in klaw("remember", "I live in Lyon").stderr
 
 
+def test_remember_names_the_slot_that_was_not_set_if_that_is_the_first_one(klaw):
+    told = klaw("remember", "I live in Paris and my name is Ada").stderr
+    assert "name = Ada" in told
+    assert "home is not set, because a fact has one slot; to store it as well: klaw remember 'I live in Paris'" in told
+    assert "name is not set" not in told
+
+
 def test_remember_accepts_every_option(klaw):
     options = ["--slot", "editor=Vim", "--subject", "Ada", "--category", "preference", "--importance", "0.9"]
     fact = of_json(klaw("remember", "-", *options, "--tag", "a", "--tag", "b", "--pin", "--json", stdin="uses Vim"))

@@ -89,7 +89,7 @@ def command(
     elif fact.slot:
         notify(settings, f"{fact.slot} = {fact.value}")
     if slot is None:
-        _tell_other_statements(settings, words)
+        _tell_other_statements(settings, fact, words)
     tell_ends(settings, fact, everything)
     _tell_other_values(settings, fact, everything, facts.options)
 
@@ -110,12 +110,13 @@ def _tell_other_values(settings: Settings, fact: Fact, everything: Iterable[Fact
         notify(settings, f"{fact.slot} keeps its other values ({values}); for one value at a time: {command}")
 
 
-def _tell_other_statements(settings: Settings, text: str) -> None:
+def _tell_other_statements(settings: Settings, fact: Fact, text: str) -> None:
     """Report the other slots that a text states: a fact has at most one."""
     from klaw_facts.extracting.slots import slot_of, statements
 
-    for part in statements(text.strip())[1:]:
-        if found := slot_of(part):
+    parts = statements(text.strip())
+    for part in parts if len(parts) > 1 else ():
+        if (found := slot_of(part)) and found[0] != fact.slot:
             command = f"klaw remember {shlex.quote(part)}"
             notify(settings, f"{found[0]} is not set, because a fact has one slot; to store it as well: {command}")
 
