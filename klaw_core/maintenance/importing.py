@@ -138,9 +138,12 @@ def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
 
 
 def _check_is_export(source: Path) -> None:
-    """Raise RecordError unless the first line is the header of an export, whatever the other lines are."""
+    """Raise RecordError unless the first line is the header of an export, whatever the other lines are.
+
+    A file that cannot be read may be one.
+    """
     first = next(_lines(source).read(), None)
-    if first is not None and not isinstance(first, BadLine) and is_header(first.value):
+    if first.ends_reading if isinstance(first, BadLine) else first is not None and is_header(first.value):
         return
     why = "the file is empty" if first is None else f"the first line is not a header like {json.dumps(header())}"
     raise RecordError(

@@ -140,6 +140,14 @@ def test_a_file_that_is_no_export_is_called_that_first(tmp_path, content):
     assert "klaw export" in caught.value.hint
 
 
+def test_a_file_that_cannot_be_read_is_not_called_another_file(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(RecordError, match=r"line 1: cannot be read: .*; nothing was imported") as caught:
+        import_(shipped_extensions(tmp_path / "here"), path)
+    assert "is not a Klaw export" not in caught.value.message
+
+
 def test_a_truncated_export_is_rejected(exported, tmp_path):
     data = exported.read_bytes()
     for size in range(0, len(data), 7):
