@@ -78,7 +78,7 @@ class Forgetter:
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
         removed, gone = 0, []
-        taken = {source.collection for source in own if self.sources.holder(source) is not None}
+        taken = {other.collection for other in self.sources.elsewhere().get(origin, ())} if own else set()
         # If other machines use the name of a source, only the collections of its other sources have own documents.
         collections = sorted({source.collection for source in own} - taken) if taken else self.sources.collections()
         for name in collections:

@@ -493,6 +493,18 @@ class TestNotesOfTwoMachines:
         assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
         check(one)
 
+    def test_forgetting_a_name_keeps_the_notes_of_the_other_in_another_collection(self, machine):
+        (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
+        two._part("workspaces").registry.remember(mill, collection="docs")  # before one had recorded the name
+        one.index(harbour)
+        assert two.index().added == 1
+        one.forget("notes/")
+        assert [found.path for found in one.search("wheel", mode="fts", collection="docs")] == ["notes/wheel.md"]
+        assert list(one.status().elsewhere) == ["notes"]
+        assert not one.search("pier", mode="fts")
+        one.forget("notes/")  # now it is the name of the other alone
+        assert not one.search("wheel", mode="fts", collection="docs")
+
     def test_the_doctor_fixes_nothing_of_the_other(self, one_name):
         one, two, _ = one_name
         findings = two.doctor(fix=True).findings
