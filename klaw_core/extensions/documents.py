@@ -315,6 +315,11 @@ class DocumentSource:
     origin = DOCUMENTS
     forgets_missing = True
 
+    @property
+    def stamp(self) -> Hashable:
+        """The version of the journal."""
+        return self.journal.version
+
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return every document in the order of addition, and each broken part of the journal."""
         version = self.journal.version

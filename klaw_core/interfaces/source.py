@@ -7,7 +7,7 @@ sense for it. The core wraps every source in one that has them all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -41,6 +41,18 @@ class DigestingSource(Protocol):
 
     def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
         """Read one entry as :meth:`Source.read` does; return None if the document would have this ``digest``."""
+
+
+@runtime_checkable
+class StampedSource(Protocol):
+    """A source that can tell, without reading its documents, that none of them has changed."""
+
+    @property
+    def stamp(self) -> Hashable:
+        """Return a value that stays equal as long as no document changes or disappears; None if that is not known.
+
+        An index run does not scan the source if neither the stamp nor the index has changed since the last run.
+        """
 
 
 @runtime_checkable

@@ -145,6 +145,14 @@ class DatedSnapshot(Protocol):
 
 
 @runtime_checkable
+class DigestingSnapshot(Protocol):
+    """A snapshot that can tell whether a manifest has changed, faster than it can be read. Optional."""
+
+    def manifest_digest(self, collection: str, origin: str, /) -> tuple[int, int]:
+        """Return the number of documents of an origin, and a number that depends on their rows and content hashes."""
+
+
+@runtime_checkable
 class BatchTransaction(Protocol):
     """A transaction that replaces many documents in few statements. Optional, for stores with slow statements."""
 

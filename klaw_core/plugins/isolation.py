@@ -5,7 +5,7 @@ The core handles every source in this form, its own as well as those of plugins,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -127,6 +127,13 @@ class IsolatedSource:
             raise PluginContractError(f"{what} a document {problem}")
         sound: Document = document
         return sound
+
+    @property
+    def stamp(self) -> Hashable:
+        """A value that stays equal as long as no document changes; None if the source has none."""
+        with self._as_workspace_errors():
+            found: Hashable = getattr(self.source, "stamp", None)
+            return found
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
         """Run the source's preparation for an index run. Raise StoreError, WorkspaceError."""

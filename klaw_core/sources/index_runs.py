@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +13,10 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, NotFoundError, PluginContractError, WorkspaceError
 from klaw_core.files.layout import DataDirectory
+from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import turn_to_embed
+from klaw_core.interfaces.store import DigestingSnapshot
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
@@ -32,6 +34,14 @@ def no_progress(_progress: object) -> None:
     """Report nothing."""
 
 
+@frozen
+class _LastRun:
+    """The state of a source and its index after a complete run, and the number of its documents."""
+
+    state: Hashable
+    documents: int
+
+
 @frozen(eq=False)
 class IndexRuns:
     """Brings the index of a memory up to date. ``emit`` is called with an event when a run ends."""
@@ -39,6 +49,8 @@ class IndexRuns:
     assembly: Assembly
     sources: Sources
     emit: Callable[[Event], None]
+    #: What the last complete run of this process found, by origin and collection.
+    _last: dict[tuple[str, str], _LastRun] = field(factory=dict, init=False, repr=False)
 
     def over(
         self,
@@ -223,10 +235,30 @@ class IndexRuns:
         """Write the changed documents of one source, without embedding them."""
         indexer = self.sources.indexer(source)
         skipped = source.prepare(self.assembly.store)
+        place, stamp = (source.origin, source.collection), source.stamp
+        last = self._last.get(place)
+        if last is not None and not (force or verify or skipped) and last.state == self._state(indexer, stamp, source):
+            return IndexReport(unchanged=last.documents)
         report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
         report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
         self.assembly.converters.keep_only(source.origin, partial(self._documents_of, source.origin, report))
+        self._last.pop(place, None)
+        if not report.skipped and (state := self._state(indexer, stamp, source)) is not None:
+            self._last[place] = _LastRun(state, report.added + report.changed + report.unchanged)
         return report
+
+    def _state(self, indexer: Indexer, stamp: Hashable, source: IsolatedSource) -> Hashable:
+        """Return a value that stays equal as long as a run would change nothing; None if that is not known.
+
+        The stamp was read before the source. It does not show whether another process has changed the index alone.
+        """
+        if stamp is None:
+            return None
+        with self.assembly.store.read() as snapshot:
+            if not isinstance(snapshot, DigestingSnapshot):
+                return None
+            digest = snapshot.manifest_digest(source.collection, source.origin)
+        return stamp, digest, indexer.cutter().model
 
     def _documents_of(self, origin: str, report: IndexReport) -> Iterator[str]:
         """Yield the documents of an origin, and the skipped ones, whose reasons the converters also keep."""

@@ -151,6 +151,11 @@ class SavedSource:
     origin = SAVED
     forgets_missing = True
 
+    @property
+    def stamp(self) -> Hashable:
+        """The version of the journal."""
+        return self.journal.records.version
+
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return all memories in the order in which they were saved, and the broken parts of the journal."""
         version = self.journal.records.version

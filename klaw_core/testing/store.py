@@ -28,7 +28,13 @@ import pytest
 from attrs import evolve
 
 from klaw_core.errors import StoreError
-from klaw_core.interfaces.store import BatchTransaction, DatedSnapshot, RememberingTransaction, Store
+from klaw_core.interfaces.store import (
+    BatchTransaction,
+    DatedSnapshot,
+    DigestingSnapshot,
+    RememberingTransaction,
+    Store,
+)
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
@@ -262,6 +268,30 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 manifest = snapshot.manifest(C, origin)
                 recorded = {path: snapshot.record(C, origin, path) for path in ("notes/a.md", "saved/b", "notes/c.md")}
                 assert {path: record for path, record in recorded.items() if record} == manifest
+
+    def test_the_digest_of_a_manifest_shows_every_change_of_it(self, store: Store[Any]) -> None:
+        first, second = make_document("notes/a.md", "one"), make_document("notes/b.md", "two")
+        other = make_document("saved/x", "x", origin="saved")
+
+        def digest() -> tuple[int, int]:
+            with store.read() as snapshot:
+                if not isinstance(snapshot, DigestingSnapshot):
+                    pytest.skip("the store has no digest of a manifest")
+                return snapshot.manifest_digest(C, "notes")
+
+        found = [digest()]
+        for document in (first, second, make_document("notes/a.md", "three"), first):
+            put(store, document)
+            found.append(digest())
+        put(store, other)
+        assert digest() == found[-1]
+        assert found[2] == found[4]
+        with store.write() as transaction:
+            transaction.delete(C, first.path)
+        found.append(digest())
+        put(store, first)
+        found[2:3] = [digest()]  # the same documents in other rows may have another digest
+        assert len({found[0], found[1], found[3], found[4], found[5]}) == 5
 
     def test_the_newest_documents_are_those_of_the_manifests(self, store: Store[Any]) -> None:
         documents = [make_document(f"notes/{name}.md", name, hours=name in "bd") for name in "edcba"]

@@ -16,7 +16,7 @@ from klaw_core import NewDocument, StoreReadOnlyError
 from klaw_core.builtin import walking
 from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.interfaces.store import RememberingTransaction
+from klaw_core.interfaces.store import DigestingSnapshot, RememberingTransaction
 
 
 @pytest.fixture
@@ -299,7 +299,33 @@ def test_a_run_reads_an_unchanged_journal_once(home, monkeypatch):
                 return replay(journal)
 
             monkeypatch.setattr(kind, "replay", replaying)
+        memory._runs._last.clear()  # as in another process
         assert memory.index().unchanged == 3
         assert sorted(read) == sorted(journal.location for journal in journals)
         memory.forget(gone.path)
         assert (memory.index().unchanged, memory.get(kept.path).content) == (2, "the lantern")
+
+
+def test_an_unchanged_journal_is_not_read_again_by_the_same_process(home, monkeypatch):
+    with home.open() as memory, home.open() as other:
+        with memory._assembly.store.read() as snapshot:
+            if not isinstance(snapshot, DigestingSnapshot):
+                pytest.skip("the store in RAM has no digest of a manifest")
+        kept, gone = memory.save("the lantern"), memory.save("the pier")
+        memory.add([NewDocument("boat", "the boat")])
+        memory.index()
+        monkeypatch.setattr("klaw_core.indexing.flow.Indexer.write", None)
+        assert run(memory) == (0, 0, 3, 0)
+        monkeypatch.undo()
+        assert run(memory, verify=True) == (0, 0, 3, 0)
+        assert run(memory, force=True) == (0, 3, 0, 0)
+        other.save("the mill")
+        assert run(memory) == (0, 0, 4, 0)
+        other.forget(gone.path)
+        assert run(memory) == (0, 0, 3, 0)
+        with other._assembly.store.write() as transaction:
+            transaction.delete("memory", kept.path)  # the index alone
+        assert run(memory) == (1, 0, 2, 0)
+        assert found(memory, "lantern") == [kept.path]
+        other.reindex()
+        assert run(memory) == (0, 0, 3, 0)

@@ -103,6 +103,15 @@ class PostgresSnapshot:
         paths = ((join_path(head, tail), row) for head, tail, *row in rows)
         return {path: _record(path, to_text(origin), *row) for path, row in paths}
 
+    def manifest_digest(self, collection: str, origin: str, /) -> tuple[int, int]:
+        """Return the number of documents of an origin, and a number that depends on their rows and content hashes."""
+        count, number = self.resource.row(
+            "SELECT COUNT(*), COALESCE(SUM(hashtextextended(content_hash, id)), 0)::text FROM documents "
+            f"WHERE {_IN} AND origin = %s",
+            (*self._in(collection), to_text(origin)),
+        )
+        return count, int(number)
+
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return the manifest's record of one path."""
         row = self.resource.row(

@@ -112,6 +112,16 @@ class SqliteSnapshot:
         )
         return RecordedDocuments({row[0]: row for row in rows}, lambda path, row: _record(path, origin, *row[1:]))
 
+    def manifest_digest(self, collection: str, origin: str, /) -> tuple[int, int]:
+        """Return the number of documents of an origin, and a number that depends on their rows and content hashes."""
+        digits = (f"(instr('0123456789abcdef', substr(content_hash, {at}, 1)) << {4 * at})" for at in range(1, 9))
+        row: Any = self.resource.execute(
+            f"SELECT COUNT(*), COALESCE(SUM((id * 2654435761 + {' + '.join(digits)}) & 0xffffffffff), 0) "
+            "FROM documents WHERE collection = ? AND origin = ?",
+            (collection, origin),
+        ).fetchone()
+        return row[0], row[1]
+
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return the manifest's record of one path."""
         row = self.resource.execute(
