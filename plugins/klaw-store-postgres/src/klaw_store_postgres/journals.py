@@ -108,7 +108,7 @@ class PostgresRecords:
 
     @property
     def version(self) -> Hashable:
-        """A value that stays equal until somebody writes."""
+        """A value that changes with each write."""
         version: int = self.journals.read(
             lambda session: session.value(f"SELECT version FROM journals WHERE {_OWN}", self._place(session)) or 0
         )
@@ -414,7 +414,7 @@ class PostgresText:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Let nobody else change the text within the block."""
+        """Lock the text, so that no other writer changes it within the block."""
         with self.journals.lock(f"text-{digest(self.name) & (2**64 - 1):016x}"):
             yield
 

@@ -1,4 +1,4 @@
-"""What was read from the server and never changes there, kept in memory for all agents of a process."""
+"""A cache, for all agents of a process, of data from the server that never changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kept:
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def get(self, key: Hashable) -> Any:
-        """Return what is kept under a key, None if nothing is."""
+        """Return the cached value of a key, or None."""
         with self._lock:
             found = self._held.get(key)
             if found is not None:
@@ -37,7 +37,7 @@ class Kept:
             return found
 
     def put(self, key: Hashable, found: T) -> T:
-        """Keep something, in the place of what was kept under its key, and return it."""
+        """Cache a value under a key, replacing the old one, and return it."""
         with self._lock:
             old = self._held.pop(key, None)
             self._held[key] = found

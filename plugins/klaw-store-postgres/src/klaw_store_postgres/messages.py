@@ -78,7 +78,7 @@ class PostgresMessages:
         return sorted(from_text(name) for (name,) in self.resource.rows(sql, self.resource.scope * 6))
 
     def session(self, chat_id: str, /) -> Chat | None:
-        """Return where a chat stands, or None if it has no messages."""
+        """Return the current session of a chat, or None if it has no messages."""
         first = self._one(chat_id, "created_at", "", "day, position")
         if first is None:
             return None

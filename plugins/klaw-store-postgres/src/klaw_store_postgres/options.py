@@ -43,9 +43,9 @@ class PgVectorOptions:
 class PgWordsOptions:
     """Options of ``type = "pgwords"``: those of ``fts5`` that concern the order.
 
-    ``heading_weight``, ``text_weight`` and ``context_weight`` say how much a word counts in a chunk's headings, in its
-    text and in what was said just before it. ``pair_weight`` says how much more it counts that two neighbouring words
-    of the question stand side by side; 0 does not look.
+    ``heading_weight``, ``text_weight`` and ``context_weight`` are the weights of a word in a chunk's headings, in its
+    text and in its context. ``pair_weight`` is the additional weight of two neighbouring words of the question that are
+    next to each other in the chunk; with 0, pairs are not searched.
     """
 
     heading_weight: float = field(default=3.0, validator=_is_weight)

@@ -317,7 +317,7 @@ class PostgresStore:
             extensions.drop(session, self._options.schema, generation)
 
     def _generational(self, session: Session) -> list[str]:
-        """Return the tables whose rows a rebuild writes anew, those of indexes too."""
+        """Return the tables whose rows a rebuild writes again, including those of indexes."""
         sql = """SELECT quote_ident(columns.table_name) FROM information_schema.columns AS columns
                  WHERE table_schema = %s AND column_name = 'generation' AND table_name <> 'tenants' ORDER BY 1"""
         return [name for (name,) in session.rows(sql, (self._options.schema,))]

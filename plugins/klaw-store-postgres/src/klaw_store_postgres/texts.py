@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import MINYEAR, UTC, datetime, timedelta
 from hashlib import blake2b
 
-# PostgreSQL's text holds no NUL. An escape that keeps the order of texts, and what begins with what.
+# PostgreSQL's text cannot contain NUL. This escape keeps the order and the prefixes of texts.
 _MARK = "\x01"
 _ESCAPED = {"\0": "\x01\x01", _MARK: "\x01\x02"}
 _TABLE = str.maketrans(_ESCAPED)
@@ -33,13 +33,13 @@ def from_text(text: str) -> str:
     parts = text.split(_MARK)
     restored = [parts[0]]
     rest = iter(parts[1:])
-    # An empty part stands between the two marks of a NUL.
+    # A NUL has two marks, with an empty part between them.
     restored += ["\0" + next(rest, "") if not part else _MARK + part[1:] for part in rest]
     return "".join(restored)
 
 
 def to_milliseconds(moment: datetime) -> int:
-    """Return a moment as milliseconds since 1970; one that is none in UTC becomes the first or the last there is."""
+    """Return a moment as milliseconds since 1970; one outside of the range of UTC becomes its first or last moment."""
     try:
         universal = moment.astimezone(UTC)
     except OverflowError:
@@ -48,12 +48,12 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def from_milliseconds(number: int) -> datetime:
-    """Return the moment that :func:`to_milliseconds` was given, without what is finer."""
+    """Return the moment of :func:`to_milliseconds`, without microseconds."""
     return _EPOCH + timedelta(milliseconds=number)
 
 
 def digest(text: str) -> int:
-    """Return a hash of any text that fits a bigint; what has the same is compared as it is."""
+    """Return a hash of any text as a bigint; texts with equal hashes must be compared."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
 
 

@@ -44,7 +44,7 @@ _LABEL_ARRAYS = ("%s::text[], %s::text[], %s::bigint[], %s::text[], %s::bigint[]
 
 @frozen(eq=False, repr=False)
 class PostgresTransaction(PostgresSnapshot):
-    """A write transaction; what it has changed it also sees."""
+    """A write transaction, which sees its own changes."""
 
     def replace(
         self,
@@ -195,23 +195,23 @@ class PostgresTransaction(PostgresSnapshot):
         return PostgresMessages(self.resource)
 
     def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
-        """Return the id of the chunk of each key; nobody else removes these chunks until the end."""
+        """Return the id of the chunk of each key; the rows are locked until the end of the transaction."""
         sql = f"SELECT key, chunk_id FROM chunks WHERE {_IN} AND key = ANY(%s) ORDER BY key FOR UPDATE"
         rows = self.resource.rows(sql, (*self._in(collection), list(keys))) if len(keys) else ()
         return {key: from_text(name) for key, name in rows}
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
-        """Return the chunks of these keys in the order given; nobody else removes them until the end."""
+        """Return the chunks of these keys in the given order; the rows are locked until the end of the transaction."""
         self.chunk_ids(collection, keys)
         return super().chunks(collection, keys)
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
-        """Return one document's chunks in order of position; nobody else changes it until the end."""
+        """Return one document's chunks in order of position; the document is locked until the transaction ends."""
         self._held_documents(collection, [path])
         return super().outline(collection, path)
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
-        """Return what the manifest has of one path; nobody else changes it until the end of the transaction."""
+        """Return the row of the manifest for one path; the document is locked until the end of the transaction."""
         found = self._held_documents(collection, [path]).get(path)
         return found.record if found is not None and found.record.origin == origin else None
 
@@ -351,7 +351,7 @@ class _Held:
 
 @frozen
 class _HeldChunk:
-    """A chunk as it is: its key, and in PostgreSQL's form what says whether it stays."""
+    """A stored chunk: its key, and the values that decide whether it stays, in PostgreSQL's form."""
 
     key: int
     chunk_id: str
@@ -366,7 +366,7 @@ class _HeldChunk:
 
 @define
 class _Change:
-    """What becomes of one document's chunks."""
+    """The changes of one document's chunks."""
 
     document: Document
     number: int

@@ -1,8 +1,8 @@
 """The vector index ``pgvector``: exact for small collections, HNSW for large ones. Vectors are in half precision.
 
 Vectors of small collections share a table, and are compared one by one. A collection that grows beyond that gets a
-table of its own with an HNSW index: in a shared one each search would wade through the neighbours of other agents, and
-to build an index there would hold up every writer. ``vector_tables`` says which collections have one.
+separate table with an HNSW index. In a shared table, each search would visit the neighbours of other agents, and
+building an index would block every writer. ``vector_tables`` lists the collections with a separate table.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class VectorIndex:
         if query.vector is None or limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
         effort = min(max(self.options.ef_search, limit), 1000)
-        # With filters HNSW goes on looking until there are enough.
+        # With filters, HNSW continues until it has enough results.
         order = "strict_order" if limit <= effort else "relaxed_order"
         sql = f"""SELECT (SELECT own FROM vector_tables WHERE {_IN}),
                   set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)"""
@@ -190,7 +190,7 @@ class VectorIndex:
         return tuple(Hit(key, score) for key, score in rows)
 
     def _statement(self, resource: Session, table: str, query: Query) -> tuple[str, list[Any]]:
-        """Return what is searched: the table, the rows of the collection, and those that filters keep."""
+        """Return the table and the condition for the rows of the collection that pass the filters, and its values."""
         values: list[Any] = [*resource.scope, query.collection]
         sql = f"{table} WHERE {_IN}"
         within = query.within
@@ -202,7 +202,7 @@ class VectorIndex:
         return sql, values
 
     def _drop_orphans(self, resource: Session) -> None:
-        """Remove tables of this agent that no collection has any more, as a rebuild leaves them: nobody reads them."""
+        """Remove tables of this agent that no collection uses any more, such as those before a rebuild."""
         rows = resource.rows(
             """SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
                AND relname ~ %s AND relname <> ALL (
@@ -221,7 +221,7 @@ class VectorIndex:
         return self._own_table(resource, collection) or "vectors"
 
     def _promote(self, resource: Session, collection: str, dimension: int, more: int) -> str | None:
-        """Give a collection that is about to be large a table of its own with an HNSW index; None if it is small."""
+        """Create a separate table with an HNSW index for a collection that becomes large; None if it stays small."""
         place = (*resource.scope, collection)
         if dimension > _MAX_INDEXED_DIMENSIONS:
             return None

@@ -1,4 +1,4 @@
-"""Read segments. What was read of a term is cached in memory, because segments do not change."""
+"""Read segments. The data of a term is cached in memory, because segments do not change."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Scorer:
         return Scored(rows, scores)
 
     def _added(self, idf: float, rows: NDArray[Any], frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what a pattern adds to the scores of rows, from their numbers of matches."""
+        """Return the contribution of a pattern to the scores of rows, from their numbers of matches."""
         shortest, slope = self._norms
         norms = self.matcher.reader.rows.lengths[rows].astype(np.float64)
         norms *= slope
