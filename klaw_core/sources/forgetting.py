@@ -33,7 +33,8 @@ class Forgetter:
         """Forget a document (by path or chunk id), a part of a document (a message), or a whole source (``notes/``).
 
         If another machine uses the name of a source for other notes, only the source is removed, and those notes stay.
-        Raise NotFoundError, QueryError.
+        A single note of another machine cannot be forgotten here, because its file is there. Raise NotFoundError,
+        QueryError.
         """
         sources = self.sources.all()
         name = target.rstrip("/")
@@ -63,6 +64,7 @@ class Forgetter:
             self.sources.assembly.converters.forget([target])
             drop_indexed_again(collection_of_source, waiting.origin, [target], waiting.still_forgotten)
             return ForgetReport((target,), 0)
+        self._require_own(path, origin, collection)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
         if found and not found[0].can_forget:
             message, hint = found[0].why_not_forgotten(path)
@@ -75,6 +77,16 @@ class Forgetter:
         self.sources.assembly.converters.forget([path])
         drop_indexed_again(self.get_collection(collection), origin, [path], still_forgotten)
         return ForgetReport((path,), removed)
+
+    def _require_own(self, path: str, origin: str, collection: str) -> None:
+        """Raise NotFoundError if another machine has the file of an indexed document."""
+        for other in self.sources.elsewhere().get(origin, ()):
+            if other.collection == collection:
+                there = f"`klaw forget {path}` on {other.machine.host}"
+                raise NotFoundError(
+                    f"{path} is a note of {other.location}, whose next index run would add it again",
+                    hint=f"{there}; if that machine no longer exists: `klaw forget {origin}/`",
+                )
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
         removed, gone = 0, []

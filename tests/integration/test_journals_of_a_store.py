@@ -20,6 +20,7 @@ from klaw_core import (
     Memory,
     Message,
     NewDocument,
+    NotFoundError,
     RecordError,
     Replay,
     WorkspaceError,
@@ -492,6 +493,19 @@ class TestNotesOfTwoMachines:
         two.reindex()
         assert [found.path for found in one.search("pier", mode="fts")] == ["notes/boat.md"]
         check(one)
+
+    def test_a_single_note_of_the_other_cannot_be_forgotten_here(self, one_name):
+        one, two, _ = one_name
+        with pytest.raises(NotFoundError, match="whose next index run would add it again") as caught:
+            two.forget("notes/boat.md")
+        assert "`klaw forget notes/boat.md` on " in caught.value.hint
+        assert two.status().excluded == {}
+        assert one.search("pier", mode="fts")
+        two.workspaces.rename("notes", "mill")
+        two.forget("mill/wheel.md")
+        one.forget("notes/boat.md")
+        assert (one.index().added, two.index().added) == (0, 0)
+        assert not two.search("pier wheel", mode="fts")
 
     def test_forgetting_a_name_keeps_the_notes_of_the_other_in_another_collection(self, machine):
         (one, harbour), (two, mill) = machine("one", boat="# Boat at the pier"), machine("two", wheel="# Wheel")
