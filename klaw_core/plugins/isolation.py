@@ -133,7 +133,7 @@ class IsolatedSource:
         """A value that stays equal as long as no document changes; None if the source has none."""
         with self._as_workspace_errors():
             found: Hashable = getattr(self.source, "stamp", None)
-            return found
+            return None if callable(found) else found  # a method of this name would always stay equal
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
         """Run the source's preparation for an index run. Raise StoreError, WorkspaceError."""

@@ -17,6 +17,7 @@ from klaw_core.builtin import walking
 from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.interfaces.store import DigestingSnapshot, RememberingTransaction
+from klaw_core.plugins.isolation import IsolatedSource
 
 
 @pytest.fixture
@@ -329,3 +330,13 @@ def test_an_unchanged_journal_is_not_read_again_by_the_same_process(home, monkey
         assert found(memory, "lantern") == [kept.path]
         other.reindex()
         assert run(memory) == (0, 0, 3, 0)
+
+
+def test_a_method_named_stamp_does_not_make_a_source_unchanged():
+    class Stamping:
+        origin = "letters"
+
+        def stamp(self):
+            return "postmark"
+
+    assert IsolatedSource(Stamping(), "letters", "letters").stamp is None
