@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +102,20 @@ if Sybil is not None:
     ).pytest()
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give each test a directory of its own by a counter: ``mktemp`` looks through all that are there, each time."""
+    root = tmp_path_factory.mktemp("homes")
+    return (root / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _no_user_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _no_user_configuration(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path]) -> None:
     """Keep tests away from the configuration, data and caches of whoever runs them."""
     for name in list(os.environ):
         if name.startswith("KLAW_") and name != "KLAW_TEST_NOTES":
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
+    home.mkdir()
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(home))

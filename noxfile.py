@@ -37,6 +37,9 @@ if __name__ == "__main__":
 
 import nox  # noqa: E402  # only nox itself gets here, and it is there
 
+# Hundreds of tests start a process, which would compile every module again. Images of containers often set this.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_existing_virtualenvs = True
