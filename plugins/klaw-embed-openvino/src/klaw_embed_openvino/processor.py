@@ -10,8 +10,10 @@ from pathlib import Path
 CPUINFO = Path("/proc/cpuinfo")
 BFLOAT16, INT8, FLOAT32 = PRECISIONS = ("bfloat16", "int8", "float32")
 
-#: The flag of matrix units for bfloat16 (Intel AMX).
+#: The flags of matrix units for bfloat16 (Intel AMX).
 _AMX = {"amx_tile", "amx_bf16"}
+#: The flag of vector instructions for bfloat16, which are slower than ``int8`` but are no emulation.
+_VECTORS = "avx512_bf16"
 #: The flags of instructions for dot products of 8-bit integers: the two forms of x86's VNNI, and ARM's dot product.
 _DOT_PRODUCTS = {"avx512_vnni", "avx_vnni", "asimddp"}
 # Bytes to read, which contain the flags of the first processor. With hundreds of processors the file has megabytes.
@@ -37,6 +39,11 @@ def best_precision(flags: frozenset[str]) -> str:
     if flags >= _AMX:
         return BFLOAT16
     return INT8 if flags & _DOT_PRODUCTS else FLOAT32
+
+
+def computes_in_bfloat16(flags: frozenset[str]) -> bool:
+    """Return whether a processor with these flags has instructions for bfloat16; OpenVINO emulates them elsewhere."""
+    return flags >= _AMX or _VECTORS in flags
 
 
 def is_faster_here(cpuinfo: Path = CPUINFO) -> bool:

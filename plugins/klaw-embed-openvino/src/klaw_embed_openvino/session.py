@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, reinstall_command
-from klaw_embed_openvino.processor import BFLOAT16, INT8, best_precision, processor_flags
+from klaw_embed_openvino.processor import (
+    BFLOAT16,
+    CPUINFO,
+    INT8,
+    best_precision,
+    computes_in_bfloat16,
+    processor_flags,
+)
 from klaw_models import OnnxEmbedderManifest
 from klaw_onnx import model_inputs
 
@@ -51,8 +58,10 @@ class OpenVinoSession:
     _process: int = field(factory=os.getpid, init=False, repr=False)
 
     @classmethod
-    def load(cls, manifest: OnnxEmbedderManifest, *, precision: str, streams: int) -> OpenVinoSession:
-        """Check and compile the model for ``streams`` parallel runs.
+    def load(
+        cls, manifest: OnnxEmbedderManifest, *, precision: str, streams: int, cpuinfo: Path = CPUINFO
+    ) -> OpenVinoSession:
+        """Check and compile the model for ``streams`` parallel runs, on the processor that ``cpuinfo`` describes.
 
         Raise EmbedderUnavailableError if openvino cannot be imported or cannot load the graph, or if the processor does
         not support the precision; ModelCorruptError if a file does not match the manifest or the graph lacks an input
@@ -63,11 +72,13 @@ class OpenVinoSession:
         except (ImportError, OSError) as error:
             raise EmbedderUnavailableError(f"openvino cannot be imported: {error}", hint=_REINSTALL) from error
         path = _checked(manifest)
-        flags = processor_flags()
+        flags = processor_flags(cpuinfo)
         if precision == "auto":
             precision = best_precision(flags)
             if precision == INT8 and manifest.weight_only is None:
                 precision = "float32"  # OpenVINO computes in 8 bits if the weights have 8 bits
+        if precision == BFLOAT16 and not computes_in_bfloat16(flags):
+            raise _no_bfloat16()
         _convert_first()
         try:
             core = openvino.Core()
@@ -83,9 +94,7 @@ class OpenVinoSession:
                 f"openvino {openvino.__version__} cannot load {manifest.name}: {error}", hint=_REINSTALL
             ) from error
         if precision == BFLOAT16 and got != openvino.Type.bf16:
-            raise EmbedderUnavailableError(
-                "this processor does not compute in bfloat16", hint="set memory.embedding.precision to 'auto'"
-            )
+            raise _no_bfloat16()
         return cls(compiled, manifest, precision, types_input, output)
 
     def run(self, rows: Sequence[Sequence[int]], /) -> NDArray[Any]:
@@ -114,6 +123,12 @@ class OpenVinoSession:
 def aligned(tokens: int, most: int) -> int:
     """Return ``tokens`` rounded up to a multiple of :data:`ALIGNMENT`, but at most ``most``, the model's window."""
     return max(tokens, min(-(-tokens // ALIGNMENT) * ALIGNMENT, most))
+
+
+def _no_bfloat16() -> EmbedderUnavailableError:
+    return EmbedderUnavailableError(
+        "this processor does not compute in bfloat16", hint="set memory.embedding.precision to 'auto'"
+    )
 
 
 def _convert_first() -> None:
