@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from attrs import frozen
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
@@ -83,18 +84,14 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     from klaw_core.cli.output import data, print_json
     from klaw_core.config.edit import parse_value, read_source, with_value, write_source
     from klaw_core.config.load import load_config
-    from klaw_core.errors import ConfigError
 
     file = _user_file(settings)
     source = read_source(file)
     changed, removed = with_value(source, key, parse_value(value))
-    before, (after, missing) = _problems(file, source)[0], _problems(file, changed)
-    new = [problem for problem in after if problem not in before]
-    if new:
-        raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
+    missing = _check_change(settings, key, source, changed)
     write_source(file, changed)
     dropped = (f"removed {place}, an option of the previous type" for place in removed)
-    notify(settings, *dropped, *missing, *_override_notices(settings, key, parse_value(value)))
+    notify(settings, *dropped, *missing, *_override(settings, key, parse_value(value)))
     shown = masked(key, parse_value(value), load_config(config_file=file))
     if settings.json:
         print_json({"key": key, "value": shown, "config": file})
@@ -114,17 +111,14 @@ def unset_command(settings: Settings, *, key: str) -> None:
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import data, print_json
     from klaw_core.config.edit import read_source, without_value, write_source
-    from klaw_core.errors import ConfigError
 
     file = _user_file(settings)
     source = read_source(file)
     changed, was_there = without_value(source, key)
     if was_there:
-        before, (after, missing) = _problems(file, source)[0], _problems(file, changed)
-        if new := [problem for problem in after if problem not in before]:
-            raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
+        missing = _check_change(settings, key, source, changed)
         write_source(file, changed)
-        notify(settings, *missing)
+        notify(settings, *missing, *_override(settings, key, None))
     if settings.json:
         print_json({"key": key, "removed": was_there, "config": file})
     elif not settings.quiet:
@@ -189,20 +183,25 @@ def _nearest(key: str, places: Sequence[str]) -> str:
     return by_name.get(near[0], near[0]) if near else ""
 
 
-def _override_notices(settings: Settings, key: str, value: Any) -> Iterator[str]:
-    """Yield a notice if another configuration layer overrides the new value of the key."""
+def _override(settings: Settings, key: str, value: Any) -> Iterator[str]:
+    """Yield a notice if the value that a command has just given a key, None if it removed the key, has no effect.
+
+    Layers of a higher precedence are the data directory, the project, and the environment.
+    """
     from klaw_core.cli.effective import masked, toml
-    from klaw_core.config.layers import leaves, project_file
+    from klaw_core.config.layers import decided
     from klaw_core.errors import ConfigError
 
     try:
         config = settings.load_config()
     except ConfigError:  # from another layer; the next command reports it
         return
-    winning = dict(leaves(config.table)).get(key, value)
-    if winning != value:
-        from_environment = key == "memory.embedding.type" and "KLAW_EMBEDDER" in os.environ
-        layer = "KLAW_EMBEDDER" if from_environment else project_file(Path.cwd())
+    layer, winning = decided(config.layers, key)
+    if winning == value or layer in {"", str(_user_file(settings))}:
+        return
+    if winning is None:
+        yield f"{layer} selects another type for {key.rpartition('.')[0]}, so {key} has no effect"
+    else:
         yield f"{layer} sets it to {toml(masked(key, winning, config))}, which takes precedence"
 
 
@@ -212,19 +211,60 @@ def _user_file(settings: Settings) -> Path:
     return settings.config_file or user_config_file()
 
 
-def _problems(file: Path, source: str) -> tuple[list[str], list[str]]:
-    """Validate a text of the configuration file; return its problems, and notices on components not installed."""
+def _check_change(settings: Settings, key: str, source: str, changed: str) -> Sequence[str]:
+    """Return a notice for each component of the changed configuration file that is not installed.
+
+    If another layer overrides the changed setting, or prevents the check, the file is also checked by itself. Raise
+    ConfigError if the change causes a problem.
+    """
+    from klaw_core.errors import ConfigError
+
+    before, after = _checked(settings, key, source), _checked(settings, key, changed)
+    new, missing = after.problems_beside(before), after.missing
+    if not after.is_decisive:
+        before, after = _checked(settings, key, source, alone=True), _checked(settings, key, changed, alone=True)
+        new, missing = new + after.problems_beside(before), missing + after.missing
+    if new:
+        raise ConfigError(list(dict.fromkeys(new)), hint="nothing was changed; see `klaw config list`")
+    return tuple(dict.fromkeys(missing))
+
+
+@frozen
+class _Checked:
+    """The problems of a configuration, and notices on components that are not installed.
+
+    ``is_decisive``: the user's file decides about the setting, and nothing prevented the check.
+    """
+
+    problems: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    is_decisive: bool = False
+
+    def problems_beside(self, before: _Checked) -> list[str]:
+        """Return the problems that ``before`` lacks."""
+        return [problem for problem in self.problems if problem not in before.problems]
+
+
+def _checked(settings: Settings, key: str, source: str, *, alone: bool = False) -> _Checked:
+    """Check a text of the configuration file with the other layers, or ``alone``."""
     from klaw_core.cli.effective import check_options
+    from klaw_core.config.layers import decided
     from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
 
+    file = _user_file(settings)
+    environment = {name: value for name, value in os.environ.items() if not (alone and name == "KLAW_EMBEDDER")}
     with tempfile.TemporaryDirectory(prefix="klaw-") as directory:
         candidate = Path(directory) / file.name
         candidate.write_text(source, "utf-8")
+        data_dir, project = (Path(directory), None) if alone else (settings.data_dir, Path.cwd())
         try:
-            return check_options(load_config(config_file=candidate))
+            config = load_config(config_file=candidate, data_dir=data_dir, directory=project, environment=environment)
+            problems, missing = check_options(config)
+            decisive = decided(config.layers, key)[0] in {"", str(candidate)}
         except ConfigError as error:
-            return _renamed(error.problems, candidate, file), []
+            problems, missing, decisive = list(error.problems), [], False
+    return _Checked(tuple(_renamed(problems, candidate, file)), tuple(missing), decisive)
 
 
 def _renamed(problems: Sequence[str], candidate: Path, file: Path) -> list[Any]:

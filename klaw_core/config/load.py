@@ -64,12 +64,14 @@ def load_config(
     if overrides:
         layers.append(Layer("options", dict(overrides)))
     table: Table = dict(DEFAULTS)
+    used = [("", table)]
     for layer in layers:
         problems.extend(_unknown_keys(layer))
         refused = list(forbidden(layer))
         problems.extend(refused)
         if not refused:  # a message about a value would reveal the content of a ${VAR} in it
             table = overlay(table, layer.table)
+            used.append((layer.name, layer.table))
     unset: dict[str, str] = {}
     expanded = expand(table, "", environment, unset)
     selections = _with_unset(_selections(expanded, problems), unset, problems)
@@ -91,6 +93,7 @@ def load_config(
         default_retrieval=not any(_sets_retrieval(layer.table) for layer in layers),
         files=tuple(layer.path for layer in layers if layer.path is not None),
         table=table,
+        layers=tuple(used),
         **selections,
     )
 

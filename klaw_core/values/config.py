@@ -98,7 +98,7 @@ class Config:
     ``default_retrieval``: no file configures ``[[memory.retrieval]]``, so the store's own retrievers are used.
     ``formats`` are the chunkers of document formats, ``converters`` those of files, ``extensions`` the tables of
     extensions, all by name. ``own_data_dir``: the data directory is not the user's usual one. ``notices`` are messages
-    for the user.
+    for the user. ``layers`` are the tables that were merged into ``table``, by the names of their files or variables.
     """
 
     data_dir: Path
@@ -125,6 +125,7 @@ class Config:
     notices: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     table: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)  # merged, as `klaw config list` shows it
+    layers: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), eq=False, repr=False)  # lowest first
 
     @property
     def fingerprint(self) -> str:
@@ -132,7 +133,7 @@ class Config:
         import json
         from hashlib import sha256
 
-        apart = {"notices", "files", "table", "own_data_dir"}
+        apart = {"notices", "files", "table", "layers", "own_data_dir"}
         values = attrs.asdict(self, filter=lambda attribute, _: attribute.name not in apart)
         return sha256(json.dumps(values, default=str, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 

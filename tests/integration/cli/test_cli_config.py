@@ -199,6 +199,56 @@ class TestSet:
         assert 'KLAW_EMBEDDER sets it to "none"' in klaw("config", "set", "memory.embedding.type", "onnx").stderr
         assert "k = 10" in file.read_text("utf-8")
 
+    @pytest.mark.parametrize("layer", ["data directory", "project", "KLAW_EMBEDDER"])
+    @pytest.mark.usefixtures("file")
+    def test_every_layer_that_overrides_a_setting_is_named(self, klaw, user_home, monkeypatch, layer):
+        name = _put(layer, user_home, monkeypatch, "none")
+
+        result = klaw("config", "set", "memory.embedding.type", "onnx")
+
+        assert f'{name} sets it to "none", which takes precedence' in result.stderr
+        assert klaw("config", "set", "memory.embedding.type", "none").stderr == ""
+
+    @pytest.mark.parametrize("layer", ["data directory", "project", "KLAW_EMBEDDER"])
+    def test_a_misspelt_type_is_refused_although_another_layer_overrides_it(
+        self, klaw, file, user_home, monkeypatch, layer
+    ):
+        _put(layer, user_home, monkeypatch, "none")
+
+        result = klaw("config", "set", "memory.embedding.type", "onxn")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "did you mean" in result.stderr
+        assert file.read_text("utf-8") == FILE
+
+    @pytest.mark.parametrize("layer", ["data directory", "project", "KLAW_EMBEDDER"])
+    def test_an_option_whose_table_another_layer_replaces_has_no_effect_and_says_so(
+        self, klaw, file, user_home, monkeypatch, layer
+    ):
+        name = _put(layer, user_home, monkeypatch, "none")
+        file.write_text("", "utf-8")  # the default type is onnx
+
+        result = klaw("config", "set", "memory.embedding.model", "all-MiniLM-L6-v2")
+
+        assert result.exit_code == 0, result.stderr
+        assert f"{name} selects another type for memory.embedding, so memory.embedding.model has no effect" in (
+            result.stderr
+        )
+
+    def test_an_option_of_a_type_that_another_layer_selects_may_be_set(self, klaw, file, user_home, monkeypatch):
+        _put("data directory", user_home, monkeypatch, "onnx")
+        file.write_text("", "utf-8")
+
+        assert klaw("config", "set", "memory.embedding.model", "all-MiniLM-L6-v2").stderr == ""
+
+    @pytest.mark.parametrize("layer", ["data directory", "project", "KLAW_EMBEDDER"])
+    @pytest.mark.usefixtures("file")
+    def test_a_removed_setting_that_another_layer_makes_gets_a_notice(self, klaw, user_home, monkeypatch, layer):
+        klaw("config", "set", "memory.embedding.type", "onnx")
+        name = _put(layer, user_home, monkeypatch, "none")
+
+        assert f'{name} sets it to "none"' in klaw("config", "unset", "memory.embedding.type").stderr
+
     def test_a_broken_file_can_be_fixed_key_by_key(self, klaw, file):
         file.write_text("[memory.chunking]\nmax_tokens = 'x'\noverlap_tokens = 'y'\n", "utf-8")
 
@@ -250,3 +300,21 @@ class TestTrust:
         assert result.exit_code == 1
         assert "there is no klaw.toml in" in result.stderr
         assert file.read_text("utf-8") == FILE
+
+
+def _put(layer, user_home, monkeypatch, embedder):
+    """Configure an embedder in a layer above the user's file; return the name of the layer."""
+    text = f'[memory.embedding]\ntype = "{embedder}"\n'
+    if layer == "KLAW_EMBEDDER":
+        monkeypatch.setenv("KLAW_EMBEDDER", embedder)
+        return layer
+    monkeypatch.delenv("KLAW_EMBEDDER", raising=False)
+    if layer == "data directory":
+        monkeypatch.setenv("KLAW_DATA_DIR", str(user_home / "data"))
+        path = user_home / "data" / "config.toml"
+    else:
+        path = user_home / "work" / "klaw.toml"
+        monkeypatch.setattr("klaw_core.config.files._lists", lambda *_: True)  # it is trusted
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
