@@ -220,6 +220,8 @@ class Memory(OpenMemory):
     def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a note or of a saved memory: the file as it is now, or the stored text.
 
+        If the file is gone or left out, the text is that of the last index run, and the ``notice`` says so.
+
         ``path`` is a result's path (``notes/a.md``), the path of a file in a workspace, or a chunk's id. With a heading
         after ``#`` it is a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. Raise NotFoundError.
         """

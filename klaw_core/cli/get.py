@@ -28,6 +28,7 @@ def command(settings: Settings, *, target: str) -> None:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
     with settings.open_memory() as memory:
         excerpt = _excerpt(memory, target)
+    from klaw_core.cli.notices import notify
     from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
     from klaw_core.extensions.json_forms import to_json
@@ -35,6 +36,8 @@ def command(settings: Settings, *, target: str) -> None:
     if settings.json:
         print_json(to_json(excerpt))
         return
+    if excerpt.notice:
+        notify(settings, excerpt.notice)
     echo(excerpt.content, nl=not excerpt.content.endswith("\n"))
 
 

@@ -81,12 +81,12 @@ class Reader:
         return path, chunks[first].start_line, max(chunk.end_line for chunk in chunks[first:after])
 
     def _lines(self, target: str, first_line: int, lines: int | None) -> Excerpt:
-        path, text, file = self._text_of(target)
+        path, text, file, notice = self._text_of(target)
         total = count_lines(text)
         if first_line > total:
             raise NotFoundError(f"{path} has only {total} lines, asked for line {first_line}")
         last = min(total, first_line + (lines or total) - 1)
-        return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file)
+        return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file, notice)
 
     def locate(self, target: str, *, unique: bool = False) -> tuple[str, str, str]:
         """Return the collection, path and origin of a document, given its path or the start of a chunk's id.
@@ -138,8 +138,8 @@ class Reader:
                 return source
         return None
 
-    def _text_of(self, target: str) -> tuple[str, str, Path | None]:
-        """Return a document's path, text and file (None if it has no file)."""
+    def _text_of(self, target: str) -> tuple[str, str, Path | None, str]:
+        """Return a document's path, text, file (None if it has no file), and why the text may be outdated, if so."""
         found = self._file_of(target)
         if found is None:
             try:
@@ -147,22 +147,34 @@ class Reader:
             except NotFoundError:
                 parts = (source.part(target) for source in self.sources.known())
                 if (text := next((part for part in parts if part is not None), None)) is not None:
-                    return target, text, None
+                    return target, text, None, ""
                 source = self.waiting(target)
                 if source is None:
                     raise
-                return target, _read(source, target), None
+                return target, _read(source, target), None, ""
             found = self._file_of(path)
         if found is None:
             with self.store.read() as snapshot:
                 if not snapshot.damaged(collection, path):
-                    return path, joined(snapshot.outline(collection, path)), None
+                    return path, joined(snapshot.outline(collection, path)), None, self._why_outdated(path)
             source = self.waiting(path)
             if source is None:
                 raise StoreCorruptError(f"{path} is damaged in {self.store.location}", hint=FIX)
-            return path, _read(source, path), None
+            return path, _read(source, path), None, ""
         source, path, file = found
-        return path, _read(source, path), file
+        return path, _read(source, path), file, ""
+
+    def _why_outdated(self, path: str) -> str:
+        """Return that the text in the index may differ from the document, which cannot be read; empty if it is it."""
+        sources = list(self._by_name(path))
+        if not sources:
+            why = "it no longer has a source here"
+        elif any(source.can_locate for source in sources):
+            reasons = (source.why_left_out(path) for source in sources)
+            why = f"its file {next(filter(None, reasons), 'cannot be found')}"
+        else:
+            return ""
+        return f"this is the text of {path} when it was last indexed: {why}"
 
     def _file_of(self, target: str) -> tuple[IsolatedSource, str, Path] | None:
         """Return the source, path and file of a document, given its path or its file; None if it has no file."""

@@ -72,7 +72,8 @@ class IndexReport:
 class Excerpt:
     """Lines of a document, both ends included. ``file`` is their file, None for a saved memory.
 
-    ``notice`` is a message for the user although the call succeeded; usually it is empty.
+    ``notice`` is a message for the user although the call succeeded, for example that the file is gone and this is its
+    indexed text; usually it is empty.
     """
 
     path: str

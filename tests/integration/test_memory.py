@@ -13,6 +13,7 @@ from klaw_core import (
     Chunk,
     Document,
     Filters,
+    NewDocument,
     NotFoundError,
     PluginError,
     RecordError,
@@ -213,6 +214,26 @@ class TestGet:
         read = memory.get(result.chunk_id)
         assert read.content.split() == ["one", "two", "three", "four"]
         assert memory.get("notes/sub/a.md", 3, 1).content.strip() == "three", "lines are where they were"
+        assert "when it was last indexed: its file cannot be found" in read.notice
+
+    def test_get_says_why_it_reads_a_file_from_the_index(self, home, memory):
+        assert memory.get("notes/sub/a.md").notice == ""
+        home.write(".klawignore", "a.md\n")
+        assert "when it was last indexed: its file is ignored by" in memory.get("notes/sub/a.md").notice
+
+    def test_get_says_that_a_document_has_no_source_any_more(self, home):
+        sources = [{"type": "workspace", "name": "docs", "path": str(home.notes)}]
+        home.write("a.md", "alpha")
+        with home.open(sources=sources) as memory:
+            memory.index()
+        with home.open() as memory:
+            assert memory.get("docs/a.md").content == "alpha"
+            assert "it no longer has a source here" in memory.get("docs/a.md").notice
+
+    def test_a_text_without_a_file_is_never_outdated(self, memory):
+        saved = memory.save("the boat")
+        memory.add([NewDocument("ticket", "the crane")])
+        assert {memory.get(path).notice for path in (saved.path, "documents/ticket")} == {""}
 
     def test_a_file_is_found_by_its_real_path(self, home, memory, monkeypatch):
         assert memory.get(str(self.file)).path == "notes/sub/a.md"

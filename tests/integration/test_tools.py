@@ -160,6 +160,11 @@ class TestGet:
         assert (read["path"], read["start_line"], read["end_line"]) == ("notes/MEMORY.md", 1, 3)
         assert "next_line" not in read
 
+    def test_the_text_of_a_deleted_note_has_a_notice(self, memory, home):
+        assert "notice" not in call(memory, "memory_get", {"path": "notes/MEMORY.md"})
+        (home.notes / "MEMORY.md").unlink()
+        assert "when it was last indexed" in call(memory, "memory_get", {"path": "notes/MEMORY.md"})["notice"]
+
     def test_a_long_note_is_read_in_pages(self, memory, home):
         home.write("long.md", "".join(f"line {number}\n" for number in range(1, 451)))
         first = call(memory, "memory_get", {"path": "notes/long.md"})

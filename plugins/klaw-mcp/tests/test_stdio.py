@@ -129,6 +129,18 @@ def test_documents_are_resources_with_their_text(home):
     home.talk(conversation())
 
 
+def test_a_resource_of_a_deleted_note_says_that_its_text_is_not_current(home):
+    async def conversation():
+        async with home.client() as session:
+            await session.list_resources()
+            (home.path / "notes" / "kiln.md").unlink()
+            text, notice = (await session.read_resource("klaw:///notes/kiln.md")).contents
+            assert text.text.rstrip() == home.notes["kiln.md"].rstrip()
+            assert "its file cannot be found" in notice.text
+
+    home.talk(conversation())
+
+
 @pytest.mark.parametrize(
     "uri",
     ["klaw:///../../etc/passwd", "klaw:////etc/passwd", "file:///etc/passwd", "klaw:///", "klaw://host/notes/kiln.md"],

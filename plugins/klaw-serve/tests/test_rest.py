@@ -62,6 +62,13 @@ def test_a_document_is_read_and_a_missing_one_is_404(server):
     assert server.get("/api/document?path=notes/none.md").status == 404
 
 
+def test_a_deleted_document_says_that_its_text_is_not_current(home):
+    with home.serving() as running:
+        assert running.get("/api/document?path=notes/kiln.md").json["notice"] == ""
+        (home.path / "notes" / "kiln.md").unlink()
+        assert "its file cannot be found" in running.get("/api/document?path=notes/kiln.md").json["notice"]
+
+
 def test_no_path_leads_out_of_the_workspace(server):
     for path in ("notes/../data/serve.token", "../data/serve.token", "/etc/passwd", "notes/%2e%2e/x", "notes/\0"):
         assert server.get(f"/api/document?path={quote(path)}").status == 404, path

@@ -253,6 +253,15 @@ class TestGet:
             "notice": "",
         }
 
+    def test_get_of_a_deleted_note_says_that_the_text_is_not_current(self, indexed, user_home):
+        (user_home / "notes" / "2026-02-24.md").unlink()
+
+        result = indexed("get", "notes/2026-02-24.md")
+
+        assert "Baked rye bread" in result.stdout
+        assert "when it was last indexed: its file cannot be found" in result.stderr
+        assert "cannot be found" in json.loads(indexed("get", "notes/2026-02-24.md", "--json").stdout)["notice"]
+
     @pytest.mark.parametrize(
         ("target", "code", "words"),
         [

@@ -96,10 +96,12 @@ class Handlers:
     async def read_resource(
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Return the text of a document."""
+        """Return the text of a document, and a notice if the text may be outdated."""
         found = await _run(lambda: self.get_memory().get(path_of(params.uri)))
-        contents = types.TextResourceContents(uri=params.uri, mime_type=mime_type(found.path), text=found.content)
-        return types.ReadResourceResult(contents=[contents])
+        contents = [types.TextResourceContents(uri=params.uri, mime_type=mime_type(found.path), text=found.content)]
+        if found.notice:
+            contents.append(types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=found.notice))
+        return types.ReadResourceResult(contents=list(contents))
 
     async def list_prompts(
         self, _context: Context, _params: types.PaginatedRequestParams | None

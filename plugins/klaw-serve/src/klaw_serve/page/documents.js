@@ -20,15 +20,16 @@ export async function document_(query) {
     return h("div", { class: n >= from && n <= to ? "chunk" : null, id: n === from ? "chunk" : null }, h("span", { class: "n" }, n), h("span", { class: "t" }, line));
   });
   mount(h("div", { class: "crumbs" }, h("h1", { class: "path" }, found.path), h("div", { class: "actions" },
-    h("span", { class: "meta" }, plural(lines.length, "line"), found.file ? "" : " · saved"),
+    h("span", { class: "meta" }, plural(lines.length, "line"), found.file || found.notice ? "" : " · saved"),
     h("button", { class: "danger", onclick: () => attempt(() => forget(found)) }, "Forget"))),
+    found.notice && h("p", { class: "meta", role: "note" }, found.notice),
     h("div", { class: "document", role: "region", "aria-label": "Text", tabindex: "0" }, ...rows));
   document.getElementById("chunk")?.scrollIntoView({ block: "center" });
 }
 
 async function forget(found) {
   await api("document", { method: "DELETE", query: { path: found.path } });
-  const undo = found.file
+  const undo = found.file || found.notice
     ? () => api("restore", { method: "POST", body: { path: found.path } })
     : () => api("memories", { method: "POST", body: { text: found.content } });
   history.length > 1 ? history.back() : (location.hash = "#/search");
