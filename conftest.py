@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -37,13 +36,6 @@ except ModuleNotFoundError:  # the documentation has a session of its own; the o
 
 ROOT = Path(__file__).parent
 _PAGES_SETUP = ("KLAW_DATA_DIR", "KLAW_CONFIG", "KLAW_EMBEDDER", "KLAW_DISABLE_PLUGINS", "XDG_CONFIG_HOME")
-
-
-@pytest.fixture(autouse=True)
-def _hints_for_packages_of_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let hints be those of packages from an index, wherever Klaw was installed from."""
-    if find_spec("klaw_core") is not None:  # the tests of packages run where nothing of Klaw is installed
-        monkeypatch.setattr("klaw_core.plugins.installing._origin", lambda _name: {})
 
 
 def _set_up(namespace: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ _MODULES = {
     "kinds": "Kind",
     "memory": "Memory",
     "plugins.discover": "discover",
-    "plugins.installing": "install_extras reinstall_command update_command",
+    "plugins.installing": "install_extras reinstall_command uninstall_command update_command",
     "plugins.registry": "LiveComponent Registry",
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.chat_rows": "JournalFileState Session StoredMessage Summary",

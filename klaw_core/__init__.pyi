@@ -102,7 +102,7 @@ from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWrit
 from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
-from klaw_core.plugins.installing import install_extras, reinstall_command, update_command
+from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
@@ -338,6 +338,7 @@ __all__ = [
     "require_own_link",
     "run_tool",
     "to_json",
+    "uninstall_command",
     "unit_rows",
     "update_command",
     "write_atomically",

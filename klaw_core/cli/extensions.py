@@ -44,8 +44,10 @@ def load_command(name: str) -> click.Command | None:
         return None
     owners = sorted({_owner(point) for point in points})
     if len(owners) > 1:
+        from klaw_core.plugins.installing import uninstall_command
+
         raise PluginConflictError(
-            f"several packages provide `klaw {name}`: {', '.join(owners)}", hint=f"pip uninstall {owners[-1]}"
+            f"several packages provide `klaw {name}`: {', '.join(owners)}", hint=uninstall_command(owners[-1])
         )
     try:
         command = points[0].load()

@@ -1,7 +1,8 @@
-"""The commands that install, update and repair Klaw's own packages in the current environment.
+"""The commands that install, update, repair and remove packages where Klaw runs: every one that Klaw prints.
 
-If Klaw was installed from a clone, the commands install from that directory, because the names may be unregistered or
-belong to another project on a public index.
+A command calls the program that made the environment: pip, pipx, uv, or ``uv tool``. If Klaw was installed from a
+clone, the command installs that directory, because the names may be unregistered or belong to another project on a
+public index, and it names all that is installed of the clone, because its parts are of one version.
 """
 
 from __future__ import annotations
@@ -11,64 +12,159 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote, unquote, urlsplit
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _KLAW = "klaw"
 
 
+def install_extras(extras: Collection[str]) -> str:
+    """Return the command that installs these extras of ``klaw``."""
+    return _install_klaw(_installer(), extras)
+
+
+def update_command(name: str = _KLAW) -> str:
+    """Return the command that updates a distribution; one of a clone is updated with its clone."""
+    if _clone(name) is not None:
+        return _install_klaw(_installer(), before="git pull && ")
+    return _installer().upgrade(name)
+
+
+def reinstall_command(name: str, *, dependencies: bool = True) -> str:
+    """Return the command that reinstalls a damaged distribution, with or without its dependencies."""
+    return _installer().reinstall(name, dependencies=dependencies)
+
+
+def uninstall_command(name: str) -> str:
+    """Return the command that removes a distribution."""
+    return _installer().uninstall(name)
+
+
 @frozen
-class _Checkout:
-    """The directory that a distribution was installed from."""
+class _Pip:
+    """pip, called by the running Python if a shell would call another one."""
 
-    directory: Path
-    editable: bool
+    #: Whether an installation removes what it does not name.
+    forgets: ClassVar[bool] = False
+    #: The options that find the plugins of a clone.
+    plugins: ClassVar[tuple[str, ...]] = ("-c", "constraints.txt")
 
-    def install(self, extras: str = "", *options: str) -> str:
-        """Return the command that installs it into the running Python's environment."""
-        tool = _Tool.here()
-        if tool is not None:
-            return tool.install(extras, *options)
-        active = os.environ.get("VIRTUAL_ENV", "") == sys.prefix
-        words = ["uv pip install", *([] if active else ["-p", shlex.quote(sys.executable)]), *options]
-        return " ".join([*words, *(["-e"] if self.editable else []), shlex.quote(f"{self.directory}{extras}")])
+    def run(self, verb: str, *words: str) -> str:
+        program = "pip" if _is_active() else f"{shlex.quote(sys.executable)} -m pip"
+        return " ".join([program, verb, *words])
+
+    def install(self, klaw: str, *options: str) -> str:
+        return self.run("install", *options, klaw)
+
+    def upgrade(self, name: str) -> str:
+        return self.run("install", "--upgrade", _requirement(name))
+
+    def reinstall(self, name: str, *, dependencies: bool) -> str:
+        if _clone(name) is not None:
+            return _install_klaw(self)  # pip always reinstalls directories
+        # No index may have the Klaw that a plugin depends on.
+        alone = not dependencies or (_clone(_KLAW) is not None and _depends_on_klaw(name))
+        return self.run("install", "--force-reinstall", *(["--no-deps"] if alone else []), _requirement(name))
+
+    def uninstall(self, name: str) -> str:
+        return self.run("uninstall", shlex.quote(name))
+
+
+class _Pipx(_Pip):
+    """pip, in an environment of pipx."""
+
+    def run(self, verb: str, *words: str) -> str:
+        return " ".join(["pipx runpip", shlex.quote(Path(sys.prefix).name), verb, *words])
+
+
+class _Uv(_Pip):
+    """``uv pip``, told the running Python if a shell would call another one. It finds a clone's plugins by itself."""
+
+    plugins = ()
+
+    def run(self, verb: str, *words: str) -> str:
+        return " ".join(["uv pip", verb, *([] if _is_active() else ["-p", shlex.quote(sys.executable)]), *words])
+
+    def reinstall(self, name: str, *, dependencies: bool) -> str:
+        options = ("--reinstall-package", shlex.quote(name), *([] if dependencies else ["--no-deps"]))
+        if _clone(name) is not None:
+            return _install_klaw(self, options=options)
+        return self.run("install", *options, _requirement(name))
 
 
 @frozen
-class _Tool:
-    """The arguments of the last ``uv tool install``. The next call removes packages that it does not name."""
+class _UvTool(_Uv):
+    """``uv tool install``. ``others`` are the packages beside Klaw, by name, as ``--with`` takes them."""
 
-    directory: str
-    editable: bool
-    extras: tuple[str, ...]
-    others: tuple[str, ...]
+    forgets = True
+    others: tuple[tuple[str, str], ...] = ()
 
-    @classmethod
-    def here(cls) -> _Tool | None:
-        """Return the arguments for the current environment; None if it was not made by ``uv tool``."""
-        import tomllib
+    def install(self, klaw: str, *options: str) -> str:
+        kept = [f"--with {shlex.quote(requirement)}" for _name, requirement in self.others]
+        return " ".join(["uv tool install", *options, *kept, klaw])
 
-        try:
-            text = (Path(sys.prefix) / "uv-receipt.toml").read_text("utf-8")
-            requirements = {each["name"]: each for each in tomllib.loads(text)["tool"]["requirements"]}
-            own = requirements.pop(_KLAW)
-            editable = "editable" in own
-            others = tuple(map(_as_requirement, requirements.values()))
-            return cls(own["editable" if editable else "directory"], editable, tuple(own.get("extras", ())), others)
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+    def upgrade(self, name: str) -> str:
+        del name  # all at once
+        return f"uv tool upgrade {shlex.quote(Path(sys.prefix).name)}"
 
-    def install(self, extras: str, *options: str) -> str:
-        """Return the command that keeps the installed packages and adds these extras and options."""
-        wanted = ",".join(dict.fromkeys([*self.extras, *filter(None, extras.strip("[]").split(","))]))
-        others = (f"--with {shlex.quote(other)}" for other in self.others)
-        known = [option for option in options if option != "--no-deps"]  # not an option of `uv tool install`
-        words = ["uv tool install", *known, *others, *(["-e"] if self.editable else [])]
-        return " ".join([*words, shlex.quote(f"{self.directory}[{wanted}]" if wanted else self.directory)])
+    def reinstall(self, name: str, *, dependencies: bool) -> str:
+        del dependencies  # no option of `uv tool install`
+        return _install_klaw(self, options=("--reinstall-package", shlex.quote(name)))
+
+    def uninstall(self, name: str) -> str:
+        return _install_klaw(_UvTool(tuple(each for each in self.others if each[0] != name)))
+
+
+def _installer() -> _Pip:
+    """Return what made the environment of the running Python."""
+    prefix = Path(sys.prefix)
+    others = _others_of_tool(prefix / "uv-receipt.toml")
+    if others is not None:
+        return _UvTool(others)
+    if (prefix / "pipx_metadata.json").is_file():
+        return _Pipx()
+    return _Uv() if _read(_KLAW, "INSTALLER").strip() == "uv" else _Pip()
+
+
+def _install_klaw(installer: _Pip, extras: Iterable[str] = (), *, options: Iterable[str] = (), before: str = "") -> str:
+    """Return the command that installs Klaw from where it came; ``before`` it, another command in its clone."""
+    clone = _clone(_KLAW)
+    if clone is not None or installer.forgets:
+        extras = dict.fromkeys([*_installed_extras(), *extras])
+    names = f"[{','.join(extras)}]" if extras else ""
+    if clone is None:
+        return installer.install(_requirement(_KLAW, names), *options)
+    directory = str(clone)
+    # pip puts PWD into addresses, where a blank has to be quoted.
+    where = f"PWD={quote(directory)} " if installer.plugins and quote(directory) != directory else ""
+    editable = ("-e",) if _origin(_KLAW)["dir_info"].get("editable") else ()
+    command = installer.install(shlex.quote(f".{names}"), *installer.plugins, *options, *editable)
+    return f"cd {shlex.quote(directory)} && {before}{where}{command}"
+
+
+def _is_active() -> bool:
+    """Return whether a shell calls the running Python's programs by their names."""
+    return sys.prefix in {os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX")}
+
+
+def _others_of_tool(receipt: Path) -> tuple[tuple[str, str], ...] | None:
+    """Return the packages, by name, that ``uv tool install`` installed beside Klaw; None if it did not install Klaw."""
+    import tomllib
+
+    try:
+        written = tomllib.loads(receipt.read_text("utf-8"))["tool"]["requirements"]
+        requirements = {each["name"]: each for each in written}
+        requirements.pop(_KLAW)
+        return tuple((name, _as_requirement(each)) for name, each in requirements.items())
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _as_requirement(requirement: dict[str, Any]) -> str:
@@ -80,60 +176,97 @@ def _as_requirement(requirement: dict[str, Any]) -> str:
     return f"{requirement['name']}{requirement.get('specifier', '')}"
 
 
-def install_extras(extras: Collection[str]) -> str:
-    """Return the command that installs these extras of ``klaw``."""
-    wanted = f"[{','.join(extras)}]"
-    checkout = _checkout(_KLAW)
-    if checkout is not None:
-        return checkout.install(wanted)
-    return f"pip install {_requirement(_KLAW, wanted)}"
+def _installed_extras() -> list[str]:
+    """Return the extras of ``klaw`` that are installed, the largest first, without those that others include."""
+    needs = _needs_of_extras(_KLAW)
+    kept: list[str] = []
+    covered: set[str] = set()
+    for extra in sorted(needs, key=lambda extra: -len(needs[extra])):
+        if all(map(_is_installed, needs[extra])) and not needs[extra] <= covered:
+            kept.append(extra)
+            covered |= needs[extra]
+    return kept
 
 
-def update_command(name: str = _KLAW) -> str:
-    """Return the command that updates a distribution."""
-    checkout = _checkout(name)
-    if checkout is not None:
-        return f"cd {shlex.quote(str(checkout.directory))} && git pull && {checkout.install()}"
-    return f"pip install --upgrade {_requirement(name)}"
+def _needs_of_extras(name: str) -> dict[str, set[str]]:
+    """Return the requirements of each extra of a distribution, without their conditions."""
+    needs: dict[str, set[str]] = {}
+    for requirement in _requires(name):
+        needed, _, condition = requirement.partition(";")
+        for extra in re.findall(r"\bextra\s*==\s*[\"']([^\"']+)", condition):
+            needs.setdefault(extra, set()).add(needed.strip())
+    return needs
 
 
-def reinstall_command(name: str, *, dependencies: bool = True) -> str:
-    """Return the command that reinstalls a damaged distribution, with or without its dependencies."""
-    alone = [] if dependencies else ["--no-deps"]
-    checkout = _checkout(name)
-    if checkout is not None:
-        return checkout.install("", "--reinstall-package", shlex.quote(name), *alone)
-    return " ".join(["pip install --force-reinstall", *alone, _requirement(name)])
+def _depends_on_klaw(name: str) -> bool:
+    return any(re.match(rf"{_KLAW}(?![\w.-])", requirement) for requirement in _requires(name))
 
 
-def _checkout(name: str) -> _Checkout | None:
-    """Return the directory that a distribution was installed from, if it still exists."""
-    origin = _origin(name)
-    url = urlsplit(str(origin.get("url", "")))
-    info = origin.get("dir_info")
-    if url.scheme != "file" or not isinstance(info, dict):
-        return None
-    directory = Path(unquote(url.path))
-    return _Checkout(directory, bool(info.get("editable"))) if (directory / "pyproject.toml").is_file() else None
+def _is_installed(requirement: str) -> bool:
+    """Return whether a requirement is there, with its extras; any version will do."""
+    found = re.match(r"([\w.-]+)\s*(?:\[([^]]*)])?", requirement)
+    if found is None or _distribution(found[1]) is None:
+        return False
+    needs = _needs_of_extras(found[1]) if found[2] else {}
+    return all(_is_installed(each) for extra in (found[2] or "").split(",") for each in needs.get(extra.strip(), ()))
+
+
+def _requires(name: str) -> list[str]:
+    distribution = _distribution(name)
+    return (distribution.requires or []) if distribution else []
+
+
+def _clone(name: str) -> Path | None:
+    """Return the clone of Klaw that a distribution was installed from, if it still exists."""
+    directory = _directory(name)
+    if name == _KLAW or directory is None:
+        return directory
+    clone = _directory(_KLAW)
+    return clone if clone in directory.parents else None
 
 
 def _requirement(name: str, extras: str = "") -> str:
-    """Return a requirement for pip: with the repository that the distribution was installed from, or only its name."""
+    """Return the requirement of a distribution: its name, and the directory or repository that it came from."""
     origin = _origin(name)
     info = origin.get("vcs_info")
-    if not isinstance(info, dict):
-        return shlex.quote(f"{name}{extras}")
-    part = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
-    return shlex.quote(f"{name}{extras} @ {info.get('vcs', 'git')}+{origin.get('url', '')}{part}")
+    if isinstance(info, dict):
+        part = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
+        return shlex.quote(f"{name}{extras} @ {info.get('vcs', 'git')}+{origin.get('url', '')}{part}")
+    return shlex.quote(f"{name}{extras}" if _directory(name) is None else f"{name}{extras} @ {origin['url']}")
+
+
+def _directory(name: str) -> Path | None:
+    """Return the directory that a distribution was installed from, if it still exists."""
+    origin = _origin(name)
+    url = urlsplit(str(origin.get("url", "")))
+    if url.scheme != "file" or not isinstance(origin.get("dir_info"), dict):
+        return None
+    directory = Path(unquote(url.path))
+    return directory if (directory / "pyproject.toml").is_file() else None
 
 
 def _origin(name: str) -> dict[str, Any]:
     """Return the recorded origin of a distribution (PEP 610); empty if it comes from an index."""
+    try:
+        found = json.loads(_read(name, "direct_url.json") or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read(name: str, file: str) -> str:
+    """Return a file of a distribution's metadata; empty if there is none."""
+    distribution = _distribution(name)
+    try:
+        return (distribution.read_text(file) if distribution else None) or ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _distribution(name: str) -> Distribution | None:
     from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and hints are rare
 
     try:
-        text = distribution(re.sub(r"[-_.]+", "-", name)).read_text("direct_url.json")
-        found = json.loads(text or "{}")
-    except (PackageNotFoundError, OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return distribution(re.sub(r"[-_.]+", "-", name))
+    except (PackageNotFoundError, ValueError):
+        return None

@@ -136,10 +136,12 @@ class Registry:
                 f"{kind} {name!r} of {offers[0].distribution} cannot be used: {offers[0].problem}"
             )
         if len(usable) > 1:
+            from klaw_core.plugins.installing import uninstall_command
+
             providers = sorted(offer.distribution for offer in usable)
             raise PluginConflictError(
                 f"{' and '.join(providers)} both provide the {kind} {name!r}",
-                hint=f'uninstall one, or set plugins.disabled = ["{providers[-1]}"]',
+                hint=f'{uninstall_command(providers[-1])}, or set plugins.disabled = ["{providers[-1]}"]',
             )
         return usable[0].component
 

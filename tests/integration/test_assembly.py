@@ -16,6 +16,7 @@ from klaw_core import (
     RetrievalError,
     StoreReadOnlyError,
     WorkspaceError,
+    install_extras,
 )
 from klaw_core.assembly import option_problems
 from klaw_core.config.load import load_config
@@ -98,18 +99,15 @@ def test_a_plugin_that_cannot_be_built_is_named(home):
 
 
 @pytest.mark.parametrize(
-    ("missing", "hint"),
+    ("missing", "extras", "more"),
     [
-        (["klaw-embed-ollama", "klaw-chunk-markdown"], "pip install 'klaw[markdown,ollama]'"),
-        (["klaw-store-sqlitevec", "klaw-fts5"], "pip install 'klaw[fts5,sqlitevec]'"),
-        (
-            ["klaw-chunk-markdown", "klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"],
-            "pip install 'klaw[default]'",
-        ),
-        (["klaw-fts5", "klaw-rerank-http", "mine"], "pip install 'klaw[fts5,rerank-http]'; installed: rrf"),
+        (["klaw-embed-ollama", "klaw-chunk-markdown"], ["markdown", "ollama"], ""),
+        (["klaw-store-sqlitevec", "klaw-fts5"], ["fts5", "sqlitevec"], ""),
+        (["klaw-chunk-markdown", "klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"], ["default"], ""),
+        (["klaw-fts5", "klaw-rerank-http", "mine"], ["fts5", "rerank-http"], "; installed: rrf"),
     ],
 )
-def test_all_missing_plugins_are_named_with_one_command(tmp_path, missing, hint):
+def test_all_missing_plugins_are_named_with_one_command(tmp_path, missing, extras, more):
     points = [point for point in entry_points(group="klaw") if point.dist.name not in missing]
     tables = {
         "embedding": {"type": "ollama" if "klaw-embed-ollama" in missing else "onnx"},
@@ -120,7 +118,7 @@ def test_all_missing_plugins_are_named_with_one_command(tmp_path, missing, hint)
     config = load_config(data_dir=tmp_path / "data", environment=environment, overrides={"memory": tables})
     with pytest.raises(PluginNotFoundError) as caught:
         Memory.open(config, registry=discover(points=points))
-    assert caught.value.hint.startswith(hint)
+    assert caught.value.hint.startswith(install_extras(extras) + more)
 
 
 @pytest.mark.parametrize(("there", "mode", "other"), [("sqlite-vec", "vector", "fts"), ("fts5", "fts", "vector")])

@@ -6,7 +6,7 @@ from threading import Event, current_thread
 import pytest
 from attrs import evolve, frozen
 
-from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError
+from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError, install_extras
 from klaw_core.cli.components import examine
 from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.discover import discover
@@ -135,7 +135,7 @@ class TestAuto:
 
         assert (part.type, part.distribution) == ("auto", "")
         assert part.problem == "embedder 'onnx' is not installed"
-        assert part.remedy == "pip install 'klaw[onnx,minilm]'"
+        assert part.remedy == install_extras(["onnx", "minilm"])
 
     def test_auto_uses_the_first_embedder_that_can_be_built(self, home):
         part = self.embedder(home, onnx=leave, ollama=give(object()))

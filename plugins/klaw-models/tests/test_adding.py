@@ -18,7 +18,7 @@ import attrs
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core import ModelCorruptError
+from klaw_core import ModelCorruptError, reinstall_command
 from klaw_http.download import DownloadLimits
 from klaw_http.testing import Wire, reply
 from klaw_models import KnownModel, OnnxEmbedderManifest, find_model, read_manifest
@@ -248,7 +248,7 @@ def test_a_broken_package_is_not_replaced_by_a_download(
     monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: directory)
     with pytest.raises(ModelCorruptError) as caught:
         adding().fetch(bge.name)
-    assert caught.value.hint == "pip install --force-reinstall --no-deps klaw-model-x"
+    assert caught.value.hint == reinstall_command("klaw-model-x", dependencies=False)
 
 
 # From files

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import ModelCorruptError
+from klaw_core import ModelCorruptError, reinstall_command
 from klaw_core.testing.laws import law
 from klaw_models import (
     KNOWN,
@@ -164,7 +164,7 @@ def test_a_changed_file_is_rejected_by_size_and_by_hash(model_directory: ModelDi
 
 def test_the_fix_of_a_model_depends_on_its_location() -> None:
     site = Path("/somewhere/lib/python3.11/site-packages/klaw_model_minilm")
-    assert repair_hint(site) == "pip install --force-reinstall --no-deps klaw-model-minilm"
+    assert repair_hint(site) == reinstall_command("klaw-model-minilm", dependencies=False)
     assert repair_hint(Path("/cache/models/bge-small-en-v1.5")) == "klaw models add bge-small-en-v1.5"
     assert repair_hint(Path("/home/me/mine")) == "delete /home/me/mine and fetch the model again"
 

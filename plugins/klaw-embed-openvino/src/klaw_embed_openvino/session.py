@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from openvino import CompiledModel, InferRequest, Model
 
-_REINSTALL = "pip install --upgrade --force-reinstall openvino"
 _OTHER = "set memory.embedding.type to 'onnx'"
 
 #: The number of activations that share a scale: OpenVINO's default on x86, which supports multiples of 16. ARM supports
@@ -70,7 +69,8 @@ class OpenVinoSession:
         try:
             import openvino
         except (ImportError, OSError) as error:
-            raise EmbedderUnavailableError(f"openvino cannot be imported: {error}", hint=_REINSTALL) from error
+            hint = reinstall_command("openvino")
+            raise EmbedderUnavailableError(f"openvino cannot be imported: {error}", hint=hint) from error
         path = _checked(manifest)
         flags = processor_flags(cpuinfo)
         if precision == "auto":
@@ -90,9 +90,8 @@ class OpenVinoSession:
             compiled = core.compile_model(model, "CPU", _settings(precision, streams, flags))
             got = compiled.get_property("INFERENCE_PRECISION_HINT")
         except RuntimeError as error:  # openvino raises it for every error
-            raise EmbedderUnavailableError(
-                f"openvino {openvino.__version__} cannot load {manifest.name}: {error}", hint=_REINSTALL
-            ) from error
+            message = f"openvino {openvino.__version__} cannot load {manifest.name}: {error}"
+            raise EmbedderUnavailableError(message, hint=reinstall_command("openvino")) from error
         if precision == BFLOAT16 and got != openvino.Type.bf16:
             raise _no_bfloat16()
         return cls(compiled, manifest, precision, types_input, output)

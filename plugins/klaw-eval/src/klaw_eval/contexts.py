@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from klaw_core import Context, ContextItem, Memory, load_config
+from klaw_core import Context, ContextItem, Memory, install_extras, load_config
 from klaw_eval.building import OpenIndex, build, index_directory
 from klaw_eval.errors import DatasetError
 from klaw_eval.running import ProgressBars
@@ -172,7 +172,8 @@ def _facts_of(memory: Memory) -> Any:
     found = dict(memory.extensions.all()).get(_EXTENSION)
     if found is None:
         raise DatasetError(
-            f"the extension {_EXTENSION!r} is not here", hint="install klaw[facts], or measure --arm chunks alone"
+            f"the extension {_EXTENSION!r} is not here",
+            hint=f"{install_extras(['facts'])}, or measure --arm chunks alone",
         )
     return found
 

@@ -105,10 +105,12 @@ class Fts5Index:
         del resource  # compile options belong to the library, not to the connection
         for option in ("ENABLE_FTS5", "ENABLE_CARRAY"):
             if option not in apsw.compile_options:
+                from klaw_core import reinstall_command
+
                 raise RetrievalError(
                     f"full-text search needs an SQLite built with SQLITE_{option}, and this one "
                     f"({apsw.sqlite_lib_version()}) is not",
-                    hint="pip install --force-reinstall apsw",
+                    hint=reinstall_command("apsw"),
                 )
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:

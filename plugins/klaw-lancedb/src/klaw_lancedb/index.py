@@ -74,8 +74,10 @@ class LanceIndex:
         try:
             from klaw_lancedb.tables import LanceTables
         except ImportError as error:
+            from klaw_core import reinstall_command
+
             message = f"lancedb cannot be imported: {error}"
-            raise RetrievalError(message, hint="pip install --force-reinstall lancedb pyarrow") from error
+            raise RetrievalError(message, hint=reinstall_command("lancedb")) from error
         options = self._options
         return LanceTables(self._uri, options.storage, self._data_dir, options.approximate_from)
 

@@ -120,9 +120,11 @@ def _only(points: EntryPoints, name: str) -> EntryPoints:
     """Return the entry points for a name if only one distribution registers them. Raise PluginConflictError."""
     owners = sorted({point.dist.name for point in points if point.dist is not None})
     if len(owners) > 1:
+        from klaw_core import uninstall_command
+
         raise PluginConflictError(
             f"several packages provide the model {name}: {', '.join(owners)}",
-            hint=f"pip uninstall {owners[-1]}, or set `path` to a model's directory",
+            hint=f"{uninstall_command(owners[-1])}, or set `path` to a model's directory",
         )
     return points
 

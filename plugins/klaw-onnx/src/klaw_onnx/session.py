@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 OnnxManifest: TypeAlias = OnnxEmbedderManifest | CrossEncoderManifest
 
-_REINSTALL = "pip install --upgrade --force-reinstall onnxruntime"
-
 
 @frozen(eq=False)
 class OnnxSession:
@@ -90,6 +88,12 @@ def model_inputs(
     return feed
 
 
+def _reinstall() -> str:
+    from klaw_core import reinstall_command
+
+    return reinstall_command("onnxruntime")
+
+
 def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSession:
     """Open the graph.
 
@@ -101,7 +105,7 @@ def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSess
     try:
         import onnxruntime
     except (ImportError, OSError) as error:
-        raise unavailable(f"onnxruntime cannot be imported: {error}", hint=_REINSTALL) from error
+        raise unavailable(f"onnxruntime cannot be imported: {error}", hint=_reinstall()) from error
     model = content.get()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -112,5 +116,6 @@ def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSess
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base below Exception
         raise unavailable(
-            f"onnxruntime {onnxruntime.__version__} cannot load {manifest.name}: {error}", hint=_REINSTALL
+            f"onnxruntime {onnxruntime.__version__} cannot load {manifest.name}: {error}",
+            hint=_reinstall(),
         ) from error

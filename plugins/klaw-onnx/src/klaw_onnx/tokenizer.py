@@ -19,9 +19,10 @@ def load_tokenizer(manifest: OnnxManifest, *, unavailable: type[KlawError]) -> T
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise unavailable(
-            f"tokenizers cannot be imported: {error}", hint="pip install --force-reinstall tokenizers"
-        ) from error
+        from klaw_core import reinstall_command
+
+        hint = reinstall_command("tokenizers")
+        raise unavailable(f"tokenizers cannot be imported: {error}", hint=hint) from error
     content = manifest.read(manifest.tokenizer)
     try:
         tokenizer = Tokenizer.from_buffer(content)

@@ -261,5 +261,8 @@ def check_version() -> None:
     """Raise StoreError if this SQLite is too old to write safely."""
     version = apsw.sqlite_lib_version()
     if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        from klaw_core import update_command
+
         oldest = ".".join(map(str, OLDEST_SQLITE))
-        raise StoreError(f"apsw contains SQLite {version}; at least {oldest} is needed", hint="pip install -U apsw")
+        message = f"apsw contains SQLite {version}; at least {oldest} is needed"
+        raise StoreError(message, hint=update_command("apsw"))

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
     from klaw_store_sqlitevec.vector_storage import VectorStorage
 
-_REINSTALL = "pip install --force-reinstall sqlite-vec"
-
 
 class VectorIndex:
     """Stores vectors according to ``search``: exact, quantized, or (auto) quantized above ``exact_up_to`` chunks.
@@ -61,7 +59,10 @@ class VectorIndex:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1)
             resource.load_extension(str(_extension()))
         except (apsw.ExtensionLoadingError, AttributeError, RetrievalError) as error:
-            self._problem = f"does without the SQLite extension vec0, which does not load: {error}; fix: {_REINSTALL}"
+            from klaw_core import reinstall_command
+
+            fix = reinstall_command("sqlite-vec")
+            self._problem = f"does without the SQLite extension vec0, which does not load: {error}; fix: {fix}"
         finally:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
 
