@@ -1,6 +1,6 @@
 """Google ADK: every run is a session of its own; ADK puts what earlier sessions say before the model.
 
-uv pip install '.[default,agents]' google-adk anthropic
+pip install -c constraints.txt '.[default,agents]' google-adk anthropic
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Haystack: a pipeline that retrieves what earlier runs were told, asks the model, and keeps the message.
 
-uv pip install '.[default]' plugins/klaw-haystack
+pip install -c constraints.txt '.[default]' plugins/klaw-haystack
 """
 
 import os

@@ -1,6 +1,6 @@
 """LangChain: every run is a chat of its own, and is told what earlier chats have to do with the question.
 
-uv pip install '.[default]' plugins/langchain-klaw langchain-openai
+pip install -c constraints.txt '.[default]' plugins/langchain-klaw langchain-openai
 """
 
 import os

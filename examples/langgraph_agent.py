@@ -1,6 +1,6 @@
 """LangGraph: a graph compiled with `KlawStore`, whose node reads what earlier runs stored and stores the message.
 
-uv pip install '.[default]' 'plugins/langchain-klaw[langgraph]' langgraph langchain-openai
+pip install -c constraints.txt '.[default]' 'plugins/langchain-klaw[langgraph]' langgraph langchain-openai
 """
 
 import os

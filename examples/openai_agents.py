@@ -1,6 +1,6 @@
 """OpenAI Agents SDK: a session in the memory goes on in the next run.
 
-uv pip install '.[default,agents]' openai-agents
+pip install -c constraints.txt '.[default,agents]' openai-agents
 """
 
 import asyncio

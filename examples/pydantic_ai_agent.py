@@ -2,7 +2,7 @@
 
 A larger model calls the tools of `KlawToolset` by itself: give them with `toolsets=[KlawToolset(memory)]`.
 
-uv pip install '.[default,agents]' 'pydantic-ai-slim[openai]'
+pip install -c constraints.txt '.[default,agents]' 'pydantic-ai-slim[openai]'
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Strands: the conversation is kept without asking a model, and what it says is put before the model in later runs.
 
-uv pip install '.[default,agents]' strands-agents
+pip install -c constraints.txt '.[default,agents]' strands-agents
 """
 
 import asyncio
