@@ -37,7 +37,7 @@ _MODULES = {
     "files.layout": "own_directory",
     "files.record_journal": "FileJournal",
     "files.timestamps": "format_ts parse_ts",
-    "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
+    "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
     "interfaces.components": (
         "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker VariantChunker"
     ),

@@ -45,7 +45,7 @@ from klaw_core.files.atomic import locked, require_own_link, write_atomically
 from klaw_core.files.layout import own_directory
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import format_ts, parse_ts
-from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
+from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, NoOptions, hookimpl
 from klaw_core.interfaces.components import (
     BatchingEmbedder,
     Chunker,
@@ -243,6 +243,7 @@ __all__ = [
     "ModelNotFoundError",
     "NamedEmbedder",
     "NewDocument",
+    "NoOptions",
     "NotFoundError",
     "NoticingRetriever",
     "OutdatedIndex",

@@ -152,7 +152,7 @@ class Assembly:
 
         found: list[NamedConverter] = []
         configured = {selection.type: selection for selection in self.config.converters.values()}
-        for name in dict.fromkeys((*configured, *sorted(self.registry.loaded_names(CONVERTER)))):
+        for name in dict.fromkeys((*configured, *sorted(self.registry.listed_names(CONVERTER)))):
             selection = configured.get(name) or Selection(CONVERTER.name, name, f"memory.converters.{name}")
             try:
                 component = self.registry.component(CONVERTER, name)

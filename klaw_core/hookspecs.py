@@ -74,12 +74,18 @@ class AutoChoice:
 
 
 @frozen
+class NoOptions:
+    """The options of a component that has none."""
+
+
+@frozen
 class Component(Generic[OptionsT, T_co]):
     """A component that a plugin provides under a name.
 
     ``name`` is the value of ``type =`` in the configuration; ``options`` is an attrs class whose fields are the other
     keys; ``factory`` builds the component from its options and a :class:`ComponentContext`; ``api`` is the generation
-    of this API that the plugin was written for.
+    of this API that the plugin was written for. Extensions are used in the order of their ``rank``: their tools, their
+    records in an export, their parts of a context; those that come with Klaw have ranks below 100.
 
     The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
     the retrievers to use with a store if ``[[memory.retrieval]]`` is not configured. ``listens``: the events that an
@@ -92,6 +98,7 @@ class Component(Generic[OptionsT, T_co]):
     factory: Callable[[OptionsT, ComponentContext], T_co]
     api: int
     summary: str = ""
+    rank: int = field(default=100, kw_only=True)
     auto: AutoChoice | None = None
     retrievers: tuple[str, ...] = ()
     listens: tuple[type, ...] = ()

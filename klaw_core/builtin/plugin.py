@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
-from klaw_core.hookspecs import API, Component, ComponentContext, hookimpl
+from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions, hookimpl
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import WorkspaceOptions
@@ -18,11 +16,6 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.index import Index, Retriever
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
-
-
-@frozen
-class NoOptions:
-    """The options of a component without options."""
 
 
 @hookimpl

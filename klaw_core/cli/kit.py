@@ -17,25 +17,44 @@ The distribution registers the command as an entry point: ``[project.entry-point
 ``call("memory.context", message="…")`` sends a request, and raises NotServedError if there is no valid answer.
 """
 
-from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
-from klaw_core.cli.dates import since, until
-from klaw_core.cli.listings import Listing, chosen_format, format_option, show
-from klaw_core.cli.notices import notify
-from klaw_core.cli.output import (
-    Output,
-    StyledText,
-    counted,
-    data,
-    duration,
-    notices,
-    print_json,
-    size,
-    tilde,
-)
-from klaw_core.cli.progress import progress_bar
-from klaw_core.cli.served import NotServedError, ServedMemory, Server
-from klaw_core.cli.settings import Settings, common_options, pass_settings
-from klaw_core.cli.streams import echo, trusted
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
+    from klaw_core.cli.dates import since, until
+    from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+    from klaw_core.cli.notices import notify
+    from klaw_core.cli.output import (
+        Output,
+        StyledText,
+        counted,
+        data,
+        duration,
+        notices,
+        print_json,
+        size,
+        tilde,
+    )
+    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.served import NotServedError, ServedMemory, Server
+    from klaw_core.cli.settings import Settings, common_options, pass_settings
+    from klaw_core.cli.streams import echo, trusted
+
+# The public names by the module that defines them. Each is imported at its first use, so that a command loads only the
+# modules that it uses.
+_MODULES = {
+    "client_files": "confirm_client_file own_command read_client_file write_client_file",
+    "dates": "since until",
+    "listings": "Listing chosen_format format_option show",
+    "notices": "notify",
+    "output": "Output StyledText counted data duration notices print_json size tilde",
+    "progress": "progress_bar",
+    "served": "NotServedError ServedMemory Server",
+    "settings": "Settings common_options pass_settings",
+    "streams": "echo trusted",
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "Listing",
@@ -68,3 +87,11 @@ __all__ = [
     "until",
     "write_client_file",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"klaw_core.cli.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value

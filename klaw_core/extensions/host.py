@@ -76,7 +76,7 @@ def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Exte
     """
     built: dict[str, Extension] = {}
     failed: dict[str, KlawError] = {}
-    for name in registry.loaded_names(EXTENSION):
+    for name in registry.listed_names(EXTENSION):
         try:
             built[name] = build_extension(config, registry, name)
         except KlawError as error:
@@ -116,7 +116,7 @@ class Extensions:
 
     def all(self) -> Mapping[str, Extension]:
         """Return every installed extension that works, by name."""
-        for name in self.registry.loaded_names(EXTENSION):
+        for name in self.registry.listed_names(EXTENSION):
             try:
                 self.get(name)
             except KlawError as error:
@@ -176,17 +176,11 @@ class Extensions:
 
     def _listeners_for(self, kind: type) -> Iterator[Callable[[Event], None]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built."""
-        for name in self.registry.loaded_names(EXTENSION):
+        for name in self.registry.listeners(kind):
             try:
-                component = self.registry.component(EXTENSION, name)
-            except PluginError:
-                continue
-            if kind not in component.listens:
-                continue
-            try:
-                extension = self.get(component.name)
+                extension = self.get(name)
             except KlawError as error:
-                self._failed[component.name] = error
+                self._failed[name] = error
                 continue
             if isinstance(extension, ListeningExtension):
                 yield extension.on

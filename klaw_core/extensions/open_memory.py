@@ -162,17 +162,9 @@ class OpenMemory(ABC):
     @cached_property
     def _has_listeners(self) -> bool:
         """Whether an installed extension listens to search events."""
-        from klaw_core.kinds import EXTENSION
-
-        registry = self._assembly.registry
-        kinds = {
-            kind for name in registry.loaded_names(EXTENSION) for kind in registry.component(EXTENSION, name).listens
-        }
-        if not kinds:
-            return False
         from klaw_core.values.events import SearchEvent
 
-        return SearchEvent in kinds
+        return bool(self._assembly.registry.listeners(SearchEvent))
 
     @property
     def _sources(self) -> Sources:

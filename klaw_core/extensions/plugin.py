@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
-from klaw_core.hookspecs import API, Component, ComponentContext, hookimpl
+from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions, hookimpl
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.extension import Extension
 
 
-@frozen
-class NoOptions:
-    """Options of an extension that has none."""
-
-
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
-    """Yield workspaces, core memory, saved memories, conversations and documents, in the order of an export."""
-    yield Component("workspaces", NoOptions, _workspaces, API, "directories of notes, added by `klaw index DIR`")
-    yield Component("core_memory", NoOptions, _core_memory, API, "the few facts that every call to a model is given")
-    yield Component("saved", NoOptions, _saved, API, "texts that `klaw save` keeps")
-    yield Component("conversations", NoOptions, _conversations, API, "messages and summaries of chats")
-    yield Component("documents", NoOptions, _documents, API, "texts that programs store under their own ids")
+    """Yield Klaw's own extensions."""
+    yield Component(
+        "workspaces", NoOptions, _workspaces, API, "directories of notes that `klaw index DIR` added", rank=10
+    )
+    yield Component("core_memory", NoOptions, _core_memory, API, "the few facts in every call to a model", rank=20)
+    yield Component("saved", NoOptions, _saved, API, "texts that `klaw save` keeps", rank=30)
+    yield Component("conversations", NoOptions, _conversations, API, "messages and summaries of chats", rank=40)
+    yield Component("documents", NoOptions, _documents, API, "texts that programs store under their own ids", rank=50)
 
 
 def _workspaces(_options: NoOptions, context: ComponentContext) -> Extension:

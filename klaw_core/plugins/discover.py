@@ -17,7 +17,7 @@ from klaw_core import hookspecs
 from klaw_core.errors import reason
 from klaw_core.hookspecs import API, Component
 from klaw_core.kinds import KINDS
-from klaw_core.plugins.registry import Offer, Plugin, Registry
+from klaw_core.plugins.registry import Listing, Offer, Plugin, Registry
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,20 +60,20 @@ def load_plugins(
     disabled: Collection[str] = (),
     kinds: Mapping[Any, Collection[str]] = MappingProxyType({}),
     whole: Callable[[], Registry] | None = None,
+    listing: Listing | None = None,
 ) -> Registry:
     """Load these plugins, given with their distributions' names and versions; return the registry of their components.
 
     ``disabled`` and errors are as in :func:`discover`. ``kinds`` restricts an entry point to hooks of these kinds;
-    ``whole`` returns the complete registry.
+    ``whole`` returns the complete registry; ``listing`` names components of plugins that are not loaded.
     """
-    refused = {_normalized(name) for name in disabled}
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
     plugins: list[Plugin] = []
     offers: dict[tuple[str, str], list[Offer]] = {}
     for point, distribution, version in sorted(points, key=lambda found: (found[1], found[0].name)):
         plugin = Plugin(point.name, distribution, version, value=point.value)
-        if refused & {_normalized(point.name), _normalized(distribution)}:
+        if is_disabled(point.name, distribution, disabled):
             plugins.append(evolve(plugin, disabled=True))
             continue
         try:
@@ -90,7 +90,12 @@ def load_plugins(
         summary = tuple((kind, component.name, component.summary) for kind, component in components)
         misfits = "; ".join(filter(None, (_incompatibility(component) for _, component in components)))
         plugins.append(evolve(plugin, components=summary, problem=misfits))
-    return Registry(tuple(plugins), offers, whole)
+    return Registry(tuple(plugins), offers, whole, listing)
+
+
+def is_disabled(name: str, distribution: str, disabled: Collection[str]) -> bool:
+    """Return whether ``disabled`` names this entry point or its distribution."""
+    return not {_normalized(each) for each in disabled}.isdisjoint({_normalized(name), _normalized(distribution)})
 
 
 def _load(
@@ -136,8 +141,10 @@ def _check(found: object) -> None:
     component: Any = found  # Any, because its annotations are what is checked here
     if not isinstance(component.name, str) or not component.name:
         raise TypeError(f"a component has the name {component.name!r}, not a string")
-    if not isinstance(component.api, int) or not isinstance(component.summary, str):
-        raise TypeError(f"{component.name!r}: api is not a number or summary not a string")
+    if not all(isinstance(number, int) for number in (component.api, component.rank)):
+        raise TypeError(f"{component.name!r}: api or rank is not a number")
+    if not isinstance(component.summary, str):
+        raise TypeError(f"{component.name!r}: summary is not a string")
     if not callable(component.factory):
         raise TypeError(f"{component.name!r}: the factory is not callable")
     if not (isinstance(component.options, type) and attrs.has(component.options)):

@@ -1,9 +1,10 @@
 """A cache of the installed plugins, so that a search need not read the metadata of every installed package.
 
 Reading it and importing every plugin took a third of ``klaw search --mode fts``. The file ``plugins-*.json`` in Klaw's
-cache directory lists the components of each plugin; only plugins with configured components are imported. The file is
-valid while all directories on Python's path, and the module of each plugin, have the same modification times, and only
-if no other user can write to it, because it determines which code is loaded.
+cache directory lists the components of each plugin. Only plugins with configured components are imported, and those
+with extensions and converters as soon as one of these is built. The file is valid while all directories on Python's
+path, and the module of each plugin, have the same modification times, and only if no other user can write to it,
+because it determines which code is loaded.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -24,24 +25,30 @@ from attrs import frozen
 
 from klaw_core.errors import KlawError
 from klaw_core.kinds import CONVERTER, EXTENSION
-from klaw_core.plugins.discover import discover, load_plugins
-from klaw_core.plugins.registry import Registry
+from klaw_core.plugins.discover import discover, is_disabled, load_plugins
+from klaw_core.plugins.registry import ListedComponent, Listing, Plugin, Registry
 
-_FORMAT = 3
-_ALWAYS = {EXTENSION.name, CONVERTER.name}
+_FORMAT = 4
+# These components are used by their names in the cache; their plugins are loaded when one of them is built.
+_LISTED = frozenset({EXTENSION.name, CONVERTER.name})
 # A plugin has a few hundred bytes. A larger file is invalid.
 _MAX_BYTES = 1_000_000
 
 
 @frozen(eq=False, repr=False)
 class CachedEntryPoint:
-    """An entry point and its components, (kind, name); None if it was not loaded when the cache was written."""
+    """An entry point and its components."""
 
     name: str
     value: str
     distribution: str
     version: str
-    offers: frozenset[tuple[str, str]] | None = None
+    components: tuple[ListedComponent, ...] = ()
+
+    @property
+    def offers(self) -> frozenset[tuple[str, str]]:
+        """The kind and name of each component."""
+        return frozenset((component.kind, component.name) for component in self.components)
 
     def load(self) -> Any:
         """Import the object that the entry point names."""
@@ -53,26 +60,40 @@ class CachedEntryPoint:
 
 
 def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled: Collection[str] = ()) -> Registry:
-    """Return the plugins with the needed components, (kind, name), and those with extensions and converters.
+    """Return a registry in which the plugins with the needed components, (kind, name), are loaded.
 
-    The registry's ``whole`` returns all plugins. Without a valid cache, every plugin is discovered and the cache is
-    written.
+    Its other methods load what they need: extensions and converters together, ``whole`` all plugins. Without a valid
+    cache, every plugin is discovered and the cache is written.
     """
     discover_all = partial(discover, disabled=disabled)
     path = cache_dir / f"plugins-{crc32(_environment_id().encode()):08x}.json"
-    cached = _read_cache(path)
-    known = {offer for plugin in cached for offer in plugin.offers or ()}
-    # Extensions may listen to any event, and converters read any file. Their modules are small, and they are built only
-    # when they are needed.
-    wanted = {*needed, *(offer for offer in known if offer[0] in _ALWAYS)}
-    if wanted <= known:
-        chosen = [plugin for plugin in cached if plugin.offers is None or plugin.offers & wanted]
-        points = ((plugin, plugin.distribution, plugin.version) for plugin in chosen)
-        kinds = {plugin: {kind for kind, _ in plugin.offers & wanted} for plugin in chosen if plugin.offers is not None}
-        return load_plugins(points, disabled=disabled, kinds=kinds, whole=discover_all)
+    cached = _read_cache(path, disabled)
+    wanted = frozenset(needed)
+    if cached and wanted <= {offer for plugin in cached for offer in plugin.offers}:
+        listed = [
+            component
+            for plugin in cached
+            if not is_disabled(plugin.name, plugin.distribution, disabled)
+            for component in plugin.components
+            if component.kind in _LISTED
+        ]
+        load_listed = partial(_load_of_kinds, cached, disabled)
+        chosen = {plugin: {kind for kind, _ in plugin.offers & wanted} for plugin in cached if plugin.offers & wanted}
+        return _load(chosen, disabled, whole=discover_all, listing=Listing(tuple(listed), load_listed))
     registry = discover_all()
     _write_cache(path, registry)
     return registry
+
+
+def _load_of_kinds(cached: Iterable[CachedEntryPoint], disabled: Collection[str]) -> Registry:
+    """Load the plugins with listed components, and only these components of them."""
+    kinds = {plugin: {kind for kind, _ in plugin.offers} & _LISTED for plugin in cached}
+    return _load({plugin: found for plugin, found in kinds.items() if found}, disabled)
+
+
+def _load(kinds: Mapping[CachedEntryPoint, Collection[str]], disabled: Collection[str], **of_registry: Any) -> Registry:
+    points = ((plugin, plugin.distribution, plugin.version) for plugin in kinds)
+    return load_plugins(points, disabled=disabled, kinds=kinds, **of_registry)
 
 
 def _environment_id() -> str:
@@ -80,8 +101,12 @@ def _environment_id() -> str:
     return f"{sys.prefix}\0{Path(sys.argv[0]).name}"
 
 
-def _read_cache(path: Path) -> Sequence[CachedEntryPoint]:
-    """Return the cached plugins; nothing if the cache is outdated or another user may have written it."""
+def _read_cache(path: Path, disabled: Collection[str]) -> Sequence[CachedEntryPoint]:
+    """Return the cached plugins in order of distribution and name.
+
+    Return nothing if the cache is outdated, another user may have written it, or it does not know the components of a
+    plugin that was disabled when the cache was written and is not now.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
@@ -90,11 +115,20 @@ def _read_cache(path: Path) -> Sequence[CachedEntryPoint]:
             content = json.loads(file.read(_MAX_BYTES)) if private else {}
         if content.get("stamp") != _stamp(content["modules"]):
             return ()
+        unknown = [
+            (name, distribution) for name, _, distribution, _, components in content["plugins"] if components is None
+        ]
+        if not all(is_disabled(name, distribution, disabled) for name, distribution in unknown):
+            return ()
         return [
             CachedEntryPoint(
-                name, value, distribution, version, None if offers is None else frozenset(map(tuple, offers))
+                name,
+                value,
+                distribution,
+                version,
+                tuple(ListedComponent(kind, of, rank, tuple(listens)) for kind, of, rank, listens in components or ()),
             )
-            for name, value, distribution, version, offers in content["plugins"]
+            for name, value, distribution, version, components in content["plugins"]
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ()
@@ -106,18 +140,24 @@ def _write_cache(path: Path, registry: Registry) -> None:
 
     modules = sorted(filter(None, (_file(plugin.value) for plugin in registry.plugins)))
     plugins = [
-        (
-            plugin.name,
-            plugin.value,
-            plugin.distribution,
-            plugin.version,
-            None if plugin.disabled else [(kind, name) for kind, name, _ in plugin.components],
-        )
+        (plugin.name, plugin.value, plugin.distribution, plugin.version, _components(registry, plugin))
         for plugin in registry.plugins
     ]
     content = {"stamp": _stamp(modules), "modules": modules, "plugins": plugins}
     with suppress(KlawError, OSError, ValueError):
         write_atomically(path, json.dumps(content))
+
+
+def _components(registry: Registry, plugin: Plugin) -> list[tuple[str, str, int, list[str]]] | None:
+    """Return the fields of the ListedComponent of each component of a plugin; None if it is disabled."""
+    if plugin.disabled:
+        return None
+    return [
+        (kind, name, offer.component.rank, [event.__qualname__ for event in offer.component.listens])
+        for kind, name, _ in plugin.components
+        for offer in registry.offers.get((kind, name), ())
+        if offer.distribution == plugin.distribution
+    ]
 
 
 def _file(value: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from attrs import field, frozen
 
 from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError
-from klaw_core.hookspecs import API, Component, ComponentContext
+from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions
 from klaw_core.kinds import KINDS, Kind
 
 T_co = TypeVar("T_co", covariant=True)
@@ -62,8 +62,21 @@ class LiveComponent:
 
 
 @frozen
-class _NoOptions:
-    """The options of a live component, which is configured already."""
+class ListedComponent:
+    """An extension or a converter whose plugin may not be loaded; ``listens`` are the names of classes of events."""
+
+    kind: str
+    name: str
+    rank: int
+    listens: tuple[str, ...] = ()
+
+
+@frozen(eq=False, repr=False)
+class Listing:
+    """The installed extensions and converters, and a function that loads their plugins."""
+
+    components: tuple[ListedComponent, ...]
+    load: Callable[[], Registry]
 
 
 @frozen(eq=False, repr=False)
@@ -73,11 +86,27 @@ class Registry:
     plugins: tuple[Plugin, ...] = ()
     offers: Mapping[tuple[str, str], Sequence[Offer]] = field(factory=dict)
     discover: Callable[[], Registry] | None = None
+    listing: Listing | None = None
 
     @cached_property
     def whole(self) -> Registry:
         """The registry of everything that is installed."""
         return self if self.discover is None else self.discover()
+
+    @cached_property
+    def _listed_offers(self) -> Mapping[tuple[str, str], Sequence[Offer]]:
+        return {} if self.listing is None else self.listing.load().offers
+
+    @cached_property
+    def _listed(self) -> Sequence[ListedComponent]:
+        """The listed components, by rank; of plugins that are loaded, if no cache lists them."""
+        if self.listing is not None:
+            return sorted(self.listing.components, key=lambda component: component.rank)
+        loaded = (
+            ListedComponent(kind, name, found[0].component.rank, _names(found[0].component.listens))
+            for (kind, name), found in self.offers.items()
+        )
+        return sorted(loaded, key=lambda component: component.rank)
 
     def with_live(self, live: Sequence[LiveComponent]) -> Registry:
         """Return a registry in which these objects replace the plugins' components of the same name."""
@@ -86,7 +115,7 @@ class Registry:
         for item in live:
             component: Component[Any, Any] = Component(
                 item.name,
-                _NoOptions,
+                NoOptions,
                 partial(_give, item.component),
                 API,
                 "a live object",
@@ -100,12 +129,13 @@ class Registry:
         """Return the names of the components of this kind, sorted."""
         return sorted(name for offered, name in self.whole.offers if offered == str(kind))
 
-    def loaded_names(self, kind: Kind[Any]) -> list[str]:
-        """Return the names of this kind among the loaded plugins, in the order of loading.
+    def listed_names(self, kind: Kind[Any]) -> list[str]:
+        """Return the names of the installed extensions or converters, by rank. No plugin is loaded for it."""
+        return list(dict.fromkeys(component.name for component in self._listed if component.kind == kind.name))
 
-        For extensions and converters these are all installed ones, because their plugins are always loaded.
-        """
-        return [name for offered, name in self.offers if offered == kind.name]
+    def listeners(self, event: type) -> list[str]:
+        """Return the names of the extensions that listen to this class of events. No plugin is loaded for it."""
+        return list(dict.fromkeys(item.name for item in self._listed if event.__qualname__ in item.listens))
 
     def components(self, kind: Kind[T_co]) -> list[Component[Any, T_co]]:
         """Return the usable components of this kind, in order of name. Raise PluginConflictError."""
@@ -127,7 +157,11 @@ class Registry:
         Raise PluginNotFoundError (with what to install) or PluginConflictError (with what to disable).
         """
         kind = str(kind)
-        offers = self.offers.get((kind, name), ()) or self.whole.offers.get((kind, name), ())
+        offers = (
+            self.offers.get((kind, name), ())
+            or self._listed_offers.get((kind, name), ())
+            or self.whole.offers.get((kind, name), ())
+        )
         if not offers:
             raise self._not_found(kind, name)
         usable = [offer for offer in offers if not offer.problem]
@@ -172,5 +206,9 @@ class Registry:
         )
 
 
-def _give(component: Any, _options: _NoOptions, _context: ComponentContext) -> Any:
+def _names(classes: Sequence[type]) -> tuple[str, ...]:
+    return tuple(each.__qualname__ for each in classes)
+
+
+def _give(component: Any, _options: NoOptions, _context: ComponentContext) -> Any:
     return component

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import PluginConflictError, PluginNotFoundError
+from klaw_core import PluginConflictError, PluginNotFoundError, SearchEvent
+from klaw_core.kinds import EXTENSION as EXTENSIONS
 from klaw_core.plugins.entry_cache import installed
 
 NEEDED = {("embedder", "alpha")}
@@ -87,8 +88,7 @@ class TestCachedPlugins:
 
         assert registry.component("embedder", "alpha").name == "alpha"
         assert [module in sys.modules for module in modules] == [True, False]
-        # Installed extensions are loaded too.
-        assert {"alpha", "extensions"} <= {plugin.name for plugin in registry.plugins}
+        assert {plugin.name for plugin in registry.plugins} == {"alpha"}
 
     def test_a_plugin_that_offers_nothing_or_fails_does_not_affect_others(self, site, modules, tmp_path):
         site.install("empty", "")
@@ -119,6 +119,68 @@ class TestCachedPlugins:
 
         assert plugin.disabled
         assert modules[0] not in sys.modules
+
+
+EXTENSION = """
+    from attrs import frozen
+    from klaw_core import API, Component, NoOptions, SearchEvent, hookimpl
+
+    @hookimpl
+    def klaw_extensions():
+        yield Component("{name}", NoOptions, lambda options, place: options, API, rank={rank}, listens={listens})
+"""
+
+
+class TestListedExtensions:
+    """Extensions are known by name, rank and events before their plugins are imported."""
+
+    @pytest.fixture
+    def modules(self, site):
+        return [
+            site.install("alpha", SOURCE.format(name="alpha")),
+            site.install("late", EXTENSION.format(name="late", rank=101, listens="()")),
+            site.install("early", EXTENSION.format(name="early", rank=99, listens="(SearchEvent,)")),
+            site.install("first", EXTENSION.format(name="first", rank=1, listens="()")),
+        ]
+
+    def names(self, registry, known=("late", "early", "first")):
+        return [name for name in registry.listed_names(EXTENSIONS) if name in known]
+
+    @pytest.fixture
+    def registry(self, modules, tmp_path):
+        written = installed(tmp_path, NEEDED)
+        assert self.names(written) == ["first", "early", "late"]
+        assert "early" in written.listeners(SearchEvent)
+        fresh(modules)
+        return installed(tmp_path, NEEDED)
+
+    def test_they_are_listed_by_rank_without_an_import(self, modules, registry):
+        assert self.names(registry) == ["first", "early", "late"]
+        listeners = registry.listeners(SearchEvent)
+        assert "early" in listeners
+        assert not {"late", "first"} & set(listeners)
+        assert [module in sys.modules for module in modules] == [True, False, False, False]
+
+    def test_one_of_them_is_loaded_without_a_look_at_all_metadata(self, registry, monkeypatch):
+        def refuse(**_options):
+            raise AssertionError("read the metadata of all packages")
+
+        monkeypatch.setattr("importlib.metadata.entry_points", refuse)
+        assert registry.component("extension", "late").rank == 101
+        with pytest.raises(AssertionError, match="metadata"):
+            registry.component("embedder", "gamma")
+
+    @pytest.mark.usefixtures("registry")
+    def test_one_of_a_disabled_plugin_is_not_listed_until_it_is_enabled_again(self, tmp_path):
+        disabled = installed(tmp_path, NEEDED, disabled=["early"])
+        assert self.names(disabled) == ["first", "late"]
+        assert "early" not in disabled.listeners(SearchEvent)
+        assert self.names(installed(tmp_path, NEEDED)) == ["first", "early", "late"]
+
+    def test_one_that_was_disabled_when_the_cache_was_written_is_listed_later(self, modules, tmp_path):
+        assert self.names(installed(tmp_path, NEEDED, disabled=["early"])) == ["first", "late"]
+        fresh(modules)
+        assert self.names(installed(tmp_path, NEEDED)) == ["first", "early", "late"]
 
 
 class TestChangedPlugins:

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core import Component, ComponentContext, ForgetEvent, Span, TokenCounter, hookimpl
+from klaw_core import Component, ComponentContext, ForgetEvent, NoOptions, Span, TokenCounter, hookimpl
 from klaw_facts.options import FactsOptions
 
 if TYPE_CHECKING:
     from klaw_facts.facts import Facts
-
-
-@frozen
-class NoOptions:
-    """No options, because a fact is never split."""
 
 
 @frozen

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import Component, ComponentContext, NoOptions, hookimpl
 from klaw_sessions.options import SessionOptions
 
 if TYPE_CHECKING:
@@ -27,11 +25,6 @@ def _codex(options: SessionOptions, _context: ComponentContext) -> TranscriptSou
     from klaw_sessions.source import TranscriptSource
 
     return TranscriptSource.of(CODEX, options)
-
-
-@frozen
-class NoOptions:
-    """The extension has no options."""
 
 
 def _sessions(_options: NoOptions, context: ComponentContext) -> Sessions:

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
-from klaw_core import Component, ComponentContext, IndexEvent, hookimpl
+from klaw_core import Component, ComponentContext, IndexEvent, NoOptions, hookimpl
 
 if TYPE_CHECKING:
     from klaw_watch.extension import WatchExtension
-
-
-@frozen
-class NoOptions:
-    """The extension has no options; the settings of a watcher are in `memory.sync`."""
 
 
 def _build(_options: NoOptions, context: ComponentContext) -> WatchExtension:
