@@ -24,6 +24,7 @@ from klaw_core import (
     Entry,
     Matrix,
     Memory,
+    Source,
     Span,
     TokenCounter,
     Vector,
@@ -83,7 +84,7 @@ class Lines:
             start += len(line) + 1
 
 
-class Texts:
+class Texts(Source):
     """A source of documents of 20 lines: line n + 1 of document d is text 20 d + n."""
 
     def __init__(self, texts: Sequence[str], origin: str = "bench") -> None:

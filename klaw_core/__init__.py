@@ -54,9 +54,7 @@ _MODULES = {
     "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
     "interfaces.language_model": "CheckedLanguageModel LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
-    "interfaces.source": (
-        "CollectedSource ForgettableSource LocatingSource RetainingSource RowSource Source WatchableSource"
-    ),
+    "interfaces.source": ("Divisible Folder Forgetful Forgettable Located Removable RowSource Shrinking Source"),
     "interfaces.store": "Snapshot Store Transaction",
     "interfaces.vector_cache": "VectorCacheReader VectorCacheWriter",
     "kinds": "Kind",

@@ -312,10 +312,11 @@ class Memory(OpenMemory):
 
     def sources(self) -> tuple[SourceStatus, ...]:
         """Return every source of documents: configured, remembered, and those of extensions. Reads no document."""
+        from klaw_core.interfaces.source import Forgettable
         from klaw_core.values.runs import SourceStatus
 
         return tuple(
-            SourceStatus(source.origin, source.collection, source.root, source.can_forget, source.configured)
+            SourceStatus(source.origin, source.collection, source.root, source.can(Forgettable), source.configured)
             for source in self._sources.all()
         )
 

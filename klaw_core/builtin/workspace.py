@@ -24,6 +24,7 @@ from klaw_core.builtin.titles import note_title
 from klaw_core.builtin.unreadable import blank_unreadable
 from klaw_core.builtin.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
 from klaw_core.errors import ConversionError, PluginError, WorkspaceError
+from klaw_core.interfaces.source import Folder, Source
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.metadata import Metadata
@@ -89,7 +90,7 @@ class WorkspaceOptions:
 
 
 @frozen
-class Workspace:
+class Workspace(Source, Folder):
     """The notes below ``root``, named ``origin/relative/path.md``.
 
     ``include`` are patterns of file names, matched in any case; ``exclude`` are patterns of relative paths. Hidden

@@ -18,13 +18,14 @@ from klaw_core.conversations.summary_source import SummarySource
 from klaw_core.errors import RecordError
 from klaw_core.files.journals import FileLogs
 from klaw_core.interfaces.journal import Log
+from klaw_core.interfaces.source import Divisible, Forgetful, RowSource, Shrinking, Source
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 
 @define(eq=False)
-class IndexedConversations:
+class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
     """A source that reads the journal and also updates the rows of messages."""
 
     archive: Conversations

@@ -14,6 +14,7 @@ from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.errors import RecordError
 from klaw_core.interfaces.journal import Log
+from klaw_core.interfaces.source import Source
 from klaw_core.values.days import named_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.journals import BadLine
@@ -37,7 +38,7 @@ def document_path(file: ChatFile) -> str:
 
 
 @frozen
-class ConversationSource:
+class ConversationSource(Source):
     """The files of a journal as transcripts, with one line per message and a time for each line.
 
     A transcript contains the messages with ``roles``, redacted. Other lines, such as tool output and broken lines, are

@@ -11,6 +11,7 @@ from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.source import CONVERSATIONS, TRANSCRIPT
 from klaw_core.conversations.summaries import SUMMARIES, SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
+from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.journals import BadLine
@@ -22,7 +23,7 @@ _FILE = f"{SUMMARIES}.jsonl"
 
 
 @frozen
-class SummarySource:
+class SummarySource(Source):
     """The summaries of each chat as one document, with one line per summary; replaced summaries are left out.
 
     A summary replaces earlier ones with the same ``from_message_id``, which may be None.

@@ -15,7 +15,7 @@ from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.interfaces.journal import RecordJournal
-from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.source import Forgetful, Forgettable, Source
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX, Finding
@@ -302,7 +302,7 @@ class DocumentsExtension:
 
 
 @define(eq=False)
-class DocumentSource:
+class DocumentSource(Source, Forgettable, Forgetful):
     """The documents of one collection as a source. ``read`` returns documents of the last scan."""
 
     journal: RecordJournal

@@ -56,7 +56,7 @@ class WorkspacesExtension:
     def sources(self) -> Sequence[Source]:
         """Return the remembered workspaces. Raise StoreError."""
         registry = self.registry
-        return [RememberedWorkspace(workspace, registry) for workspace in registry.all().values()]
+        return [RememberedWorkspace.of(workspace, registry) for workspace in registry.all().values()]
 
     def check(self) -> Iterator[Finding]:
         """Check that the list can be read, and only by its owner."""

@@ -23,7 +23,8 @@ from klaw_core.indexing.cutting import Cutter, with_fingerprint
 from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.indexing.run_counts import ChunkedDocument, ProgressCallback, RunCounts
 from klaw_core.indexing.unchanged import UnchangedDocuments
-from klaw_core.interfaces.source import ForgetfulSource, ShrinkingSource, Source
+from klaw_core.interfaces.source import Forgetful, Shrinking
+from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.documents import Document, Entry, RecordedDocuments
 from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
 from klaw_core.values.vectors import SpaceRecord
@@ -42,7 +43,7 @@ class Indexer:
     redactor: DocumentRedactor
 
     def sync(
-        self, source: Source, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
+        self, source: IsolatedSource, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
     ) -> IndexReport:
         """Write changed documents, then embed the chunks without a vector; see :meth:`write` and :meth:`embed`."""
         run = EmbeddingRun()
@@ -50,7 +51,7 @@ class Indexer:
 
     def write(
         self,
-        source: Source,
+        source: IsolatedSource,
         run: EmbeddingRun,
         *,
         force: bool = False,
@@ -78,7 +79,7 @@ class Indexer:
         counts.skipped += [
             SkippedEntry(entry.path, "is being indexed by another process", keep=True) for entry in entries
         ]
-        self._remove_missing(before, counts, forget=bool(getattr(source, "forgets_missing", False)))
+        self._remove_missing(before, counts, forget=source.forgets_missing)
         return IndexReport(
             added=counts.added,
             changed=counts.changed,
@@ -111,7 +112,7 @@ class Indexer:
 
     def embed_ahead(
         self,
-        source: Source,
+        source: IsolatedSource,
         run: EmbeddingRun,
         record: SpaceRecord,
         *,
@@ -168,7 +169,7 @@ class Indexer:
 
     def write_entries(
         self,
-        source: Source,
+        source: IsolatedSource,
         entries: Sequence[Entry],
         gone: Sequence[str],
         run: EmbeddingRun,
@@ -187,8 +188,7 @@ class Indexer:
         # A file that vanishes while it is read is a deleted file.
         vanished = [item.path for item in counts.skipped if item.reason == VANISHED]
         missing = [path for path in (*gone, *vanished) if path in manifest]
-        forget = bool(getattr(source, "forgets_missing", False))
-        self._remove({path: manifest[path] for path in missing}, counts, forget=forget)
+        self._remove({path: manifest[path] for path in missing}, counts, forget=source.forgets_missing)
         return IndexReport(
             added=counts.added,
             changed=counts.changed,
@@ -199,7 +199,7 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
-    def forget_removed_text(self, source: Source, paths: Sequence[str]) -> None:
+    def forget_removed_text(self, source: IsolatedSource, paths: Sequence[str]) -> None:
         """Write indexed documents as they are now, and forget the text that they no longer have.
 
         Their other chunks can be found at every moment; the next run embeds those without a vector. What is not
@@ -220,7 +220,7 @@ class Indexer:
                 return
         self.collection.remove(left, forget=True)
 
-    def _cut_now(self, source: Source, paths: Sequence[str]) -> Mapping[str, ChunkedDocument]:
+    def _cut_now(self, source: IsolatedSource, paths: Sequence[str]) -> Mapping[str, ChunkedDocument]:
         """Return those of the documents that can be read and split now."""
         cuts: dict[str, ChunkedDocument] = {}
         try:
@@ -233,7 +233,7 @@ class Indexer:
             _LOG.debug("documents to shorten cannot be read or split", exc_info=True)
         return cuts
 
-    def _records(self, source: Source, paths: Sequence[str]) -> Manifest:
+    def _records(self, source: IsolatedSource, paths: Sequence[str]) -> Manifest:
         """Return the manifest of some documents only."""
         with self.collection.store.read() as snapshot:
             found = {path: snapshot.record(self.collection.name, source.origin, path) for path in paths}
@@ -248,14 +248,14 @@ class Indexer:
         meter = TokenMeter(self.collection.embedder)
         return Cutter(self.chunker_of, model, meter, self.redactor)
 
-    def _manifest(self, source: Source) -> Manifest:
+    def _manifest(self, source: IsolatedSource) -> Manifest:
         with self.collection.store.read() as snapshot:
             return snapshot.manifest(self.collection.name, source.origin)
 
     def _call_size(self, run: EmbeddingRun) -> int:
         return max(BATCH, run.call_size(self.collection.embedder))
 
-    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[RunCounts, list[Entry]]:
+    def _begin(self, source: IsolatedSource, on_progress: ProgressCallback) -> tuple[RunCounts, list[Entry]]:
         scanned = list(source.scan())
         entries = [item for item in scanned if isinstance(item, Entry)]
         skipped = [item for item in scanned if isinstance(item, SkippedEntry)]
@@ -265,7 +265,7 @@ class Indexer:
 
     def _changed(
         self,
-        source: Source,
+        source: IsolatedSource,
         entries: Sequence[Entry],
         manifest: Manifest,
         counts: RunCounts,
@@ -278,7 +278,6 @@ class Indexer:
         An entry with an unchanged fingerprint is not read, except with ``verify``.
         """
         cutter = self.cutter()
-        read_changed = getattr(source, "read_changed", None)
         unchanged = UnchangedDocuments(self.collection, manifest, counts)
         seen_of = manifest.seen if isinstance(manifest, RecordedDocuments) else partial(_seen, manifest)
         for entry in entries:
@@ -288,7 +287,7 @@ class Indexer:
                 continue
             record = None if force else manifest.get(entry.path)
             digest = cutter.digest_of(seen, source.origin)
-            document = source.read(entry) if read_changed is None or not digest else read_changed(entry, digest)
+            document = source.read_changed(entry, digest) if digest else source.read(entry)
             if isinstance(document, SkippedEntry):
                 counts.skipped.append(document)
                 counts.bytes += entry.size
@@ -313,7 +312,7 @@ class Indexer:
 
     def _write(
         self,
-        source: Source,
+        source: IsolatedSource,
         batch: Sequence[ChunkedDocument],
         manifest: Manifest,
         counts: RunCounts,
@@ -351,8 +350,8 @@ class Indexer:
                 )
 
 
-def _changed(source: Source, paths: Sequence[str]) -> Sequence[str]:
-    return source.changed(paths) if isinstance(source, ShrinkingSource) else ()
+def _changed(source: IsolatedSource, paths: Sequence[str]) -> Sequence[str]:
+    return source.use(Shrinking, Shrinking.changed, paths) or ()
 
 
 def _seen(manifest: Manifest, path: str) -> str:
@@ -360,9 +359,9 @@ def _seen(manifest: Manifest, path: str) -> str:
     return "" if record is None else record.seen
 
 
-def _gone(source: Source, cuts: Mapping[str, ChunkedDocument], paths: Sequence[str]) -> set[str]:
+def _gone(source: IsolatedSource, cuts: Mapping[str, ChunkedDocument], paths: Sequence[str]) -> set[str]:
     """Return the paths of documents that were forgotten, or have another text, since they were read."""
-    gone = set(source.forgotten(paths)) if isinstance(source, ForgetfulSource) else set()
+    gone = set(source.use(Forgetful, Forgetful.forgotten, paths) or ())
     for path in paths:
         now = source.read(cuts[path].entry)
         if not isinstance(now, Document) or now.text != cuts[path].document.text:

@@ -24,6 +24,7 @@ from klaw_core.indexing.flow import stays
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import EMBEDDING_LOCK
 from klaw_core.interfaces.components import Embedder
+from klaw_core.interfaces.source import Folder, RowSource
 from klaw_core.interfaces.store import Store
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
@@ -94,12 +95,15 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
                 collection.adopt_space(record)
             collection.keep_origins({origin for origin, held_in in origins if held_in == name})
         for source in own:
-            prepared = source.prepare(fresh)
+            with source.guarded():
+                prepared = source.source.prepare(fresh)
             indexer = sources.indexer(source, store=fresh, embedder=embedder)
             written = indexer.write(source, run, on_progress=on_progress)
             keeps = partial(stays, skipped=written.skipped)
-            _copy_unreadable(assembly.store, indexer.collection, source.origin, source.version, keeps)
-            source.carry_over(assembly.store, fresh, written.skipped)
+            folder = source.source
+            version = folder.version if isinstance(folder, Folder) else ""
+            _copy_unreadable(assembly.store, indexer.collection, source.origin, version, keeps)
+            source.use(RowSource, RowSource.carry_over, assembly.store, fresh, written.skipped)
             report += written + IndexReport(skipped=tuple(prepared))
         for origin, name in elsewhere:  # their files are on other machines
             fresh_collection = assembly.collection(name, store=fresh, embedder=embedder)

@@ -13,6 +13,7 @@ from klaw_core.extensions.host import Extensions
 from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.reconcile import compare
 from klaw_core.interfaces.extension import StatusExtension
+from klaw_core.interfaces.source import Folder
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
@@ -44,7 +45,11 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
         origins=_by_origin(counts),
         collections=_collections(known, counts),
         workspaces={name: str(root) for name, root in roots.items()},
-        excluded={source.origin: source.excluded for source in known if source.excluded},
+        excluded={
+            source.origin: len(folder.exclude)
+            for source in known
+            if isinstance(folder := source.source, Folder) and folder.exclude
+        },
         statistics={**assembly.store.statistics(), **_facts(extensions), **model_facts},
         problems=(
             *(configured.complaint for configured in assembly.retrievers if configured.complaint),

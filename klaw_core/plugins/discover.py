@@ -141,10 +141,9 @@ def _check(found: object) -> None:
     component: Any = found  # Any, because its annotations are what is checked here
     if not isinstance(component.name, str) or not component.name:
         raise TypeError(f"a component has the name {component.name!r}, not a string")
-    if not all(isinstance(number, int) for number in (component.api, component.rank)):
-        raise TypeError(f"{component.name!r}: api or rank is not a number")
-    if not isinstance(component.summary, str):
-        raise TypeError(f"{component.name!r}: summary is not a string")
+    for field, kind, noun in (("api", int, "number"), ("rank", int, "number"), ("summary", str, "string")):
+        if not isinstance(getattr(component, field), kind):
+            raise TypeError(f"{component.name!r}: {field} is not a {noun}")
     if not callable(component.factory):
         raise TypeError(f"{component.name!r}: the factory is not callable")
     if not (isinstance(component.options, type) and attrs.has(component.options)):

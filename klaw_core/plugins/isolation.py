@@ -1,44 +1,33 @@
-"""Isolate a source: convert its errors, check its results, and give its optional features defaults.
+"""Isolate a source: convert its errors, and check its results.
 
-The core handles every source in this form, its own as well as those of plugins, and never checks its class.
+The core handles every source in this form, its own as well as those of plugins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import frozen
 
 from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, isolated
-from klaw_core.interfaces.source import (
-    CollectedSource,
-    DivisibleSource,
-    ForgetfulSource,
-    ForgettableSource,
-    LocatingSource,
-    PartedSource,
-    PreparedSource,
-    RemovableSource,
-    RetainingSource,
-    RowSource,
-    ShrinkingSource,
-    Source,
-    WatchableSource,
-)
-from klaw_core.interfaces.store import Store
-from klaw_core.values.collections import MEMORY, check_collection_name
+from klaw_core.interfaces.source import Folder, Forgetful, Located, Source
+from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.metadata import check_metadata
-from klaw_core.values.runs import ForgetReport, SkippedEntry
+from klaw_core.values.runs import SkippedEntry
+
+A = TypeVar("A")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @frozen(eq=False)
 class IsolatedSource:
-    """A source with all optional features. Its exceptions become WorkspaceErrors that name it.
+    """A source whose exceptions become WorkspaceErrors that name it, and whose results are checked.
 
     ``owner`` is the component or extension that it belongs to. ``configured``: it is in ``[[memory.sources]]``, so only
     the configuration can remove it.
@@ -47,50 +36,55 @@ class IsolatedSource:
     source: Source
     owner: str
     origin: str
-    collection: str = MEMORY
-    forgets_missing: bool = False
+    collection: str
+    forgets_missing: bool
+    root: Path | None
     configured: bool = False
 
     @classmethod
-    def of(cls, source: Source, name: str, *, configured: bool = False) -> IsolatedSource:
-        """Wrap a source. Raise PluginError if its origin or its collection is invalid."""
+    def of(cls, source: Any, name: str, *, configured: bool = False) -> IsolatedSource:
+        """Wrap a source. Raise PluginError if it is none, or if its origin or its collection is invalid."""
         who = f"the source {name!r}"
+        if not isinstance(source, Source):
+            what = f"{who} is a {type(source).__qualname__}, which does not inherit klaw_core.Source"
+            raise PluginContractError(what, hint="class NAME(Source): ...")
         with isolated(who):
             origin: Any = source.origin
-            collection: Any = source.collection if isinstance(source, CollectedSource) else MEMORY
-            forgets = bool(source.forgets_missing) if isinstance(source, RetainingSource) else False
+            collection: Any = source.collection
+            forgets = bool(source.forgets_missing)
+            root: Any = source.root if isinstance(source, Folder) else None
         if not isinstance(origin, str) or not origin or "/" in origin:
             raise PluginContractError(f"{who} has the origin {origin!r:.80}, not a name")
         try:
             check_collection_name(collection)
         except (KlawError, TypeError) as error:
             raise PluginContractError(f"{who} has the collection {collection!r:.80}, not a name") from error
-        return cls(source, name, origin, collection, forgets, configured)
+        if not (root is None or isinstance(root, Path)):
+            raise PluginContractError(f"{who} has the directory {root!r:.80}, not a Path")
+        return cls(source, name, origin, collection, forgets, root, configured)
 
     @property
     def name(self) -> str:
         """Its name in errors."""
         return f"the source {self.owner!r}"
 
-    @property
-    def version(self) -> str:
-        """The version of the software that the documents describe; empty if the source has none."""
-        return str(getattr(self.source, "version", ""))
+    def can(self, ability: type) -> bool:
+        """Return whether the source declares an ability."""
+        return isinstance(self.source, ability)
 
-    @property
-    def root(self) -> Path | None:
-        """The directory that the documents come from; None for a source that is not a directory."""
-        root = getattr(self.source, "root", None)
-        return root if isinstance(root, Path) else None
-
-    @property
-    def excluded(self) -> int:
-        """The number of patterns that a person has excluded from the source."""
-        return int(getattr(self.source, "excluded", 0))
+    def use(
+        self, ability: type[A], method: Callable[Concatenate[A, P], R], *given: P.args, **named: P.kwargs
+    ) -> R | None:
+        """Call a method of an ability; return None if the source does not declare it. Raise WorkspaceError."""
+        if not isinstance(self.source, ability):
+            return None
+        with self.guarded():
+            found: R = getattr(self.source, method.__name__)(*given, **named)
+            return found
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return the present entries. Raise WorkspaceError."""
-        with self._as_workspace_errors():
+        with self.guarded():
             found: list[Any] = list(self.source.scan())
             for item in found:
                 sound = isinstance(item, Entry) and isinstance(item.fingerprint, str)
@@ -100,20 +94,34 @@ class IsolatedSource:
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one entry. Raise WorkspaceError."""
-        with self._as_workspace_errors():
-            document: Any = self.source.read(entry)
-            return self._checked(entry, document)
+        with self.guarded():
+            return self._checked(entry, self.source.read(entry))
 
     def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
         """Read one entry, or return None if the document has this digest. Raise WorkspaceError."""
-        read = getattr(
-            self.source, "read_changed", None
-        )  # not isinstance with a Protocol, which is slow, because this runs for every file
-        if read is None:
-            return self.read(entry)
-        with self._as_workspace_errors():
-            document: Any = read(entry, digest)
+        with self.guarded():
+            document = self.source.read_changed(entry, digest)
             return None if document is None else self._checked(entry, document)
+
+    @property
+    def stamp(self) -> Hashable:
+        """A value that stays equal as long as no document changes; None if the source has none."""
+        with self.guarded():
+            found = self.source.stamp
+            return None if callable(found) else found  # a method of this name would always stay equal
+
+    def still_forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return which of these forgotten documents were not added again; all if the source cannot tell."""
+        gone = self.use(Forgetful, Forgetful.forgotten, paths)
+        return paths if gone is None else gone
+
+    def why_left_out(self, path: str) -> str:
+        """Return why the source leaves out an existing file; empty if it cannot say."""
+        return self.use(Folder, Folder.why_left_out, path) or ""
+
+    def file_of(self, path: str) -> Path | None:
+        """Return the file of a document; None if it has none."""
+        return self.use(Located, Located.file_of, path)
 
     def _checked(self, entry: Entry, document: Any) -> Document | SkippedEntry:
         """Return the document. Raise PluginContractError if it is not a document of this source."""
@@ -128,146 +136,8 @@ class IsolatedSource:
         sound: Document = document
         return sound
 
-    @property
-    def stamp(self) -> Hashable:
-        """A value that stays equal as long as no document changes; None if the source has none."""
-        with self._as_workspace_errors():
-            found: Hashable = getattr(self.source, "stamp", None)
-            return None if callable(found) else found  # a method of this name would always stay equal
-
-    def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
-        """Run the source's preparation for an index run. Raise StoreError, WorkspaceError."""
-        if not isinstance(self.source, PreparedSource):
-            return ()
-        with self._as_workspace_errors():
-            return tuple(self.source.prepare(store))
-
-    def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
-        """Copy the source's own rows for entries that a reindex had to skip. Raise StoreError, WorkspaceError."""
-        if isinstance(self.source, RowSource):
-            with self._as_workspace_errors():
-                self.source.carry_over(old, new, skipped)
-
-    @property
-    def can_forget(self) -> bool:
-        """Whether single documents can be forgotten."""
-        return isinstance(self.source, ForgettableSource)
-
-    def forget(self, paths: Sequence[str], /) -> None:
-        """Forget documents, so that the next scan does not bring them back. Raise StoreError, WorkspaceError."""
-        if isinstance(self.source, ForgettableSource):
-            with self._as_workspace_errors():
-                self.source.forget(paths)
-
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return which of these documents were forgotten since this source was made. Raise WorkspaceError."""
-        if not isinstance(self.source, ForgetfulSource):
-            return ()
-        with self._as_workspace_errors():
-            return list(self.source.forgotten(paths))
-
-    def changed(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return which of these documents have lost text since this source has read them. Raise WorkspaceError."""
-        if not isinstance(self.source, ShrinkingSource):
-            return ()
-        with self._as_workspace_errors():
-            return list(self.source.changed(paths))
-
-    def still_forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return which of these forgotten documents were not added again; all if the source cannot tell."""
-        return self.forgotten(paths) if isinstance(self.source, ForgetfulSource) else paths
-
-    def why_not_forgotten(self, path: str) -> tuple[str, str]:
-        """Return why a document of this source cannot be forgotten, and what to do instead."""
-        explain = getattr(self.source, "why_not_forgotten", None)
-        if explain is not None:
-            with self._as_workspace_errors():
-                message, hint = explain(path)
-                return str(message), str(hint)
-        where = "the configuration" if self.configured else f"the source {self.origin!r}"
-        relative = path.removeprefix(f"{self.origin}/")
-        return (
-            f"{path} comes from {where}, so the next `klaw index` would add it again",
-            f"remove {relative!r} where it comes from, then `klaw index`",
-        )
-
-    def part(self, target: str, /) -> str | None:
-        """Return the text of a part of a document that has its own path. Raise WorkspaceError."""
-        if not isinstance(self.source, DivisibleSource):
-            return None
-        with self._as_workspace_errors():
-            return self.source.part(target)
-
-    def forget_part(self, target: str, /) -> ForgetReport | None:
-        """Forget a part of a document that has its own path. Raise StoreError, WorkspaceError."""
-        if not isinstance(self.source, DivisibleSource):
-            return None
-        with self._as_workspace_errors():
-            return self.source.forget_part(target)
-
-    @property
-    def can_remove(self) -> bool:
-        """Whether a person can remove the source as a whole."""
-        return isinstance(self.source, RemovableSource)
-
-    def remove(self) -> None:
-        """Remove the source. Raise StoreError, WorkspaceError."""
-        if isinstance(self.source, RemovableSource):
-            with self._as_workspace_errors():
-                self.source.remove()
-
-    def why_left_out(self, path: str) -> str:
-        """Return why the source leaves out an existing file; empty if it cannot say."""
-        explain = getattr(self.source, "why_left_out", None)
-        if explain is None:
-            return ""
-        with self._as_workspace_errors():
-            return str(explain(path))
-
-    def watch_paths(self) -> Sequence[Path]:
-        """Return the files and directories to watch for this source. Raise WorkspaceError."""
-        if not isinstance(self.source, WatchableSource):
-            return ()
-        with self._as_workspace_errors():
-            return tuple(self.source.watch_paths())
-
-    @property
-    def can_locate(self) -> bool:
-        """Whether the documents are files, so that a path in the file system can mean one."""
-        return isinstance(self.source, LocatingSource)
-
-    def locate(self, path: str, /) -> str | None:
-        """Return the document path of a path in the file system; None if it does not belong to this source."""
-        if not isinstance(self.source, LocatingSource):
-            return None
-        with self._as_workspace_errors():
-            return self.source.locate(path)
-
-    def documents_of(self, path: str, /) -> Sequence[str]:
-        """Return the documents of a file; none if it does not belong to this source. Raise WorkspaceError."""
-        if isinstance(self.source, PartedSource):
-            with self._as_workspace_errors():
-                return tuple(self.source.documents_of(path))
-        located = self.locate(path)
-        return () if located is None else (located,)
-
-    def file_of(self, path: str, /) -> Path | None:
-        """Return the file of a document; None if it has none."""
-        if not isinstance(self.source, LocatingSource):
-            return None
-        with self._as_workspace_errors():
-            return self.source.file_of(path)
-
-    def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the text of a document as a person sees it: that of its file, or of :meth:`read`."""
-        if isinstance(self.source, LocatingSource):
-            with self._as_workspace_errors():
-                return self.source.file_text(path)
-        document = self.read(Entry(path))
-        return document if isinstance(document, SkippedEntry) else document.text
-
     @contextmanager
-    def _as_workspace_errors(self) -> Iterator[None]:
+    def guarded(self) -> Iterator[None]:
         """Convert errors to WorkspaceError, which affects only this source: the others can be indexed."""
         try:
             with isolated(self.name):

@@ -79,7 +79,9 @@ class Sources:
         """Return the files and directories to watch for changes, by origin."""
         found: dict[str, list[Path]] = {}
         for source in self.all():
-            if paths := source.watch_paths():
+            with source.guarded():
+                paths = tuple(source.source.watch_paths())
+            if paths:
                 found.setdefault(source.origin, []).extend(paths)
         return found
 

@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 
 from klaw_core.errors import NotFoundError
 from klaw_core.indexing.collection import Collection
+from klaw_core.interfaces.source import Divisible, Forgetful, Forgettable, Removable
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.reading import Reader
@@ -40,7 +41,10 @@ class Forgetter:
         name = target.rstrip("/")
         if name != target:
             own = [source for source in sources if source.origin == name]
-            if any(source.can_remove for source in own) or name in {*self.sources.strays(), *self.sources.elsewhere()}:
+            if any(source.can(Removable) for source in own) or name in {
+                *self.sources.strays(),
+                *self.sources.elsewhere(),
+            }:
                 return self._forget_origin(name, own)
             if any(source.configured for source in own):
                 raise NotFoundError(
@@ -51,28 +55,28 @@ class Forgetter:
             collection, path, origin = self.reader.locate(target, unique=True)
         except NotFoundError:
             for source in sources:
-                if (report := source.forget_part(target)) is not None:
+                report = source.use(Divisible, Divisible.forget_part, target)
+                if report is not None:
                     return report
             waiting = self.reader.waiting(target)
-            if waiting is None or not waiting.can_forget:
+            if waiting is None or not waiting.can(Forgettable):
                 raise
             # The document is not indexed yet, or none of its chunks can be read. A running rebuild may already have
             # cached its vectors, so it is removed from the collection too.
             collection_of_source = self.get_collection(waiting.collection)
             collection_of_source.remove([target], forget=True)
-            waiting.forget([target])
+            waiting.use(Forgettable, Forgettable.forget, [target])
             self.sources.assembly.converters.forget([target])
             drop_indexed_again(collection_of_source, waiting.origin, [target], waiting.still_forgotten)
             return ForgetReport((target,), 0)
         self._require_own(path, origin, collection)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
-        if found and not found[0].can_forget:
-            message, hint = found[0].why_not_forgotten(path)
-            raise NotFoundError(message, hint=hint)
+        if found and not found[0].can(Forgettable):
+            raise _cannot_forget(found[0], path)
         removed = self.get_collection(collection).remove([path], forget=True)
         still_forgotten: _Choice = _all
         for source in found:  # at most one
-            source.forget([path])
+            source.use(Forgettable, Forgettable.forget, [path])
             still_forgotten = source.still_forgotten
         self.sources.assembly.converters.forget([path])
         drop_indexed_again(self.get_collection(collection), origin, [path], still_forgotten)
@@ -98,7 +102,7 @@ class Forgetter:
             removed += self.get_collection(name).remove(paths, forget=True)
             gone += paths
         for source in own:
-            source.remove()
+            source.use(Removable, Removable.remove)
         self.sources.forget_records(origin, collections)
         self.sources.assembly.converters.keep_only(origin, tuple)
         still_forgotten = {source.collection: source.still_forgotten for source in own}
@@ -116,13 +120,14 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
     records. The source is asked again in the transaction that removes: a document that was saved between its look at
     its records and at the index is in the index but was not forgotten.
     """
-    gone = source.forgotten(_IndexedPaths(collection, source.origin))
+    indexed = _IndexedPaths(collection, source.origin)
+    gone = source.use(Forgetful, Forgetful.forgotten, indexed) or ()
     if not gone:
         return 0
     removed: list[str] = []
 
     def still_forgotten(paths: Sequence[str]) -> Sequence[str]:
-        removed[:] = source.forgotten(paths)
+        removed[:] = source.still_forgotten(paths)
         return removed
 
     collection.remove(gone, forget=True, only=still_forgotten)
@@ -157,6 +162,19 @@ class _IndexedPaths(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self._paths())
+
+
+def _cannot_forget(source: IsolatedSource, path: str) -> NotFoundError:
+    """Return why a document of this source cannot be forgotten, and what to do instead."""
+    with source.guarded():
+        if (told := source.source.why_not_forgotten(path)) is not None:
+            return NotFoundError(str(told[0]), hint=str(told[1]))
+    where = "the configuration" if source.configured else f"the source {source.origin!r}"
+    relative = path.removeprefix(f"{source.origin}/")
+    return NotFoundError(
+        f"{path} comes from {where}, so the next `klaw index` would add it again",
+        hint=f"remove {relative!r} where it comes from, then `klaw index`",
+    )
 
 
 def _all(paths: Sequence[str]) -> Sequence[str]:

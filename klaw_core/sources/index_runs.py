@@ -16,6 +16,7 @@ from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import turn_to_embed
+from klaw_core.interfaces.source import Located
 from klaw_core.interfaces.store import DigestingSnapshot
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
@@ -139,7 +140,7 @@ class IndexRuns:
             if (problem := self.sources.problem(source)) is not None:
                 report += IndexReport(skipped=(SkippedEntry(source.origin, str(problem), keep=True),))
                 continue
-            if not source.can_locate:  # the source cannot map files to documents
+            if not source.can(Located):  # the source cannot map files to documents
                 report += self._write(source, run, on_progress=on_progress)
                 continue
             indexer = self.sources.indexer(source)
@@ -234,7 +235,8 @@ class IndexRuns:
     ) -> IndexReport:
         """Write the changed documents of one source, without embedding them."""
         indexer = self.sources.indexer(source)
-        skipped = source.prepare(self.assembly.store)
+        with source.guarded():
+            skipped = tuple(source.source.prepare(self.assembly.store))
         place, stamp = (source.origin, source.collection), source.stamp
         last = self._last.get(place)
         if last is not None and not (force or verify or skipped) and last.state == self._state(indexer, stamp, source):
@@ -276,7 +278,7 @@ class IndexRuns:
         found: dict[IsolatedSource, _NamedFiles] = {}
         for path in map(str, paths):
             for source in sources:
-                if documents := source.documents_of(path):
+                if documents := source.use(Located, Located.documents_of, path):
                     found.setdefault(source, _NamedFiles()).found.extend(map(Entry, documents))
                     break
                 if (document := _document_below(source, path)) is not None:
@@ -310,7 +312,9 @@ def _document_below(source: IsolatedSource, path: str) -> str | None:
         named = Path(path).expanduser().absolute()
         # Resolve ".." and links in the parent directories. The file itself may be missing, or a link.
         places = (named, named.parent.resolve() / named.name)
-        found = ((place, root) for root in source.watch_paths() for place in places if place.is_relative_to(root))
+        with source.guarded():
+            roots = tuple(source.source.watch_paths())
+        found = ((place, root) for root in roots for place in places if place.is_relative_to(root))
         place, root = next(found, (None, None))
     except (OSError, RuntimeError, ValueError):
         return None

@@ -13,6 +13,7 @@ from klaw_core.builtin.workspace import count_kinds
 from klaw_core.errors import NotFoundError, WorkspaceError
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.run_counts import ProgressCallback
+from klaw_core.interfaces.source import Folder
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.index_runs import IndexRuns, no_progress
 from klaw_core.sources.workspaces import Workspaces, is_gone
@@ -142,16 +143,16 @@ def _split(path: str, registry: Workspaces) -> tuple[str, str]:
 
 def _listed(source: IsolatedSource, counts: Any) -> ListedWorkspace:
     documents, chunks = counts.get(source.collection, {}).get(source.origin, (0, 0))
-    workspace = getattr(source.source, "workspace", source.source)
-    root = source.root
+    workspace, root = source.source, source.root
+    assert isinstance(workspace, Folder)
     assert root is not None
     return ListedWorkspace(
         source.origin,
         root,
         source.collection,
-        source.version,
-        tuple(getattr(workspace, "include", ())),
-        tuple(getattr(workspace, "exclude", ())),
+        workspace.version,
+        tuple(workspace.include),
+        tuple(workspace.exclude),
         documents,
         chunks,
         source.configured,

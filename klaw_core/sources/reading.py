@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError
+from klaw_core.interfaces.source import Divisible, Located
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
@@ -145,7 +146,7 @@ class Reader:
             try:
                 collection, path, _ = self.locate(target)
             except NotFoundError:
-                parts = (source.part(target) for source in self.sources.known())
+                parts = (source.use(Divisible, Divisible.part, target) for source in self.sources.known())
                 if (text := next((part for part in parts if part is not None), None)) is not None:
                     return target, text, None, ""
                 source = self.waiting(target)
@@ -182,7 +183,7 @@ class Reader:
             if (file := source.file_of(target)) is not None:
                 return source, target, file
         for source in self.sources.known():
-            path = source.locate(target)
+            path = source.use(Located, Located.locate, target)
             if path is not None and (file := source.file_of(path)) is not None:
                 return source, path, file
         return None
@@ -218,7 +219,10 @@ def _words(heading: str) -> str:
 
 def _read(source: IsolatedSource, path: str) -> str:
     """Return a document's current text. Raise NotFoundError."""
-    text = source.file_text(path)
+    text = source.use(Located, Located.file_text, path)
+    if text is None:
+        document = source.read(Entry(path))
+        text = document if isinstance(document, SkippedEntry) else document.text
     if isinstance(text, SkippedEntry):
         raise NotFoundError(f"{path} {text.reason}")
     return text

@@ -14,6 +14,7 @@ from klaw_core.errors import RecordError
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.interfaces.journal import RecordJournal
+from klaw_core.interfaces.source import Forgetful, Forgettable, Source
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.journals import BrokenRecord
 from klaw_core.values.runs import SkippedEntry
@@ -139,7 +140,7 @@ class SavedJournal:
 
 
 @define(eq=False)
-class SavedSource:
+class SavedSource(Source, Forgettable, Forgetful):
     """The memories of a journal as documents. ``read`` returns documents of the last scan."""
 
     journal: SavedJournal

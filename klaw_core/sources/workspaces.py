@@ -6,93 +6,43 @@ The list is not in klaw.db, so that a deleted klaw.db can be rebuilt from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
-from attrs import evolve, field, frozen
+from attrs import astuple, evolve, field, frozen
 
 from klaw_core.builtin.workspace import DEFAULT_INCLUDE, Workspace, can_name
 from klaw_core.errors import NotFoundError, StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files.atomic import locked, write_atomically
 from klaw_core.interfaces.converter import Converters
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.interfaces.source import Forgetful, Forgettable, Removable
 
 
 @frozen(eq=False)
-class RememberedWorkspace:
-    """The source of a workspace that ``klaw index DIR`` has added. Its notes can be forgotten, and so can all of it."""
+class RememberedWorkspace(Workspace, Forgettable, Forgetful, Removable):
+    """A workspace that ``klaw index DIR`` has added. Its notes can be forgotten, and so can all of it."""
 
-    workspace: Workspace
-    registry: Workspaces
+    registry: Workspaces = field(kw_only=True, repr=False)
 
-    @property
-    def origin(self) -> str:
-        """The name of the workspace."""
-        return self.workspace.origin
-
-    @property
-    def collection(self) -> str:
-        """The collection of its documents."""
-        return self.workspace.collection
-
-    @property
-    def version(self) -> str:
-        """The version of the software that its notes describe."""
-        return self.workspace.version
-
-    @property
-    def root(self) -> Path:
-        """The directory."""
-        return self.workspace.root
-
-    @property
-    def excluded(self) -> int:
-        """The number of exclude patterns, including one for each forgotten note."""
-        return len(self.workspace.exclude)
-
-    def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return the current notes. Raise WorkspaceError if the directory is missing."""
-        return self.workspace.scan()
-
-    def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Read one note."""
-        return self.workspace.read(entry)
-
-    def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
-        """Read one note, or return None if its content still has this ``digest``."""
-        return self.workspace.read_changed(entry, digest)
-
-    def locate(self, path: str, /) -> str | None:
-        """Return the document of the note at ``path`` in the file system."""
-        return self.workspace.locate(path)
-
-    def file_of(self, path: str, /) -> Path | None:
-        """Return the file of a document."""
-        return self.workspace.file_of(path)
-
-    def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the current text of a document's file."""
-        return self.workspace.file_text(path)
+    @classmethod
+    def of(cls, workspace: Workspace, registry: Workspaces) -> Self:
+        """Return the source of a workspace in the list."""
+        return cls(*astuple(workspace, recurse=False), registry=registry)
 
     def why_left_out(self, path: str, /) -> str:
         """Return why a scan leaves out a document, and how to include it again; empty if the scan finds it."""
         relative = path.removeprefix(f"{self.origin}/")
-        reason = self.workspace.why_left_out(path)
-        pattern = next((item for item in self.workspace.exclude if fnmatch(relative, item)), None)
+        reason = super().why_left_out(path)
+        pattern = next((item for item in self.exclude if fnmatch(relative, item)), None)
         if not reason or pattern is None:
             return reason
         if pattern == escape(relative):
             return f"was forgotten: `klaw restore {path}` restores it"
         return f"{reason}: `klaw workspace exclude {self.origin} --remove '{pattern}'` includes it again"
-
-    def watch_paths(self) -> Sequence[Path]:
-        """Return the directory."""
-        return self.workspace.watch_paths()
 
     def forget(self, paths: Sequence[str], /) -> None:
         """Exclude notes from indexing; their files stay. Raise StoreError."""
@@ -104,7 +54,7 @@ class RememberedWorkspace:
         current = self.registry.all().get(self.origin)
         if current is None:
             return list(paths)
-        added = set(current.exclude) - set(self.workspace.exclude)
+        added = set(current.exclude) - set(self.exclude)
         if not added:
             return ()
         return [path for path in paths if any(fnmatch(path.partition("/")[2], pattern) for pattern in added)]

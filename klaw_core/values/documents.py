@@ -44,7 +44,7 @@ class Document:
     by words finds every chunk by it, and a chunk without a heading is embedded with it. ``times`` are pairs of a line
     and the moment when the text from that line on was written, in order of lines, if known. ``is_note``: it is a
     person's own file, in which secrets are redacted only if that is configured. ``digest``
-    identifies the bytes that it was read from, for ``DigestingSource``.
+    identifies the bytes that it was read from, for ``Source.read_changed``.
     """
 
     path: str

@@ -18,6 +18,7 @@ from klaw_core import (
     PluginError,
     QueryError,
     RecordError,
+    Source,
     StoreFullError,
 )
 
@@ -31,7 +32,7 @@ class Bad:
         self.__dict__.update(attributes)
 
 
-class Listed:
+class Listed(Source):
     """A source with one document."""
 
     origin = "bad"

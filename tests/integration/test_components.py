@@ -6,7 +6,7 @@ from threading import Event, current_thread
 import pytest
 from attrs import evolve, frozen
 
-from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError, install_extras
+from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError, Source, install_extras
 from klaw_core.cli.components import examine
 from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.discover import discover
@@ -38,7 +38,7 @@ class UnsureRetriever(StrayRetriever):
 
 
 @frozen
-class StraySource:
+class StraySource(Source):
     origin = "a/path"
 
     def scan(self):

@@ -18,6 +18,7 @@ from klaw_core import (
     NotFoundError,
     PlainChunker,
     PluginError,
+    Source,
     Span,
     load_config,
 )
@@ -256,7 +257,7 @@ def test_a_source_of_a_plugin_gets_the_converters(files, converter):
         return Attachments(context.converters)
 
     @define(eq=False)
-    class Attachments:
+    class Attachments(Source):
         converters: object
         origin = "mail"
 

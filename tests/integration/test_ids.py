@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from klaw_core import Document, Entry, NotFoundError, PluginContractError, RecordError
+from klaw_core import Document, Entry, NotFoundError, PluginContractError, RecordError, Source
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources import saved as saved_module
 from klaw_core.sources.saved import Saved
@@ -124,7 +124,7 @@ def test_an_import_next_to_another_writer_replaces_nothing(memory, header, tmp_p
     assert memory.get(name).content == "mine"
 
 
-class Impostor:
+class Impostor(Source):
     """A source whose documents have the paths of another one."""
 
     origin = "impostor"

@@ -257,7 +257,7 @@ def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, chec
         unseen = Saved.make(text, "manual", None, MOMENT)
         two.extension("saved").journal.append(unseen)  # as after a crash between journal and index
         meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget(unseen.id))
-        original = IsolatedSource.forgotten
+        original = IsolatedSource.still_forgotten
         saved = []
 
         def forgotten(self, paths, /):
@@ -266,7 +266,7 @@ def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, chec
                 saved.append(two.save(text, created_at=MOMENT).path)
             return gone
 
-        monkeypatch.setattr(IsolatedSource, "forgotten", forgotten)
+        monkeypatch.setattr(IsolatedSource, "still_forgotten", forgotten)
         one.index()
         assert found(one, "lantern") == saved == [unseen.id]
         check(one)

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from klaw_core import Document, Entry, NewDocument
+from klaw_core import Document, Entry, NewDocument, Source
 from klaw_core.conversations.redaction import REDACTED
 
 SECRET = "sk-ant-" + "a1B2" * 10
 
 
-class Transcripts:
+class Transcripts(Source):
     """A plugin's source of transcripts."""
 
     origin = "sessions"

@@ -1,6 +1,7 @@
 """Sources of plugins and of the configuration: one that fails costs only itself, and no run goes by where it began."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from attrs import define, field, frozen
@@ -9,12 +10,22 @@ from klaw_core import (
     API,
     Component,
     ConfigError,
+    Divisible,
     Document,
     Entry,
+    Folder,
+    Forgetful,
+    Forgettable,
+    KlawError,
+    Located,
     NotFoundError,
     PluginContractError,
     PluginError,
+    Removable,
+    RowSource,
+    Shrinking,
     SkippedEntry,
+    Source,
     WorkspaceError,
 )
 
@@ -27,7 +38,7 @@ class NoOptions:
 
 
 @define
-class Mail:
+class Mail(Source):
     """A source of letters, whose server may be away at a method, and which may skip a letter."""
 
     letters: dict[str, str] = field(factory=dict)
@@ -46,6 +57,29 @@ class Mail:
         if entry.path in self.skipped:
             return self.skipped[entry.path]
         return Document(entry.path, self.letters[entry.path], "letter", "mail", MOMENT)
+
+
+class Accident:
+    """A class that has methods and attributes named like every ability, and uses them for something else."""
+
+    excluded = "three"
+    include = exclude = version = None
+    root = Path("/somewhere")
+    workspace = property(lambda self: self.called("workspace"))
+
+    def called(self, *_given, **_named):
+        raise AssertionError("a method was called that the source does not declare")
+
+    remove = forget = forgotten = changed = locate = file_of = file_text = documents_of = called
+    part = forget_part = carry_over = why_left_out = called
+
+    def stamp(self):
+        """A method, which compares equal for ever."""
+
+
+@define
+class AccidentalMail(Accident, Mail):
+    """A source with the attributes of a mailbox."""
 
 
 @pytest.fixture
@@ -174,3 +208,48 @@ def test_an_empty_path_is_rejected(home, memory, monkeypatch):
     assert memory.status().workspaces == {}
     memory.index(".")
     assert found(memory, "otter") == {"notes/a.md"}
+
+
+class TestDeclaredAbilities:
+    """A source can do what it inherits, whatever its methods are called."""
+
+    def test_the_accident_has_the_names_of_all_abilities(self):
+        abilities = (Divisible, Folder, Forgetful, Forgettable, Located, Removable, RowSource, Shrinking)
+        names = {name for ability in abilities for name in dir(ability) if not name.startswith("_")}
+        assert names
+        assert names <= set(dir(AccidentalMail))
+
+    def test_names_of_methods_promise_nothing(self, home):
+        letters = {"mail/1": "the pelican", "mail/2": "the heron"}
+        home.extra.append(("source", Component("mail", NoOptions, lambda *_: AccidentalMail(letters), API)))
+        with home.open(sources=[{"type": "mail"}]) as memory:
+            assert memory.index().added == 2
+            letters["mail/2"] = "the bittern"
+            assert memory.index().changed == 1, "a method named stamp is not a stamp"
+            (status,) = (source for source in memory.sources() if source.origin == "mail")
+            assert not status.can_forget
+            assert status.root is None
+            for target in ("mail/", "mail/1"):
+                with pytest.raises(KlawError, match="mail"):
+                    memory.forget(target)
+            assert memory.status().excluded == {}
+            assert memory.get("mail/1").content == "the pelican"
+            assert memory.watch_paths() is not None
+            memory.reindex()
+            assert found(memory, "pelican") == {"mail/1"}
+            with pytest.raises(KlawError):
+                memory.workspaces.remove("mail")
+
+    def test_an_object_that_inherits_no_source_is_refused_with_the_line_to_write(self, home):
+        class Bare:
+            origin = "mail"
+
+            def scan(self):
+                return []
+
+            def read(self, entry, /):
+                raise AssertionError(entry)
+
+        home.extra.append(("source", Component("mail", NoOptions, lambda *_: Bare(), API)))
+        with pytest.raises(PluginContractError, match=r"inherit klaw_core.Source \(class NAME\(Source\)"):
+            home.open(sources=[{"type": "mail"}])

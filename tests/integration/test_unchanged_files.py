@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from klaw_core import NewDocument, StoreReadOnlyError
+from klaw_core import NewDocument, Source, StoreReadOnlyError
 from klaw_core.builtin import walking
 from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
@@ -333,10 +333,10 @@ def test_an_unchanged_journal_is_not_read_again_by_the_same_process(home, monkey
 
 
 def test_a_method_named_stamp_does_not_make_a_source_unchanged():
-    class Stamping:
+    class Stamping(Source):
         origin = "letters"
 
         def stamp(self):
             return "postmark"
 
-    assert IsolatedSource(Stamping(), "letters", "letters").stamp is None
+    assert IsolatedSource.of(Stamping(), "letters").stamp is None

@@ -13,14 +13,18 @@ from attrs import define, field, frozen
 
 from klaw_core import (
     Condition,
+    Divisible,
     Document,
     Entry,
     Filters,
+    Forgetful,
     ForgetReport,
+    Forgettable,
     Host,
     MetadataValue,
     SearchResults,
     SkippedEntry,
+    Source,
     format_ts,
 )
 from klaw_facts.fold import State
@@ -183,7 +187,7 @@ class FactIndex:
 
 
 @frozen(eq=False)
-class FactSource:
+class FactSource(Source, Forgettable, Forgetful, Divisible):
     """The facts of the journal as documents. ``catch_up`` extracts facts from new messages."""
 
     journal: FactsJournal

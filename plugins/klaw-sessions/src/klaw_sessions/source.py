@@ -18,7 +18,7 @@ from typing import BinaryIO, Self
 import msgspec
 from attrs import define, field, frozen
 
-from klaw_core import Document, Entry, KlawError, SkippedEntry, WorkspaceError, parse_ts
+from klaw_core import Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError, parse_ts
 from klaw_sessions.agent import Agent, Message
 from klaw_sessions.options import SessionOptions
 
@@ -56,7 +56,7 @@ class _PartContent:
 
 
 @frozen(eq=False)
-class TranscriptSource:
+class TranscriptSource(Source, Located):
     """The transcripts of one agent. klaw_core redacts secrets in them, as in all sources except notes."""
 
     agent: Agent

@@ -20,6 +20,8 @@ from klaw_core import (
     Document,
     Entry,
     Finding,
+    Forgetful,
+    Forgettable,
     Host,
     ImportCounts,
     IndexEvent,
@@ -28,6 +30,7 @@ from klaw_core import (
     RecordError,
     SearchEvent,
     SkippedEntry,
+    Source,
     Span,
     TokenCounter,
     Tool,
@@ -63,7 +66,7 @@ class DiaryChunker:
 
 
 @frozen(eq=False)
-class DiarySource:
+class DiarySource(Source, Forgettable, Forgetful):
     """The files of a directory, named ``diary/2026-02-24.diary``."""
 
     root: Path

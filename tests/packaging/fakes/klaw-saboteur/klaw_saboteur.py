@@ -18,6 +18,7 @@ from klaw_core import (
     Hit,
     Query,
     Ranking,
+    Source,
     Span,
     TokenCounter,
     VectorSpace,
@@ -169,7 +170,7 @@ class Reranker:
 
 
 @frozen
-class Source:
+class LetterSource(Source):
     """Has one document."""
 
     options: Options
@@ -225,4 +226,4 @@ def klaw_rerankers() -> Iterable[Component[Options, Any]]:
 
 @hookimpl
 def klaw_sources() -> Iterable[Component[Options, Any]]:
-    yield _component("saboteur", Source)
+    yield _component("saboteur", LetterSource)
