@@ -170,7 +170,7 @@ class Reader:
         sources = list(self._by_name(path))
         if not sources:
             why = "it no longer has a source here"
-        elif any(source.can_locate for source in sources):
+        elif any(source.can(Located) for source in sources):
             reasons = (source.why_left_out(path) for source in sources)
             why = f"its file {next(filter(None, reasons), 'cannot be found')}"
         else:
