@@ -66,7 +66,7 @@ _MODULES = {
     "values.chat_rows": "JournalFileState Session StoredMessage Summary",
     "values.collections": "check_collection_name",
     "values.config": "Config",
-    "values.context": "Context ContextItem ContextQuestion",
+    "values.context": "Context ContextItem ContextNotice ContextQuestion",
     "values.conversions": "Conversion",
     "values.documents": "Document DocumentRecord Entry RecordedDocuments Replacement",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",

@@ -110,7 +110,7 @@ from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
-from klaw_core.values.context import Context, ContextItem, ContextQuestion
+from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextQuestion
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
@@ -172,6 +172,7 @@ __all__ = [
     "Context",
     "ContextExtension",
     "ContextItem",
+    "ContextNotice",
     "ContextQuestion",
     "Contribution",
     "Conversations",

@@ -358,13 +358,13 @@ class Memory(OpenMemory):
         stable part is a prefix of the one with a larger budget, and the volatile part has the first of its items if the
         stable parts are equal. Equal memories give equal contexts. Nothing raises: failed searches are in ``notices``.
         ``as_of`` and ``known_at`` ask for facts that were true, and known, at a moment; ``seen`` are the sources of
-        items that the model already has, which are left out. ``part`` selects one part; ``filters`` and
-        ``min_relevance`` select its chunks, as for :meth:`search`.
+        items that the model already has, which are left out. ``part`` selects one part. ``filters`` select chunks, as
+        for :meth:`search`, and what extensions offer, but not core memory. ``min_relevance`` selects chunks.
         """
         from klaw_core.extensions.context import build_context
         from klaw_core.values.context import ContextQuestion
 
-        question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen))
+        question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen), filters)
         search = partial(self.search, filters=filters, min_relevance=min_relevance)
         return build_context(question, list(self.extensions.all().items()), search, part=part)
 

@@ -26,7 +26,7 @@ from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import KlawError, PluginContractError, isolated
 from klaw_core.interfaces.extension import Extension
 from klaw_core.searching.snippets import show_text
-from klaw_core.values.context import Context, ContextItem, ContextPart, ContextQuestion
+from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextPart, ContextQuestion
 from klaw_core.values.search import SearchResult, SearchResults
 
 #: The priority of chunks: after everything that an extension offers by default.
@@ -101,8 +101,20 @@ class _Builder:
         items: list[ContextItem] = []
         for name, offer in self._implementing("offer"):
             with self._errors_as_notices(name, f"results of {name} left out"):
-                items += _checked(name, offer(self.question))
+                offered = list(offer(self.question))
+                self.notices += [item.text for item in offered if isinstance(item, ContextNotice)]
+                items += self._filtered(name, [item for item in offered if not isinstance(item, ContextNotice)])
         return items
+
+    def _filtered(self, name: str, offered: Iterable[Any]) -> list[ContextItem]:
+        """Return the items that pass the filters of the question; a notice reports that others are left out."""
+        items = _checked(name, offered)
+        if not self.question.filters:
+            return items
+        kept = [item for item in items if item.filtered]
+        if len(kept) < len(items):
+            self.notices.append(f"results of {name} left out: it does not apply the filters")
+        return kept
 
     def arranged(self, items: list[ContextItem]) -> list[ContextItem]:
         """Return the items as edited by the extensions, of which a failing one changes nothing; stable ones stay."""
@@ -110,8 +122,15 @@ class _Builder:
         volatile = [item for item in items if item.part == "volatile"]
         for name, arrange in self._implementing("arrange"):
             with self._errors_as_notices(name, f"{name} could not arrange the items"):
-                volatile = _checked(name, arrange(self.question, tuple(volatile)))
+                volatile = self._known(_checked(name, arrange(self.question, tuple(volatile))), volatile)
         return stable + volatile
+
+    def _known(self, arranged: list[ContextItem], given: list[ContextItem]) -> list[ContextItem]:
+        """Return the arranged items; with filters, only those from the sources of the given ones."""
+        if not self.question.filters:
+            return arranged
+        sources = {item.source for item in given}
+        return [item for item in arranged if item.source in sources]
 
     def _implementing(self, method: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         """Yield this method of the extensions that have it. Checking their Protocols takes twenty times as long."""

@@ -111,13 +111,13 @@ class CoreMemoryExtension:
         return ImportCounts(added=len(new))
 
     def offer(self, _question: ContextQuestion, /) -> Iterable[ContextItem]:
-        """Offer all facts, in the stable part of the context."""
+        """Offer all facts, in the stable part of the context. Filters are for documents and do not concern them."""
         facts = self.core.get()
         titles = (("About the user", facts.user), ("About yourself, the agent", facts.agent))
         for title, section in titles:
             for key, value in section.items():
                 text = f"{' '.join(key.split())}: " + "\n  ".join(value.splitlines())
-                yield ContextItem(text, "stable", 0, title, self.core.place.location)
+                yield ContextItem(text, "stable", 0, title, self.core.place.location, filtered=True)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools that read and change core memory."""

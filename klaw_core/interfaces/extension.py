@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.values.config import Config
-    from klaw_core.values.context import ContextItem, ContextQuestion
+    from klaw_core.values.context import ContextItem, ContextNotice, ContextQuestion
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Finding
@@ -230,8 +230,11 @@ class ListeningExtension(Protocol):
 class ContextExtension(Protocol):
     """An extension that adds items to a model's prompt."""
 
-    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
-        """Yield items for ``Memory.context``, best first."""
+    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
+        """Yield items for ``Memory.context``, best first, and notices for the user.
+
+        Items that pass the filters of the question say so (``filtered``); with filters, the others are left out.
+        """
 
 
 @runtime_checkable

@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
+from klaw_core.values.search import Filters
+
 #: ``stable`` parts stay equal from call to call, so that a provider's prompt cache can keep them; ``volatile`` parts
 #: depend on the message.
 ContextPart: TypeAlias = Literal["stable", "volatile"]
@@ -17,7 +19,7 @@ class ContextQuestion:
     """The message that needs context. ``chat`` is the name of the chat that the message belongs to, if any.
 
     ``as_of`` asks for facts that were true at that moment, ``known_at`` for facts that were known; None means now.
-    ``seen`` are the sources of items that the model already has.
+    ``seen`` are the sources of items that the model already has. Only what passes ``filters`` is asked for.
     """
 
     message: str
@@ -26,6 +28,7 @@ class ContextQuestion:
     as_of: datetime | None = None
     known_at: datetime | None = None
     seen: frozenset[str] = frozenset()
+    filters: Filters = Filters()  # noqa: RUF009  # frozen
 
 
 @frozen
@@ -41,6 +44,9 @@ class ContextItem:
     With a ``share``, a text that takes more than this share of its part's budget, and more than 80 tokens, is cut to
     the part that fits the message best, and so is a last text that does not fit completely. Without one it is never
     cut.
+
+    ``filtered``: the item passes the filters of the question, or they do not concern it. If a question has filters, the
+    other items are left out.
     """
 
     text: str
@@ -53,6 +59,14 @@ class ContextItem:
     label: str = ""
     note: str = ""
     share: float | None = None
+    filtered: bool = False
+
+
+@frozen
+class ContextNotice:
+    """A problem for the user, which an extension yields between its items: what it searched without, and why."""
+
+    text: str
 
 
 @frozen

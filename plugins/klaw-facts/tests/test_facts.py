@@ -160,7 +160,7 @@ def test_a_fact_that_another_message_confirms_no_longer_has_the_words_of_a_forgo
     _forget(memory, message)
     (fact,) = facts.list()
     assert (fact.text, fact.slot, fact.value, fact.is_pinned) == ("I live in Lyon.", "home", "Lyon", True)
-    assert facts.search("where is home, in Lyon") == [fact]
+    assert list(facts.search("where is home, in Lyon")) == [fact]
     assert [finding for finding in facts.check() if finding.severity == "error"] == []
     memory.close()
     assert b"zanzibaroo" not in _bytes(tmp_path)

@@ -6,7 +6,7 @@ _MODULES = {
     "facts": "Facts",
     "options": "FactsOptions",
     "store": "FactStore JournalFactStore MemoryFactStore inject",
-    "values": "Compaction Digest Fact Proposal Quote",
+    "values": "Compaction Digest Fact FactResults Proposal Quote",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -15,6 +15,7 @@ from klaw_core import (
     Chat,
     Condition,
     ContextItem,
+    ContextNotice,
     ContextQuestion,
     Event,
     FileJournal,
@@ -46,7 +47,7 @@ from klaw_facts.records import check_operation
 from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
-from klaw_facts.values import Compaction, Fact
+from klaw_facts.values import Compaction, Fact, FactResults
 
 _BATCH = 500
 _CONVERSATIONS = "conversations"
@@ -155,10 +156,9 @@ class Facts:
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         conditions: Sequence[Condition] = (),
-    ) -> Sequence[Fact]:
-        """Return the facts that fit a question and are true at a moment, best first. Raise QueryError."""
-        found, _ = self.index.search(query, limit, as_of=as_of, known_at=known_at, conditions=conditions)
-        return [fact for fact, _ in found]
+    ) -> FactResults:
+        """Return the facts that fit a question and are true at a moment, best first, with notices. Raise QueryError."""
+        return self.index.search(query, limit, as_of=as_of, known_at=known_at, conditions=conditions)
 
     def history(self, name: str | None = None) -> Sequence[Fact]:
         """Return the facts of a slot, or of the slot of a fact, from the oldest value on. Raise NotFoundError.
@@ -259,9 +259,7 @@ class Facts:
 
     def _changed(self, ids: Sequence[str]) -> tuple[str, ...]:
         try:
-            self.index.put([name for name in ids if name in self.journal.state().facts])
-            gone = [name for name in ids if name not in self.journal.state().facts]
-            self.index.remove(gone)
+            self.index.put(ids)
         except KlawError as error:  # the journal has it: the next index run makes it findable
             return (f"not indexed yet: {error}",)
         return ()
@@ -316,7 +314,7 @@ class Facts:
         """Return the tools of models."""
         return make_tools(self.keeper, self.search)
 
-    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
+    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
         """Offer facts, digests and the profile."""
         return self.recall.offer(question)
 

@@ -1,4 +1,8 @@
-"""The collection ``facts``: a document per fact, derived from the journal, and searches in it."""
+"""The collection ``facts``: a document per fact, derived from the journal, and searches in it.
+
+Everything can search the collection, so it has only what may be shown: no retracted or archived facts, and a fact that
+is not true at every time says so in its text. Searches for the present leave such facts out.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import quote as quoted
 from urllib.parse import unquote
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core import (
     Condition,
@@ -22,19 +26,19 @@ from klaw_core import (
     Forgettable,
     Host,
     MetadataValue,
-    SearchResults,
     SkippedEntry,
     Source,
     format_ts,
 )
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
-from klaw_facts.values import Fact
+from klaw_facts.stale import content_words
+from klaw_facts.values import Fact, FactResults
 
 #: The origin, the collection, and the first part of every path.
 FACTS = "facts"
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
-_ALWAYS, _ALWAYS_BARE, _NEVER = "always", "bare", "never"
+_ALWAYS, _ALWAYS_BARE = "always", "bare"
 _OWN_KEYS = frozenset(
     [
         "bare",
@@ -68,13 +72,50 @@ def id_of(path: str) -> str:
 
 
 def as_document(fact: Fact) -> Document:
-    """Return the document of a fact: its subject and text, with metadata for filters."""
+    """Return the document of a fact: its subject, its text and until when it was true, with metadata for filters."""
     heading = tuple(part for part in (fact.slot, fact.category if fact.slot else None) if part)
     text = fact.text if fact.subject in {"user", ""} else f"{fact.subject}: {fact.text}"
-    moment = fact.said_at or fact.recorded_at or _UNKNOWN
-    source = fact.source or fact.made_by
     return Document(
-        path_of(fact.id), text, source, FACTS, moment, format="fact", heading=heading, metadata=metadata_of(fact)
+        path_of(fact.id),
+        text + _bounds(fact),
+        _source(fact),
+        FACTS,
+        _moment(fact),
+        format="fact",
+        heading=heading,
+        metadata=metadata_of(fact),
+    )
+
+
+def _bounds(fact: Fact) -> str:
+    """Return the end of a fact, or its beginning if that was in the future, in brackets; empty if it has neither."""
+    recorded = fact.recorded_at
+    later = fact.valid_from if fact.valid_from and recorded and fact.valid_from > recorded else None
+    bounds = (("from", later), ("until", fact.valid_to))
+    told = " ".join(f"{word} {moment.date().isoformat()}" for word, moment in bounds if moment is not None)
+    return f" [{told}]" if told else ""
+
+
+def _source(fact: Fact) -> str:
+    return fact.source or fact.made_by
+
+
+def _moment(fact: Fact) -> datetime:
+    return fact.said_at or fact.recorded_at or _UNKNOWN
+
+
+def passes(fact: Fact, filters: Filters) -> bool:
+    """Return whether a fact passes filters, as its document does. It belongs to the chats of its quotes."""
+    if not filters:
+        return True
+    metadata, moment = metadata_of(fact), _moment(fact)
+    return (
+        filters.source in {None, _source(fact)}
+        and path_of(fact.id).startswith(filters.path or "")
+        and (filters.chat_id is None or any(quote.chat == filters.chat_id for quote in fact.quotes))
+        and (filters.since is None or moment >= filters.since)
+        and (filters.until is None or moment < filters.until)
+        and all(condition.holds(metadata) for condition in filters.metadata)
     )
 
 
@@ -102,12 +143,11 @@ def metadata_of(fact: Fact) -> Mapping[str, MetadataValue]:
 
 
 def show_key(fact: Fact) -> str:
-    """Return the filter key for searches in the present: the id if it depends on the time, else ``never`` or always.
+    """Return the filter key for searches in the present: the id if it depends on the time, else ``always`` or ``bare``.
 
-    ``always``, but ``bare`` for a sentence that rules extracted, which contexts do not search for.
+    ``bare`` is for a sentence that rules extracted, which contexts do not search for. Rows of retracted and archived
+    facts that an older version indexed have ``never``.
     """
-    if fact.retracted_at is not None or fact.is_archived:
-        return _NEVER
     if fact.valid_from is not None or fact.valid_to is not None:
         return fact.id
     return _ALWAYS_BARE if fact.is_bare_quotation else _ALWAYS
@@ -115,6 +155,12 @@ def show_key(fact: Fact) -> str:
 
 def _stamp(moment: datetime | None) -> str | None:
     return None if moment is None else format_ts(moment)
+
+
+def _of_documents(filters: Filters, shown: Sequence[Condition]) -> Filters:
+    """Return filters of facts as filters of their documents, which have their chats as metadata."""
+    chat = () if filters.chat_id is None else (Condition("chats", "=", filters.chat_id),)
+    return evolve(filters, chat_id=None, metadata=(*shown, *filters.metadata, *chat))
 
 
 @define(eq=False)
@@ -133,24 +179,32 @@ class FactIndex:
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         conditions: Sequence[Condition] = (),
+        filters: Filters = Filters(),  # noqa: B008  # frozen
         words_only: bool = False,
         bare: bool = True,
-    ) -> tuple[list[tuple[Fact, float]], tuple[str, ...]]:
+    ) -> FactResults:
         """Return facts with their scores, best first, and notices. Raise QueryError.
 
         Without ``bare``, sentences that rules took are not among them.
         """
         state = self.journal.state(known_at)
-        shown = self._shown(state, as_of, known_at, bare=bare)
-        found = self._found(state, query, limit, [*shown, *conditions], words_only=words_only)
+        if not state.facts or limit < 1:
+            return FactResults()
+        filters = evolve(filters, metadata=(*filters.metadata, *conditions))
         moment = as_of or self.now()
+        shown = self._shown(state, as_of, known_at, bare=bare)
+        mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
+        found = self.host.search(query, limit, mode=mode, filters=_of_documents(filters, shown), collection=FACTS)
         ranked: list[tuple[Fact, float]] = []
         for result in found:
             fact = state.facts.get(id_of(result.path))
             # An index that is older than the journal may return facts that have ended in the meantime.
             if fact is not None and fact.is_visible_at(moment):
                 ranked.append((fact, result.score))
-        return ranked, found.notices
+        if known_at is not None:
+            ranked += self._hidden_since(state, query, filters, moment)
+        facts, scores = zip(*ranked[:limit], strict=True) if ranked else ((), ())
+        return FactResults(facts, scores, found.notices, found.hints)
 
     def _shown(
         self, state: State, as_of: datetime | None, known_at: datetime | None, *, bare: bool
@@ -166,19 +220,35 @@ class FactIndex:
         # Rows of sentences that were indexed before ``_ALWAYS_BARE`` existed have ``_ALWAYS``.
         return (shown,) if len(visible) == len(every) else (shown, Condition("bare", "!=", True))
 
-    def _found(
-        self, state: State, query: str, limit: int, conditions: Sequence[Condition], *, words_only: bool
-    ) -> SearchResults:
-        if not state.facts or limit < 1:
-            return SearchResults()
-        mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
-        return self.host.search(query, limit, mode=mode, filters=Filters(metadata=tuple(conditions)), collection=FACTS)
+    def _hidden_since(
+        self, state: State, query: str, filters: Filters, moment: datetime
+    ) -> Sequence[tuple[Fact, float]]:
+        """Return the facts of an earlier state that were retracted or archived since, and so are not in the collection.
+
+        They follow the indexed facts, by the number of words that they share with the query.
+        """
+        now, asked = self.journal.state().facts, content_words(query)
+        hidden = [fact for fact in state.visible(moment).values() if fact.id in now and now[fact.id].is_hidden]
+        shared = {fact.id: len(asked & content_words(f"{fact.subject} {fact.text}")) for fact in hidden}
+        found = [fact for fact in hidden if shared[fact.id] and passes(fact, filters)]
+        return [(fact, 0.0) for fact in sorted(found, key=lambda fact: (-shared[fact.id], fact.id))]
 
     def put(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Index the present versions of facts; return notices. Raise StoreError."""
-        known = self.journal.state().facts
-        documents = [as_document(known[name]) for name in dict.fromkeys(ids) if name in known]
-        return self.host.index_documents(documents, FACTS).notices if documents else ()
+        """Index the present versions of facts, remove those that are hidden or gone; return notices. Raise StoreError.
+
+        A fact that was changed in the meantime, by any process, is indexed again.
+        """
+        left = dict.fromkeys(ids)
+        notices: tuple[str, ...] = ()
+        while left:
+            known = self.journal.state().facts
+            shown = [known[name] for name in left if name in known and not known[name].is_hidden]
+            self.remove(left.keys() - {fact.id for fact in shown})
+            if shown:
+                notices = self.host.index_documents([as_document(fact) for fact in shown], FACTS).notices
+            now = self.journal.state().facts
+            left = {name: None for name in left if now.get(name) != known.get(name)}
+        return notices
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove facts from the collection. Raise StoreError."""
@@ -207,10 +277,10 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
         return self.catch_up()
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return every fact, and each broken part of the journal."""
+        """Return every fact that may be shown, and each broken part of the journal."""
         facts = self.journal.state().facts
         self._found.clear()
-        self._found.update({path_of(name): fact for name, fact in facts.items()})
+        self._found.update({path_of(name): fact for name, fact in facts.items() if not fact.is_hidden})
         entries = [Entry(path, len(fact.text)) for path, fact in self._found.items()]
         return [*entries, *(SkippedEntry(FACTS, str(bad), keep=True) for bad in self.journal.broken())]
 
@@ -225,33 +295,44 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
         self._forgotten.update(paths)
 
     def part(self, target: str, /) -> str | None:
-        """Return the text of an undone fact, which is not a document but still in the journal."""
-        line = self._undone(target)
-        return None if line is None else str(line["text"])
+        """Return the text of an undone or hidden fact, which is in the journal but not a document, with the reason."""
+        line = self._not_a_document(target)
+        if line is None:
+            return None
+        fact = self.journal.state().facts.get(line["id"])
+        if fact is None:
+            return f"{line['text']} [undone]"
+        return f"{fact.text} [{'archived' if fact.retracted_at is None else 'retracted: it was never true'}]"
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
-        """Forget an undone fact. Raise StoreError."""
-        line = self._undone(target)
+        """Forget a fact that is undone or hidden. Raise StoreError."""
+        line = self._not_a_document(target)
         if line is None:
             return None
         self.forget_facts([line["id"]])
         return ForgetReport((target,), 0)
 
-    def _undone(self, target: str) -> Mapping[str, Any] | None:
+    def _not_a_document(self, target: str) -> Mapping[str, Any] | None:
         name = id_of(target)
-        if not target.startswith(f"{FACTS}/") or name in self.journal.state().facts:
+        fact = self.journal.state().facts.get(name)
+        if not target.startswith(f"{FACTS}/") or (fact is not None and not fact.is_hidden):
             return None
         lines = self.journal.operations()
         return next((line for line in lines if line["op"] == "assert" and line["id"] == name), None)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the facts that are no longer in the journal.
+        """Return the facts that are no longer in the journal, or hidden.
 
         While a part of the journal is broken, it may be any fact, except those that this object has forgotten.
         """
         broken = self.journal.broken()
         known = self.journal.state().facts
-        return [path for path in paths if id_of(path) not in known and (path in self._forgotten or not broken)]
+
+        def is_gone(path: str) -> bool:
+            fact = known.get(id_of(path))
+            return fact.is_hidden if fact is not None else path in self._forgotten or not broken
+
+        return [path for path in paths if is_gone(path)]
 
     def watch_paths(self) -> Sequence[Path]:
         """Return the file of the journal."""

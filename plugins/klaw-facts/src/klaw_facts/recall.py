@@ -10,18 +10,18 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import define, field, frozen
 
-from klaw_core import ContextItem, ContextQuestion, KlawError, estimate_tokens
+from klaw_core import ContextItem, ContextNotice, ContextQuestion, Filters, KlawError, estimate_tokens
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
 from klaw_facts.gate import declines
-from klaw_facts.index import FactIndex, path_of
+from klaw_facts.index import FactIndex, passes, path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.replies import put_replies_after_questions
 from klaw_facts.speakers import prefer_named_speaker
 from klaw_facts.stale import content_words, mark_stale
-from klaw_facts.values import Digest, Fact
+from klaw_facts.values import Digest, Fact, FactResults
 
 HEADING = "Facts"
 _DIGESTS = "What was said on a day"
@@ -122,19 +122,24 @@ class Recall:
             return "the gate is closed"
         return declines(question.message) if self.options.gate == "rules" and question.message.strip() else ""
 
-    def offer(self, question: ContextQuestion) -> Iterator[ContextItem]:
-        """Yield the profile, pinned facts, facts that fit the message, and digests of the days that it names."""
+    def offer(self, question: ContextQuestion) -> Iterator[ContextItem | ContextNotice]:
+        """Yield the profile, pinned facts, facts that fit the message, and digests of the days that it names.
+
+        All of them pass the filters of the question.
+        """
         state = self.journal.state(question.known_at)
-        yield from self._profile(state, question.budget)
+        moment = question.as_of or self.now()
+        yield from self._profile(state, question, moment)
         if not state.facts or self.declines(question):
             return
-        moment = question.as_of or self.now()
-        yield from self._ended(state, question.seen, moment)
-        pinned = [fact for fact in self._candidates(state).pinned if fact.is_visible_at(moment)][:_MAX_PINNED]
+        yield from self._ended(state, question, moment)
+        pinned = [fact for fact in self._candidates(state).pinned if _is_shown(fact, question, moment)][:_MAX_PINNED]
         for fact in pinned:
             yield self._item(state, fact, _PINNED, moment)
         if question.message.strip():
-            for fact in self._found(state, question, moment):
+            found, notices = self._found(state, question, moment)
+            yield from map(ContextNotice, notices)
+            for fact in found:
                 if fact not in pinned:
                     yield self._item(state, fact, _FOUND, moment)
             yield from self._days(state, question, moment)
@@ -147,68 +152,86 @@ class Recall:
         preferred = prefer_named_speaker(timed, question.message)
         return mark_stale(put_replies_after_questions(preferred), question.message)
 
-    def _profile(self, state: State, budget: int) -> Iterator[ContextItem]:
-        """Yield the lines of the profile that a tenth of the budget has room for: it is in every context."""
-        room = budget // _PROFILE_SHARE
+    def _profile(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
+        """Yield the lines of the profile that a tenth of the budget has room for: it is in every context.
+
+        The profile may be older than a fact's end, retraction or archiving.
+        """
+        room = question.budget // _PROFILE_SHARE
         for name, line in state.profile:
+            fact = state.facts.get(name)
+            if fact is None or not _is_shown(fact, question, moment):
+                continue
             room -= estimate_tokens([line])[0]
             if room < 0:
                 return
-            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
+            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name), filtered=True)
 
-    def _found(self, state: State, question: ContextQuestion, moment: datetime) -> list[Fact]:
-        """Return the facts that fit a message: changed values that rules extracted, then the results of a search."""
+    def _found(self, state: State, question: ContextQuestion, moment: datetime) -> tuple[Sequence[Fact], Sequence[str]]:
+        """Return the facts that fit a message, and notices: changed values from rules, then the results of a search."""
         candidates = self._candidates(state)
         asked = content_words(question.message)
-        fits = [(item.fit(asked), item.fact) for item in candidates.changed if item.fact.is_visible_at(moment)]
+        fits = [(item.fit(asked), item.fact) for item in candidates.changed if _is_shown(item.fact, question, moment)]
         changed = [fact for fit, fact in sorted(fits, key=lambda pair: -pair[0]) if fit and fact.is_trusted]
-        return [*changed, *self._searched(candidates, question, moment)][: self.options.max_facts]
+        searched, notices = self._searched(candidates, question, moment)
+        return [*changed, *searched][: self.options.max_facts], notices
 
-    def _searched(self, candidates: _Candidates, question: ContextQuestion, moment: datetime) -> list[Fact]:
-        """Return the stated facts within the cut of the best one, weighted by age. Searches only if there are any."""
+    def _searched(
+        self, candidates: _Candidates, question: ContextQuestion, moment: datetime
+    ) -> tuple[Sequence[Fact], Sequence[str]]:
+        """Return the stated facts within the cut of the best one, weighted by age, and what the search went without.
+
+        Searches only if there are any.
+        """
         if not any(fact.is_visible_at(moment) for fact in candidates.stated.values()):
-            return []
+            return (), ()
+        notices: tuple[str, ...] = ()
         try:
             ranked = self._search(question, words_only=self.options.is_classic)
-        except KlawError:
+        except KlawError as error:
             if self.options.is_classic:
                 raise
+            notices = (f"facts were searched by words only: {error}",)
             ranked = self._search(question, words_only=True)
         weight = 0.0 if question.as_of or resolve(question.message, moment) else self.options.decay_weight
         scored = [
             (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
-            for fact, score in ranked
+            for fact, score in zip(ranked, ranked.scores, strict=True)
             if fact.is_trusted and fact.id in candidates.stated
         ]
         scored.sort(key=lambda pair: -pair[0])
         best = scored[0][0] if scored else 0.0
-        return [fact for score, fact in scored if score >= self.options.cut * best]
+        return [fact for score, fact in scored if score >= self.options.cut * best], (*notices, *ranked.failures)
 
-    def _search(self, question: ContextQuestion, *, words_only: bool) -> list[tuple[Fact, float]]:
-        limit = self.options.max_facts * 2
-        found, _ = self.index.search(
+    def _search(self, question: ContextQuestion, *, words_only: bool) -> FactResults:
+        return self.index.search(
             question.message,
-            limit,
+            self.options.max_facts * 2,
             as_of=question.as_of,
             known_at=question.known_at,
+            filters=question.filters,
             words_only=words_only,
             bare=False,
         )
-        return found
 
     def _item(self, state: State, fact: Fact, priority: int, moment: datetime) -> ContextItem:
-        text = line_of(fact, state, moment)
-        return ContextItem(text, "volatile", priority, HEADING, path_of(fact.id), _shown_at(fact), newest_first=True)
+        text, shown_at = line_of(fact, state, moment), _shown_at(fact)
+        place = path_of(fact.id)
+        return ContextItem(text, "volatile", priority, HEADING, place, shown_at, newest_first=True, filtered=True)
 
-    def _ended(self, state: State, seen: frozenset[str], moment: datetime) -> Iterator[ContextItem]:
-        """Yield facts that the model was given before and that have ended."""
-        for path in sorted(seen):
+    def _ended(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
+        """Yield facts that the model was given before and that have ended or were retracted."""
+        for path in sorted(question.seen):
             fact = state.facts.get(path.removeprefix("facts/"))
-            if fact is not None and not fact.is_visible_at(moment):
-                yield ContextItem(f"no longer true: {fact.text}", "volatile", _ENDED, HEADING, "", _shown_at(fact))
+            if fact is None or not passes(fact, question.filters):
+                continue
+            if fact.retracted_at is not None or not fact.is_valid_at(moment):
+                text = f"no longer true: {fact.text}"
+                yield ContextItem(text, "volatile", _ENDED, HEADING, "", _shown_at(fact), filtered=True)
 
     def _days(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
-        if not state.digests or content_words(question.message) - _OF_DAYS:
+        filters = question.filters
+        if not state.digests or filters.source or filters.metadata or content_words(question.message) - _OF_DAYS:
             return
         when = resolve(question.message, moment)
         if when is None:
@@ -216,12 +239,31 @@ class Recall:
         days = [
             digest
             for digest in state.digests.values()
-            if _is_in(digest.day, when) and question.chat in {None, digest.chat}
+            if _is_in(digest.day, when) and question.chat in {None, digest.chat} and _has_passed(digest, filters)
         ]
         for digest in sorted(days, key=lambda item: (item.day, item.chat))[:_MAX_DIGESTS]:
             if lines := self.digest_lines(digest):
                 text = f"[{digest.day}, {digest.chat}] " + "\n  ".join(lines)
-                yield ContextItem(text, "volatile", _DAYS, _DIGESTS, f"digests/{digest.chat}/{digest.day}")
+                yield ContextItem(text, "volatile", _DAYS, _DIGESTS, _place(digest), filtered=True)
+
+
+def _is_shown(fact: Fact, question: ContextQuestion, moment: datetime) -> bool:
+    return fact.is_visible_at(moment) and passes(fact, question.filters)
+
+
+def _place(digest: Digest) -> str:
+    return f"digests/{digest.chat}/{digest.day}"
+
+
+def _has_passed(digest: Digest, filters: Filters) -> bool:
+    """Return whether a digest passes filters, except those for sources and metadata, which it does not have."""
+    begin = datetime.fromisoformat(digest.day).replace(tzinfo=UTC)
+    return (
+        _place(digest).startswith(filters.path or "")
+        and filters.chat_id in {None, digest.chat}
+        and (filters.since is None or begin >= filters.since)
+        and (filters.until is None or begin < filters.until)
+    )
 
 
 def _words_of(fact: Fact) -> str:
@@ -233,7 +275,7 @@ def line_of(fact: Fact, state: State, moment: datetime) -> str:
     label = validity(fact)
     who = "" if fact.subject in {"user", ""} else f"{fact.subject}: "
     text = "\n  ".join(fact.text.splitlines())
-    earlier = [old for old in state.facts.values() if old.ended_by == fact.id and old.retracted_at is None]
+    earlier = [old for old in state.facts.values() if old.ended_by == fact.id and not old.is_hidden]
     was = "".join(
         f" (was {old.value or old.text} until {_day(old.valid_to)})" for old in sorted(earlier, key=lambda old: old.id)
     )

@@ -73,8 +73,7 @@ class JournalFactStore:
         """Return the current facts that match a query, best first; none for an empty query."""
         if not query.strip():
             return ()
-        found, _ = self.facts.search(query, limit)
-        return [fact for fact, _ in found]
+        return self.facts.search(query, limit)
 
     def search_by_metadata(self, key: str, value: MetadataValue, /) -> Sequence[Fact]:
         """Return the current facts whose metadata has this value under this key, or that have this tag."""

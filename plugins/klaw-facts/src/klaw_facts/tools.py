@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from klaw_core import QueryError, Tool
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.recall import line_of
-from klaw_facts.values import Fact
+from klaw_facts.values import FactResults
 
 
 class FactSearch(Protocol):
     """The search over facts, as :meth:`klaw_facts.facts.Facts.search`."""
 
-    def __call__(self, query: str, limit: int, /, *, as_of: datetime | None) -> Sequence[Fact]:
-        """Return the facts that fit a question and are true at a moment, best first. Raise QueryError."""
+    def __call__(self, query: str, limit: int, /, *, as_of: datetime | None) -> FactResults:
+        """Return the facts that fit a question and are true at a moment, best first, with notices. Raise QueryError."""
         ...
 
 
@@ -54,7 +53,8 @@ def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
         as_of = moment(arguments.get("as_of"))
         state = keeper.journal.state()
         found = search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
-        return {"facts": [line_of(fact, state, as_of or datetime.now(UTC)) for fact in found]}
+        answer: dict[str, Any] = {"facts": [line_of(fact, state, as_of or datetime.now(UTC)) for fact in found]}
+        return answer | ({"notices": list(found.notices)} if found.notices else {})
 
     day = text("A day, such as 2026-02-24.", 40)
     return (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from base64 import b32encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
 
 from attrs import field, frozen
 
@@ -106,9 +106,42 @@ class Fact:
         begun = self.valid_from is None or self.valid_from <= moment
         return begun and (self.valid_to is None or self.valid_to > moment)
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it was retracted or archived: only commands that ask for every fact show it, and no search does."""
+        return self.retracted_at is not None or self.is_archived
+
     def is_visible_at(self, moment: datetime) -> bool:
         """Whether lists and searches for a moment show it: it is true then, and neither retracted nor archived."""
-        return self.retracted_at is None and not self.is_archived and self.is_valid_at(moment)
+        return not self.is_hidden and self.is_valid_at(moment)
+
+
+@frozen
+class FactResults(Sequence[Fact]):
+    """The facts that a search found, best first, with their scores, and notices for the user, as of ``SearchResults``.
+
+    ``hints`` are the notices that report no failure.
+    """
+
+    facts: tuple[Fact, ...] = ()
+    scores: tuple[float, ...] = ()
+    notices: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The notices that report what the search had to do without."""
+        return tuple(notice for notice in self.notices if notice not in self.hints)
+
+    @overload
+    def __getitem__(self, index: int) -> Fact: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Fact, ...]: ...
+    def __getitem__(self, index: int | slice) -> Fact | tuple[Fact, ...]:
+        return self.facts[index]
+
+    def __len__(self) -> int:
+        return len(self.facts)
 
 
 @frozen

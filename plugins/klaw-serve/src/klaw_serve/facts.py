@@ -18,9 +18,9 @@ def _facts(tenant: Tenant, given: Json) -> Any:
     as_of, limit = moment(given, "as_of"), given.get("limit", 100)
     if given.get("query", "").strip():
         found = extension.search(given["query"], limit, as_of=as_of)
-    else:
-        found = list(reversed(extension.list(as_of=as_of, everything=given.get("everything", False))))[:limit]
-    return {"facts": found}
+        return {"facts": list(found), "notices": found.notices}
+    found = list(reversed(extension.list(as_of=as_of, everything=given.get("everything", False))))[:limit]
+    return {"facts": found, "notices": ()}
 
 
 def _history(tenant: Tenant, given: Json) -> Any:

@@ -125,11 +125,11 @@ def search(
         from klaw_facts.facts import Facts
 
         conditions = _conditions(where, given)
-        found, notices = memory.extension(Facts).index.search(
+        found = memory.extension(Facts).search(
             " ".join(query), limit, as_of=as_of, known_at=known_at, conditions=conditions
         )
-    notify(settings, *notices)
-    show_listing(settings, listing_of([fact for fact, _ in found], "no matching facts"), form)
+    notify(settings, *found.notices)
+    show_listing(settings, listing_of(found, "no matching facts"), form)
 
 
 @click.command("show", short_help="Show a fact and the messages that it quotes.")

@@ -253,9 +253,7 @@ class Extraction:
         """Return the pairs of facts in which, according to the model, the newer fact ends the older one."""
         if extractor is None or self._is_over_budget(extractor):
             return []
-        current = [
-            fact for fact in self.journal.state().facts.values() if fact.valid_to is None and fact.retracted_at is None
-        ]
+        current = [fact for fact in self.journal.state().facts.values() if fact.valid_to is None and not fact.is_hidden]
         pairs = [(old, new) for new in facts for old in nominees(new, current)[:3]]
         try:
             relations = extractor.relations(pairs)
