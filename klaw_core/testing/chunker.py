@@ -12,10 +12,8 @@ the laws of the latter that hold for every text; they can also be checked on rea
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import pytest
 from attrs import frozen
@@ -26,6 +24,7 @@ from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.interfaces.components import Chunker
 from klaw_core.testing import chunker_laws as laws
 from klaw_core.testing.chunker_laws import LAWS, Trial
+from klaw_core.testing.laws import executed_lines
 from klaw_core.testing.markdown import hard_documents, markdown_documents
 from klaw_core.values.text import TokenCounter
 
@@ -200,22 +199,12 @@ class Work:
 
 def work(chunker: Chunker, text: str, count_tokens: TokenCounter) -> Work:
     """Split a text and return the work, which is the same in every run, unlike time."""
-    lines = characters = 0
+    characters = 0
 
     def count(texts: Sequence[str], /) -> Sequence[int]:
         nonlocal characters
         characters += sum(map(len, texts))
         return count_tokens(texts)
 
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return trace
-
-    previous = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        list(chunker.split(text, count))
-    finally:
-        sys.settrace(previous)
+    lines = executed_lines(lambda: list(chunker.split(text, count)))
     return Work(lines, characters)

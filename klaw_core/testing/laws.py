@@ -1,4 +1,9 @@
-"""The hypothesis settings of inherited laws."""
+"""The hypothesis settings of inherited laws, and a measure of work that is the same in every run, unlike time."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
@@ -12,3 +17,21 @@ law = settings(
 def examples(count: int) -> int:
     """Return the number of examples for a law: a fifth of ``count``, or ``count`` in a profile with more examples."""
     return count if settings().max_examples > settings.get_profile("default").max_examples else count // 5
+
+
+def executed_lines(call: Callable[[], object]) -> int:
+    """Return how many lines of Python a call executes."""
+    lines = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(previous)
+    return lines

@@ -54,12 +54,20 @@ def test_a_manifest_names_no_file_outside_its_directory(tmp_path, name):
     directory = tmp_path / "model"
     directory.mkdir()
     (tmp_path / "outside").write_bytes(b"x")
-    files = {name: {"sha256": hashlib.sha256(b"x").hexdigest()}}
-    content = {
-        "format": 1, "name": "mine", "dimension": 8, "max_tokens": 32, "pooling": "mean", "model": name,
-        "tokenizer": name, "files": files, "inputs": {"ids": "a", "mask": "b"},
-    }  # fmt: skip
-    (directory / "model.json").write_text(json.dumps(content))
+
+
+    def write(name):
+        files = {name: {"sha256": hashlib.sha256(b"x").hexdigest()}}
+        content = {
+            "format": 1, "name": "mine", "revision": "1", "license": "", "dimension": 8, "window_tokens": 32,
+            "max_tokens": 30, "max_positions": 64, "pooling": "mean", "query_prefix": "", "document_prefix": "",
+            "model": name, "tokenizer": name, "files": files, "inputs": {"ids": "a", "mask": "b"},
+        }  # fmt: skip
+        (directory / "model.json").write_text(json.dumps(content))
+
+    write("inside")
+    assert list(read_manifest(directory).files) == ["inside"]
+    write(name)
     try:
         read = read_manifest(directory)
     except KlawError:

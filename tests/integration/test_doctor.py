@@ -109,7 +109,9 @@ class TestHealthy:
             assert memory.doctor(fix=True) == Diagnosis()
 
     def test_every_index_implements_a_check(self, memory):
-        assert all(isinstance(index, CheckedIndex) for _, index in memory._assembly.indexes())
+        indexes = dict(memory._assembly.indexes())
+        assert set(indexes) == {"sqlite-vec", "fts5"}
+        assert all(isinstance(index, CheckedIndex) for index in indexes.values())
 
 
 class TestIndexes:

@@ -380,7 +380,7 @@ BOUND = {
     "no sources": "memory.sources = []\n",
     "retrieval": '[[memory.retrieval]]\ntype = "words"\n',
     "reranking": '[memory.reranking]\ntype = "x"\n',
-    "plugins": "[plugins]\ndisabled = []\n",
+    "plugins": '[plugins]\ndisabled = ["x"]\n',
     "trust": 'trusted_projects = ["/"]\n',
     "chunking, of an index that others share": CUT,
     "a variable": '[memory.chunking]\ntype = "${HOME}"\n',
@@ -416,16 +416,26 @@ class TestTrust:
         found = problems("", project, environment={"HOME": "/home/me"})
         assert any("klaw.toml: a project may not" in problem and "klaw config trust" in problem for problem in found)
 
-    @pytest.mark.parametrize("name", ["embedding", "store", "sources", "plugins", "a variable", "an absolute path"])
-    def test_a_trusted_project_may_set_anything(self, load, name):
-        load("", BOUND[name], trusted=True, environment={"HOME": "/home/me"})
+    @pytest.mark.parametrize(
+        ("name", "found"),
+        [
+            ("embedding", lambda config: config.embedding.options["url"] == "http://example.org"),
+            ("store", lambda config: config.store.options == {"path": "x.db"}),
+            ("sources", lambda config: [source.options["path"] for source in config.sources] == ["x"]),
+            ("plugins", lambda config: config.disabled_plugins == ("x",)),
+            ("a variable", lambda config: config.chunking.type == "/home/me"),
+            ("an absolute path", lambda config: config.chunking.options["vocabulary"] == "/etc/passwd"),
+        ],
+    )
+    def test_a_trusted_project_may_set_anything(self, load, name, found):
+        assert found(load("", BOUND[name], trusted=True, environment={"HOME": "/home/me"}))
 
     def test_trust_in_a_directory_does_not_include_its_parents_or_subdirectories(self, load, problems, tmp_path):
         project = BOUND["store"]
         work = (tmp_path / "work").resolve()
         for other in (work.parent, work / "below", Path(f"{work}-more")):
             assert problems(f'trusted_projects = ["{other}"]\n', project)
-        load(f'trusted_projects = ["{work}"]\n', project)
+        assert load(f'trusted_projects = ["{work}"]\n', project).store.options == {"path": "x.db"}
 
     def test_a_string_instead_of_a_list_of_paths_is_rejected(self, problems, tmp_path):
         found = problems(f'trusted_projects = "{tmp_path.resolve()}/work"\n', BOUND["store"])
@@ -437,7 +447,7 @@ class TestTrust:
         assert any("a project may not set trusted_projects" in problem for problem in problems("", project))
 
     def test_trust_follows_the_real_directory(self, load, tmp_path):
-        load("", BOUND["store"], trusted=True)
+        assert load("", BOUND["store"], trusted=True).store.options == {"path": "x.db"}
         (tmp_path / "link").symlink_to("work")
         found = load_config(config_file=tmp_path / "home" / "config.toml", directory=tmp_path / "link", environment={})
         assert found.store.options == {"path": "x.db"}

@@ -199,8 +199,12 @@ def test_a_timeline_escapes_texts_and_draws_any_facts():
         Fact("f-2", "x" * 99, recorded_at=moment, retracted_at=moment),
         Fact("f-3", "no time at all"),
     ]
-    ET.fromstring(draw_timeline(facts, moment))
-    ET.fromstring(draw_timeline([]))
+    drawn = ET.fromstring(draw_timeline(facts, moment))
+    titles = [title.text.split(" (")[0] for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["user: <b>&", "user: " + "x" * 99, "user: no time at all"]
+    bars = [bar.get("class") for bar in drawn.iter("{http://www.w3.org/2000/svg}rect") if bar.get("class")]
+    assert bars == ["was", "no", "now"]
+    assert list(ET.fromstring(draw_timeline([])).iter("{http://www.w3.org/2000/svg}title")) == []
 
 
 def test_a_fact_can_be_edited_ended_reopened_retracted_and_pinned(homes):

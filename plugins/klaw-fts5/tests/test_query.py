@@ -163,20 +163,27 @@ def test_five_thousand_random_texts_are_answered(connection: apsw.Connection) ->
     index = Fts5Index()
     index.add(connection, "memory", [stored(n, f"harbour word{n} 数据库 память {n}") for n in range(1, 60)], None)
     source = random.Random(20)
+    answered = 0
     for _ in range(5000):
         pieces = [
             source.choice(_FRAGMENTS) if source.random() < 0.7 else chr(source.randrange(0x110000))
             for _ in range(source.randrange(1, 25))
         ]
         text = source.choice(["", " "]).join(pieces)
-        assert len(index.search(connection, Query(text), 5)) <= 5
+        found = index.search(connection, Query(text), 5)
+        assert len(found) <= 5
+        answered += bool(found)
+    assert answered > 1000
 
 
 def test_every_character_is_answered(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(1, "harbour")], None)
     for start in _BLOCKS:
-        index.search(connection, Query(" ".join(map(chr, range(start, start + 64)))), 1)
+        characters = " ".join(map(chr, range(start, start + 64)))
+        assert index.search(connection, Query(characters), 1) == (), f"U+{start:04X}"
+        (hit,) = index.search(connection, Query(f"harbour {characters}"), 1)
+        assert hit.key == 1
 
 
 def test_compiler_and_tokenizer_agree_on_what_a_word_is(connection: apsw.Connection) -> None:

@@ -131,6 +131,7 @@ _path = st.sampled_from([("inputs", "ids"), ("files", "model.onnx"), ("files", "
 def test_every_invalid_manifest_raises_a_manifest_error(model_directory: ModelDirectory, data: st.DataObject) -> None:
     """Any value in any place of a manifest is accepted or refused, and never a surprise."""
     directory = model_directory()
+    assert read_manifest(directory).needed
     content = json.loads((directory / "model.json").read_text(encoding="utf-8"))
     keys = data.draw(_path | st.sampled_from(sorted(content)).map(lambda key: (key,)))
     inner = content

@@ -1,7 +1,7 @@
 """Commands that come with other distributions, found through their entry points."""
 
 import re
-from importlib.metadata import EntryPoints
+from importlib.metadata import EntryPoints, MetadataPathFinder
 from pathlib import Path
 
 import pytest
@@ -110,9 +110,14 @@ def test_a_plugin_cannot_replace_a_builtin_command(install, klaw):
     assert "Show the location and content of the index" in klaw("status", "--help").stdout
 
 
-def test_help_lists_builtin_commands_without_scanning_packages(klaw):
+def test_help_lists_builtin_commands_without_scanning_packages(klaw, monkeypatch):
+    scans = []
+    monkeypatch.setattr(MetadataPathFinder, "find_distributions", lambda *context: scans.append(context) or ())
+    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", lambda: scans.append("commands") or EntryPoints())
     listed = klaw("--help").stdout
 
+    assert scans == []
+    assert official()
     assert all(f"  {name} " in listed for name in official())
 
 
