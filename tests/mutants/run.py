@@ -1,7 +1,8 @@
 """Break a copy of Klaw in one place after another, and fail unless every test that must notice does.
 
 nox -s mutants                  all of them, two at a time
-nox -s mutants -- fsync token   those with one of these words in their name
+nox -s mutants -- lock token    those with one of these words in their name or file
+nox -s mutants -- lock --show   the same, with what pytest printed about those that survive
 """
 
 import importlib
@@ -14,11 +15,12 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from mutants import ROOT, Mutant, load
 
 WORKERS = 2
@@ -38,6 +40,11 @@ class Job:
 
     tests: tuple[str, ...]
     mutant: Mutant | None = None
+
+    @property
+    def place(self) -> str:
+        """The file of the first test."""
+        return self.tests[0].partition("::")[0]
 
 
 @frozen
@@ -92,7 +99,10 @@ class Noticing:
 def copy_checkout(target: Path) -> Path:
     """Copy the checkout's files, with those that are not committed yet."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -138,7 +148,7 @@ class Runner:
             try:
                 _play(job, copy, result)
                 code = 0
-            except BaseException:
+            except BaseException:  # noqa: BLE001  # whatever it is, the child must not go on as its parent
                 traceback.print_exc()
             finally:
                 os._exit(code)
@@ -193,7 +203,19 @@ def _play(job: Job, copy: Path, result: Path) -> None:
         now = time.time() + os.getpid() % 1000
         os.utime(copy / job.mutant.file, (now, now))
     noticing = Noticing(job.tests)
-    options = ["-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(copy), *_QUIET]
+    options = [
+        "-q",
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:anyio",
+        "--rootdir",
+        str(copy),
+        *_QUIET,
+    ]
     pytest.main([*options, *job.tests], plugins=[noticing])
     told = {key: sorted(getattr(noticing, key)) for key in ("failed", "ran", "mistakes")}
     result.write_text(json.dumps(told), "utf-8")
@@ -215,40 +237,74 @@ def verdict(outcome: Outcome) -> str:
         return f"broken: {outcome.trouble}"
     if outcome.job.mutant is None:
         return f"fails without a mutant: {', '.join(outcome.failed)}" if outcome.failed else ""
-    return f"SURVIVED {', '.join(outcome.missed)}" if outcome.missed else ""
+    return f"survived {', '.join(outcome.missed)}" if outcome.missed else ""
+
+
+@define(eq=False)
+class Report:
+    """Prints each outcome as it comes, and counts."""
+
+    show: bool
+    counts: Counter[str] = field(factory=Counter)
+    seconds: float = 0.0
+    wrong: list[str] = field(factory=list)
+
+    def stale(self, mutant: Mutant, found: Sequence[str]) -> None:
+        """Print that a mutant does not fit the code."""
+        self._say("STALE", f"{mutant.name}: {'; '.join(found)}", is_wrong=True)
+        self.counts["stale"] += 1
+
+    def add(self, outcome: Outcome) -> None:
+        """Print an outcome, and with ``show`` what pytest printed if it is wrong."""
+        found = verdict(outcome)
+        self.seconds += outcome.seconds
+        what = outcome.job.mutant.name if outcome.job.mutant else f"the unchanged code, {outcome.job.place}"
+        if outcome.job.mutant:
+            self.counts[
+                "killed" if not found else "survived" if outcome.missed and not outcome.trouble else "broken"
+            ] += 1
+        word = found.partition(" ")[0].rstrip(":").upper() if found else "killed" if outcome.job.mutant else "passed"
+        self._say(word, f"{outcome.seconds:5.1f} s  {what}" + (f": {found}" if found else ""), is_wrong=bool(found))
+        if found and self.show:
+            print(outcome.output, flush=True)
+
+    def end(self) -> int:
+        """Print the sums and, again, what is wrong; return the exit code."""
+        counts = ", ".join(f"{self.counts[word]} {word}" for word in ("killed", "survived", "broken", "stale"))
+        print(f"{self.counts.total()} mutants: {counts}; {self.seconds:.0f} s of CPU")
+        for line in self.wrong:
+            print(line)
+        return 1 if self.wrong else 0
+
+    def _say(self, word: str, what: str, *, is_wrong: bool) -> None:
+        print(f"{word:8} {what}", flush=True)
+        if is_wrong:
+            self.wrong.append(f"{word:8} {what}")
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the mutants with one of the words in their name; return the exit code."""
-    mutants = [one for one in load() if not words or any(word in one.name or word in one.file for word in words)]
-    stale = {one.name: found for one in mutants if (found := one.problems())}
-    for name, found in stale.items():
-        print(f"STALE     {name}: {'; '.join(found)}")
-    mutants = [one for one in mutants if one.name not in stale]
+    """Run the mutants with one of the words in their name or file; return the exit code."""
+    report = Report(show="--show" in words)
+    words = [word for word in words if word != "--show"]
+    mutants = []
+    for mutant in load():
+        if words and not any(word in f"{mutant.name} {mutant.file}" for word in words):
+            continue
+        if found := mutant.problems():
+            report.stale(mutant, found)
+        else:
+            mutants.append(mutant)
     for name in PRELOADED:
         importlib.import_module(name)
-    wrong, seconds = [], 0.0
     home = Path(tempfile.mkdtemp(prefix="klaw-mutants-"))
     runner = Runner(home)
     try:
-        jobs = [*without_mutants(mutants), *(Job(one.tests, one) for one in mutants)]
-        for outcome in runner.run(jobs):
-            seconds += outcome.seconds
-            found = verdict(outcome)
-            name = outcome.job.mutant.name if outcome.job.mutant else f"unchanged: {outcome.job.tests[0]} …"
-            word = "killed" if outcome.job.mutant else "passed"
-            print(f"{found and 'RED' or word:9} {outcome.seconds:6.1f} s  {name}", flush=True)
-            if found:
-                wrong.append((name, found))
-                print(outcome.output[-3000:] if os.environ.get("KLAW_MUTANTS_SHOW") else f"          {found}", flush=True)
+        for outcome in runner.run([*without_mutants(mutants), *(Job(one.tests, one) for one in mutants)]):
+            report.add(outcome)
     finally:
         runner.stop()
         shutil.rmtree(home, ignore_errors=True)
-    ended = len(mutants) - sum(name in {one.name for one in mutants} for name, _ in wrong)
-    print(f"{len(mutants) + len(stale)} mutants: {ended} killed, {len(stale)} stale, {len(mutants) - ended} not killed; {seconds:.0f} s of CPU")
-    for name, found in wrong:
-        print(f"{name}: {found}")
-    return 1 if wrong or stale else 0
+    return report.end()
 
 
 if __name__ == "__main__":

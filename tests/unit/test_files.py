@@ -4,6 +4,7 @@ import errno
 import fcntl
 import multiprocessing
 import os
+import signal
 import stat
 import threading
 import time
@@ -180,6 +181,28 @@ class TestLocks:
         os.close(descriptor)
         with locked(tmp_path):
             pass
+
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+    def test_a_child_of_a_killed_process_does_not_keep_its_lock(self, tmp_path):
+        ready, begun = os.pipe()
+        reader, writer = os.pipe()  # the grandchild lives until it is closed
+        holder = os.fork()
+        if not holder:
+            with locked(tmp_path):
+                if not os.fork():
+                    os.close(writer)
+                    os.write(begun, b".")
+                    os.read(reader, 1)
+                    os._exit(0)
+                os.read(ready, 1)
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(holder, 0)
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            for number in (descriptor, ready, begun, reader, writer):
+                os.close(number)
 
     def test_an_error_inside_releases_the_lock(self, tmp_path):
         with pytest.raises(RuntimeError), locked(tmp_path):

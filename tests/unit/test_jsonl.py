@@ -1,5 +1,6 @@
 """The append-only file of JSON lines: what is acknowledged stays, what is broken is counted, nothing raises."""
 
+import fcntl
 import json
 import os
 import resource
@@ -343,6 +344,18 @@ def test_an_append_goes_to_the_new_file_after_a_replacement(lines, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", replace_first)
     lines.append({"n": 2})
     assert values(lines.read()) == [{"n": "edited"}, {"n": 2}]
+
+
+def test_an_append_excludes_every_other_writer(lines):
+    lines.append({"n": 0})
+
+    def record(offset):
+        with lines.path.open("rb") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return {"n": offset}
+
+    (appended,) = lines.append(record)
+    assert appended.value == {"n": appended.offset}
 
 
 def test_threads_and_processes_append_without_loss(lines):

@@ -436,6 +436,8 @@ def check_crash(crash):
     journal = SavedJournal.at(crash.directory / "data" / "saved.jsonl")
     kept = [word.split()[1] for word in crash.acknowledged if word.startswith("save")]
     forgotten = "forget secret" in crash.acknowledged
+    if forgotten:  # the bytes are gone as soon as it was acknowledged, not only after the next opening
+        assert all(b"secret" not in data for data in files(journal.records.path.parent).values()), crash.point
     found = texts(journal)
     assert found in histories(kept, forgotten=forgotten), (crash.point, found)
     assert all(bad.torn for bad in journal.read().broken), crash.point

@@ -103,7 +103,9 @@ _quantities = st.builds(
 )
 
 
-@given(st.lists(_quantities | st.text("a1 $.%now5sources library zotero", max_size=40), max_size=6), st.text(max_size=40))
+@given(
+    st.lists(_quantities | st.text("a1 $.%now5sources library zotero", max_size=40), max_size=6), st.text(max_size=40)
+)
 @example(["My Zotero library has 45 sources.", "My Zotero library now has 52 sources."], "")
 def test_law_marking_only_adds_a_note(texts, question):
     given = items(*texts)
