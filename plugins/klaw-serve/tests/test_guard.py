@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import re
 import shutil
 import ssl
 import stat
@@ -156,32 +155,6 @@ def test_with_a_certificate_only_tls_is_accepted(home):
         connection.close()
         with pytest.raises((http.client.HTTPException, OSError)):
             running.get("/health")
-
-
-def test_the_page_allows_only_its_own_script(server):
-    answer = server.get("/", token="")
-    policy = answer.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    nonce = policy.split("'nonce-")[1].split("'")[0]
-    assert server.get("/", token="").headers["content-security-policy"] != policy
-    loaded = re.findall(r"<(?:script|link)\b[^>]*>", answer.body.decode())
-    run = [tag for tag in loaded if tag.startswith("<script") or 'rel="stylesheet"' in tag]
-    assert [re.findall(r'(?:src|href)="([^"]*)"', tag) for tag in run] == [["page/style.css"], ["page/app.js"]]
-    assert all(f'nonce="{nonce}"' in tag for tag in run)
-
-
-def test_the_page_loads_only_files_that_the_server_has(server):
-    waiting, seen = ["page/app.js", "page/style.css"], {}
-    while waiting:
-        path = waiting.pop()
-        answer = seen[path] = server.get(f"/{path}", token="")
-        assert answer.status == 200, path
-        imported = re.findall(r"""^(?:import|export)\b[^"']*["']\./([^"']+)["']""", answer.body.decode(), re.MULTILINE)
-        waiting += [each for name in imported if (each := f"page/{name}") not in seen]
-    kinds = {path.rpartition(".")[2]: answer.headers["content-type"].partition(";")[0] for path, answer in seen.items()}
-    assert kinds == {"js": "text/javascript", "css": "text/css"}
-    assert len(seen) > 5
 
 
 def _is_ended(connection):

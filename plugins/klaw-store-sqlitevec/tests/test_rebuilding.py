@@ -65,6 +65,16 @@ def be_of_a_newer_version(owner):
     return write
 
 
+def test_nothing_of_the_replaced_content_is_left_in_any_file(store, path):
+    put(store, make_document("notes/b.md", "zebra"))
+    with store.rebuild() as fresh:
+        put(fresh, make_document("notes/a.md", "walrus"))
+    found = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+    assert [name for name, data in found.items() if b"zebra" in data] == []
+    assert b"walrus" in found["klaw.db"]
+    assert store.statistics()["log_bytes"] == 0
+
+
 @pytest.mark.parametrize(
     "become",
     [be_rubbish, be_another_programs, be_of_a_newer_version("sqlite"), be_of_a_newer_version("sqlite-vec")],
