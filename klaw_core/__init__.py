@@ -52,7 +52,7 @@ _MODULES = {
         "OutdatedIndex Retriever SuggestingRetriever"
     ),
     "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
-    "interfaces.language_model": "CheckedLanguageModel LanguageModel",
+    "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
     "interfaces.source": ("Divisible Folder Forgetful Forgettable Located Removable RowSource Shrinking Source"),
     "interfaces.store": "Snapshot Store Transaction",

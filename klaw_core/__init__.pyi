@@ -86,7 +86,7 @@ from klaw_core.interfaces.index import (
     SuggestingRetriever,
 )
 from klaw_core.interfaces.journal import JournalingStore, Journals, Log, LogFolder, OwnedText, RecordJournal
-from klaw_core.interfaces.language_model import CheckedLanguageModel, LanguageModel
+from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.source import (
     Divisible,
@@ -156,7 +156,6 @@ __all__ = [
     "Chat",
     "CheckedExtension",
     "CheckedIndex",
-    "CheckedLanguageModel",
     "Chunk",
     "ChunkSelection",
     "Chunker",

@@ -9,7 +9,7 @@ from datetime import date
 from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field, frozen
 
@@ -26,6 +26,13 @@ from klaw_core.errors import KlawError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    CheckedExtension,
+    Host,
+    RecordedExtension,
+    SourcedExtension,
+)
 from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
@@ -35,9 +42,6 @@ from klaw_core.values.findings import Finding, named
 from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import SkippedEntry
-
-if TYPE_CHECKING:
-    from klaw_core.interfaces.extension import Host
 
 MESSAGE = "message"
 SUMMARY = "summary"
@@ -63,7 +67,7 @@ class _ChatSummary:
 
 
 @define(eq=False, slots=False)
-class ConversationsExtension:
+class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtension, RecordedExtension):
     """Stores conversations and makes them searchable."""
 
     directory: DataDirectory

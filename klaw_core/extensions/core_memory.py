@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -19,14 +18,19 @@ from klaw_core.extensions.schemas import string
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.timestamps import shown
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    CheckedExtension,
+    ContextExtension,
+    Host,
+    RecordedExtension,
+    ToolExtension,
+)
 from klaw_core.values.context import ContextItem, ContextQuestion
 from klaw_core.values.findings import Finding
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.tools import Json, Tool
-
-if TYPE_CHECKING:
-    from klaw_core.interfaces.extension import Host
 
 NAME = "core_memory"
 KIND = "core"
@@ -40,7 +44,7 @@ _ALIASES = {
 
 
 @define(eq=False)
-class CoreMemoryExtension:
+class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, RecordedExtension, ContextExtension):
     """Offers core memory to models as tools and as context, and exports it."""
 
     directory: DataDirectory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from attrs import define, field, frozen
 
@@ -14,6 +14,13 @@ from klaw_core.extensions.owned_files import check_lines, check_private, make_pr
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    CheckedExtension,
+    Host,
+    RecordedExtension,
+    SourcedExtension,
+)
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.source import Forgetful, Forgettable, Source
 from klaw_core.values.collections import MEMORY, check_collection_name
@@ -23,9 +30,6 @@ from klaw_core.values.metadata import Metadata, check_metadata
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import IndexReport, SkippedEntry
 from klaw_core.values.text import DEFAULT_FORMAT
-
-if TYPE_CHECKING:
-    from klaw_core.interfaces.extension import Host
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.
 DOCUMENTS = "documents"
@@ -140,7 +144,7 @@ def _check_record(record: Mapping[str, Any]) -> None:
 
 
 @define(eq=False)
-class DocumentsExtension:
+class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, RecordedExtension):
     """Stores documents by id, in any collection, and indexes them."""
 
     directory: DataDirectory

@@ -26,6 +26,7 @@ from klaw_core.interfaces.extension import (
     Extension,
     Host,
     ListeningExtension,
+    RecordedExtension,
     SourcedExtension,
     TabledExtension,
 )
@@ -51,19 +52,25 @@ def build_extension(config: Config, registry: Registry, name: str) -> Extension:
         raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
     context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
     with isolated(f"the extension {name!r}"):
-        built = component.factory(options, context)
+        built: Any = component.factory(options, context)
+    if not isinstance(built, Extension):
+        what = f"the extension {name!r} is a {type(built).__qualname__}, which does not inherit klaw_core.Extension"
+        raise PluginContractError(what, hint="class NAME(Extension): ...")
+    with isolated(f"the extension {name!r}"):
         found: Any = built.name
     if found != name:
         raise PluginContractError(f"the extension {name!r} calls itself {found!r:.80}")
-    for attribute in ("origins", "record_kinds"):
-        _check_names(name, built, attribute)
+    if isinstance(built, SourcedExtension):
+        _check_names(name, built, "origins")
+    if isinstance(built, RecordedExtension):
+        _check_names(name, built, "record_kinds")
     return built
 
 
 def _check_names(name: str, extension: Extension, attribute: str) -> None:
-    """Raise PluginError if an optional attribute of an extension is not a sequence of strings."""
+    """Raise PluginError if an attribute of an extension is not a sequence of strings."""
     with isolated(f"the extension {name!r}, at {attribute!r}"):
-        values: Any = getattr(extension, attribute, ())
+        values: Any = getattr(extension, attribute)
         sound = not isinstance(values, str) and all(isinstance(value, str) for value in values)
     if not sound:
         raise PluginContractError(f"the extension {name!r}: {attribute!r} is {values!r:.80}, not names")
@@ -84,9 +91,9 @@ def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Exte
     return built, failed
 
 
-def having(extensions: Mapping[str, Extension], protocol: type[T]) -> list[tuple[str, T]]:
-    """Return the extensions that implement an optional Protocol, with their names."""
-    return [(name, extension) for name, extension in extensions.items() if isinstance(extension, protocol)]
+def having(extensions: Mapping[str, Extension], ability: type[T]) -> list[tuple[str, T]]:
+    """Return the extensions that inherit this class, with their names."""
+    return [(name, extension) for name, extension in extensions.items() if isinstance(extension, ability)]
 
 
 @define(eq=False)
@@ -123,9 +130,9 @@ class Extensions:
                 self._failed[name] = error
         return dict(self._built)
 
-    def having(self, protocol: type[T]) -> list[tuple[str, T]]:
-        """Return the extensions that implement an optional Protocol, with their names."""
-        return having(self.all(), protocol)
+    def having(self, ability: type[T]) -> list[tuple[str, T]]:
+        """Return the extensions that inherit this class, with their names."""
+        return having(self.all(), ability)
 
     def problems(self) -> Mapping[str, KlawError]:
         """Return the errors of extensions, or of their sources, by name."""

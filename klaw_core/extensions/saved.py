@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -16,6 +15,14 @@ from klaw_core.extensions.owned_files import check_lines, check_private, make_pr
 from klaw_core.extensions.schemas import string
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    CheckedExtension,
+    Host,
+    RecordedExtension,
+    SourcedExtension,
+    ToolExtension,
+)
 from klaw_core.interfaces.source import Source
 from klaw_core.sources.saved import SAVED, Saved, SavedJournal, SavedSource, as_document
 from klaw_core.values.collections import MEMORY
@@ -26,9 +33,6 @@ from klaw_core.values.runs import Excerpt, SkippedEntry
 from klaw_core.values.search import Filters
 from klaw_core.values.tools import Json, Tool
 
-if TYPE_CHECKING:
-    from klaw_core.interfaces.extension import Host
-
 _BATCH = 100
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
@@ -38,7 +42,7 @@ _LABEL_HINT = "use manual or conversation, and name the file or the person in th
 
 
 @define(eq=False)
-class SavedExtension:
+class SavedExtension(AttachedExtension, SourcedExtension, ToolExtension, CheckedExtension, RecordedExtension):
     """Stores saved memories in a journal, indexes them, and exports them."""
 
     directory: DataDirectory

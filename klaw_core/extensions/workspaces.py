@@ -12,6 +12,13 @@ from klaw_core.builtin.workspace import can_name
 from klaw_core.errors import KlawError, RecordError, WorkspaceError
 from klaw_core.extensions.owned_files import check_private, check_readable, make_private
 from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    CheckedExtension,
+    ConsentExtension,
+    Host,
+    SourcedExtension,
+)
 from klaw_core.interfaces.source import Source
 from klaw_core.sources.workspaces import (
     RememberedWorkspace,
@@ -26,13 +33,12 @@ from klaw_core.values.runs import SkippedEntry
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import Workspace
-    from klaw_core.interfaces.extension import Host
 
 KIND = "workspace"
 
 
 @define(eq=False)
-class WorkspacesExtension:
+class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension):
     """Remembers directories, provides their notes as sources, and exports the list."""
 
     directory: DataDirectory

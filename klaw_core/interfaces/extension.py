@@ -1,8 +1,12 @@
 """Extensions: features that own data, tools, checks or commands, without the core knowing their names.
 
-An extension is a component (hook ``klaw_extensions``, options in ``[extensions.NAME]``) with a ``name`` and any of the
-optional Protocols below, each ``runtime_checkable``. It is built when something first asks for it: an index run, a
-check, an export, a tool, an event it listens to, or ``Memory.extension``.
+An extension is a component (hook ``klaw_extensions``, options in ``[extensions.NAME]``). Its class inherits the classes
+below that say what it does, and defines their methods:
+
+    class Diary(SourcedExtension, ToolExtension): ...
+
+What a class does not inherit is never called, whatever its methods are called. An extension is built when something
+first asks for it: an index run, a check, an export, a tool, an event it listens to, or ``Memory.extension``.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
@@ -127,138 +131,175 @@ class Host(Protocol):
         """Send an event to every listener."""
 
 
-class Extension(Protocol):
-    """A feature. Everything else is optional."""
+class Extension:
+    """A feature. What it does beyond having a name, the classes below declare."""
 
-    @property
-    def name(self) -> str:
-        """Return the name it is registered under."""
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # an attribute or a property
+
+        @property
+        def name(self) -> str:
+            """Return the name it is registered under."""
 
 
-@runtime_checkable
-class AttachedExtension(Protocol):
+class AttachedExtension(Extension):
     """An extension that uses the rest of the memory."""
+
+    __slots__ = ()
 
     def attach(self, host: Host, /) -> None:
         """Store the host; called once, before anything else."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class SourcedExtension(Protocol):
+class SourcedExtension(Extension):
     """An extension with its own documents."""
 
-    @property
-    def origins(self) -> Sequence[str]:
-        """Return the origins that only this extension's sources may have.
+    __slots__ = ()
 
-        Their indexed documents stay if the source is missing: a lost journal must not empty the index as well.
-        """
+    if TYPE_CHECKING:  # an attribute or a property
+
+        @property
+        def origins(self) -> Sequence[str]:
+            """Return the origins that only this extension's sources may have.
+
+            Their indexed documents stay if the source is missing: a lost journal must not empty the index as well.
+            """
 
     def sources(self) -> Sequence[Source]:
         """Return the present sources, without those whose files do not exist yet."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class TabledExtension(Protocol[R]):
+class TabledExtension(Extension, Generic[R]):
     """An extension with its own tables in the store's database."""
 
-    @property
-    def joins(self) -> type[R]:
-        """Return the type of resource that the tables need, as a retriever does."""
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # an attribute or a property
+
+        @property
+        def joins(self) -> type[R]:
+            """Return the type of resource that the tables need, as a retriever does."""
 
     def migrations(self) -> Sequence[Migration[R]]:
         """Return the migrations that create the tables, oldest first; append-only."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class ToolExtension(Protocol):
+class ToolExtension(Extension):
     """An extension that language models can use."""
+
+    __slots__ = ()
 
     def tools(self) -> Sequence[Tool]:
         """Return its tools."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class CheckedExtension(Protocol):
+class CheckedExtension(Extension):
     """An extension that ``klaw doctor`` examines."""
+
+    __slots__ = ()
 
     def check(self) -> Iterable[Finding]:
         """Yield each problem with the command that fixes it. Change nothing."""
+        raise NotImplementedError
 
     def fix(self, findings: Sequence[Finding], /) -> None:
         """Fix what can be fixed without loss. ``findings`` are all those of this extension's last check."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class RecordedExtension(Protocol):
+class RecordedExtension(Extension):
     """An extension whose data is part of an export."""
 
-    @property
-    def record_kinds(self) -> Sequence[str]:
-        """Return the kinds of its records, in the order in which they are exported."""
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # an attribute or a property
+
+        @property
+        def record_kinds(self) -> Sequence[str]:
+            """Return the kinds of its records, in the order in which they are exported."""
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield all data that a person owns; an entry that cannot be read is a SkippedEntry."""
+        raise NotImplementedError
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless :meth:`add` can take the record. Change nothing."""
+        raise NotImplementedError
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add records of one kind, which were checked before. Existing records stay; adding again changes nothing."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class ConsentExtension(RecordedExtension, Protocol):
+class ConsentExtension(RecordedExtension):
     """An extension whose records do more than store a text, for instance change what is indexed.
 
     An export may come from another person. Such records are imported only on request.
     """
 
+    __slots__ = ()
+
     def effect(self, record: Record, /) -> str:
         """Return what adding a record would change, for people; empty if it would change nothing."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class ListeningExtension(Protocol):
+class ListeningExtension(Extension):
     """An extension that receives events; its component lists them in ``listens``."""
+
+    __slots__ = ()
 
     def on(self, event: Event, /) -> None:
         """Handle an event. An exception is logged and does not reach the caller that caused the event."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class ContextExtension(Protocol):
+class ContextExtension(Extension):
     """An extension that adds items to a model's prompt."""
+
+    __slots__ = ()
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
         """Yield items for ``Memory.context``, best first, and notices for the user.
 
         Items that pass the filters of the question say so (``filtered``); with filters, the others are left out.
         """
+        raise NotImplementedError
 
 
-@runtime_checkable
-class GatingExtension(Protocol):
+class GatingExtension(Extension):
     """An extension that detects messages that need nothing from memory, such as "thanks"."""
+
+    __slots__ = ()
 
     def declines(self, question: ContextQuestion, /) -> str:
         """Return the reason for not searching memory for a message; empty to search."""
+        raise NotImplementedError
 
 
-@runtime_checkable
-class ArrangingExtension(Protocol):
+class ArrangingExtension(Extension):
     """An extension that edits the volatile items of a context: what every extension offered, and the chunks."""
+
+    __slots__ = ()
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
         """Yield the items that may be used: the given ones, marked, left out or with another priority.
 
         The result must not depend on the budget, so that a larger budget only adds items.
         """
+        raise NotImplementedError
 
 
-@runtime_checkable
-class StatusExtension(Protocol):
+class StatusExtension(Extension):
     """An extension with facts for ``klaw status``."""
+
+    __slots__ = ()
 
     def status(self) -> dict[str, int | str]:
         """Return facts by name."""
+        raise NotImplementedError

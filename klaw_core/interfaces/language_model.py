@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klaw_core.values.prompts import Completion, Prompt
 
 
-class LanguageModel(Protocol):
-    """Completes prompts. Constructing one is cheap; nothing is loaded or called before the first completion.
+class LanguageModel:
+    """Completes prompts. Constructing one is cheap; nothing is loaded or called before the first completion."""
 
-    One method is optional: ``status()`` returns facts by name for ``klaw status``, such as the tokens used today. It
-    calls no server.
-    """
+    __slots__ = ()
 
-    @property
-    def model(self) -> str:
-        """Return the name of the model."""
+    if TYPE_CHECKING:  # attributes or properties
 
-    @property
-    def max_tokens(self) -> int:
-        """Return the limit of tokens for prompt and completion together."""
+        @property
+        def model(self) -> str:
+            """Return the name of the model."""
+
+        @property
+        def max_tokens(self) -> int:
+            """Return the limit of tokens for prompt and completion together."""
 
     def complete(self, prompt: Prompt, /) -> Completion:
         """Return the completion of a prompt.
@@ -29,14 +30,15 @@ class LanguageModel(Protocol):
         If the prompt has a ``schema``, the completion's ``value`` satisfies it. Raise LanguageModelError if the model
         cannot be called, does not respond before the deadline, or returns nothing that satisfies the schema.
         """
+        raise NotImplementedError
 
     def count_tokens(self, text: str, /) -> int:
         """Return the number of tokens of a text; an upper bound if the model's tokenizer is not available."""
+        raise NotImplementedError
 
-
-@runtime_checkable
-class CheckedLanguageModel(LanguageModel, Protocol):
-    """A language model that can be checked at no cost, or at that of the shortest completion."""
+    def status(self) -> Mapping[str, int | str]:
+        """Return facts by name for ``klaw status``, such as the tokens used today. Call no server."""
+        return {}
 
     def check(self) -> None:
         """Check that completions are possible now, within half a minute.

@@ -108,8 +108,8 @@ def _language_model(assembly: Assembly) -> tuple[Mapping[str, int | str], Sequen
     """Return the language model's status values and its problems, without requesting a completion."""
     try:
         with isolated("the language model"):
-            model: object = assembly.language_model
-            return (model.status() if isinstance(model, StatusExtension) else {}), ()
+            model = assembly.language_model
+            return ({} if model is None else model.status()), ()
     except KlawError as error:
         is_known = str(error) in map(str, assembly.unusable)
         return {}, () if is_known else (str(error),)

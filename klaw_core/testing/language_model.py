@@ -29,7 +29,7 @@ _SCHEMA = {
 
 
 @define(eq=False)
-class ScriptedModel:
+class ScriptedModel(LanguageModel):
     """A language model that returns scripted answers, in order, and records its prompts.
 
     An answer is a text, an exception to raise, or a function of the prompt. Calls after the last answer raise an error.

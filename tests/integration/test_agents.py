@@ -5,7 +5,7 @@ import threading
 import pytest
 from attrs import frozen
 
-from klaw_core import API, Agents, Component, NotFoundError, Source, StoreError
+from klaw_core import API, Agents, Component, Extension, NotFoundError, Source, StoreError
 from klaw_core.builtin.memory_store import MemoryStore
 
 
@@ -54,7 +54,7 @@ def test_components_of_an_agent_get_its_name(make_home):
 
         return kind, Component("told", NoOptions, build, API)
 
-    class Quiet(Source):
+    class Quiet(Source, Extension):
         name = "told"
         origin = "told"
 

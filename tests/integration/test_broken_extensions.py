@@ -6,11 +6,15 @@ from datetime import UTC, datetime
 import pytest
 from attrs import evolve
 
+import klaw_core
 from klaw_core import (
+    CloseEvent,
     Condition,
     Document,
     Entry,
+    Extension,
     Filters,
+    IndexEvent,
     KlawError,
     LiveComponent,
     Memory,
@@ -18,18 +22,26 @@ from klaw_core import (
     PluginError,
     QueryError,
     RecordError,
+    SearchEvent,
     Source,
     StoreFullError,
 )
 
+ABILITIES = [
+    getattr(klaw_core, name)
+    for name in klaw_core.__all__
+    if name.endswith("Extension") and name not in {"Extension", "ConsentExtension"}
+]
 
-class Bad:
-    """An extension with whatever attributes it is given."""
 
-    name = "bad"
-
-    def __init__(self, **attributes):
-        self.__dict__.update(attributes)
+def Bad(**attributes):  # noqa: N802  # makes an object, as a class does
+    """Return an extension with these attributes, and every ability that has one of them."""
+    bases = [each for each in ABILITIES if set(attributes) & {name for name in vars(each) if not name.startswith("_")}]
+    if "origins" in attributes and klaw_core.SourcedExtension not in bases:
+        bases.append(klaw_core.SourcedExtension)
+    extension = type("Bad", tuple(bases) or (klaw_core.Extension,), {"name": "bad"})()
+    extension.__dict__.update(attributes)
+    return extension
 
 
 class Listed(Source):
@@ -272,3 +284,48 @@ def test_a_directory_an_origin_and_paths_exclude_each_other(with_bad, home):
             memory.index(home.notes, origin="documents")
         with pytest.raises(KlawError):
             memory.index(paths=home.notes / "nowhere.md")
+
+
+class TestDeclaredAbilities:
+    """An extension does what its class inherits, whatever its methods are called."""
+
+    @pytest.fixture
+    def memory(self, home):
+        def called(*_given, **_named):
+            raise AssertionError("a method was called that the extension does not declare")
+
+        class Accidental(Extension):
+            name = "accidental"
+            origins = record_kinds = joins = 3
+            remove = forget = excluded = version = root = changed = stamp = called
+
+        names = {name for each in ABILITIES for name in vars(each) if not name.startswith("_")}
+        assert names >= {"attach", "check", "sources", "records", "tools", "offer", "status", "on"}
+        for name in names - set(vars(Accidental)):
+            setattr(Accidental, name, called)
+        live = LiveComponent("extension", "accidental", Accidental(), listens=(SearchEvent, IndexEvent, CloseEvent))
+        with Memory.open(home.config(), registry=home.registry(), components=[live]) as memory:
+            yield memory
+
+    def test_names_of_methods_promise_nothing(self, memory, home):
+        home.write("a.md", "The heron.\n")
+        memory.index(home.notes)
+        assert memory.search("heron")
+        assert "The heron." in memory.context("heron").volatile
+        assert memory.tools()
+        assert not [problem for problem in memory.status().problems if "accidental" in problem]
+        assert not [finding for finding in memory.doctor().findings if "accidental" in str(finding)]
+        memory.forget("notes/a.md")
+        memory.reindex()
+        assert memory.extension("accidental").name == "accidental"
+
+    def test_an_object_that_inherits_no_extension_is_refused_with_the_line_to_write(self, home):
+        class Bare:
+            name = "bare"
+
+        live = LiveComponent("extension", "bare", Bare())
+        with (
+            Memory.open(home.config(), registry=home.registry(), components=[live]) as memory,
+            pytest.raises(PluginError, match=r"inherit klaw_core.Extension \(class NAME\(Extension\)"),
+        ):
+            memory.extension("bare")

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import (
+    ArrangingExtension,
     Context,
+    ContextExtension,
     ContextItem,
     ContextQuestion,
     Filters,
+    GatingExtension,
     Memory,
     Message,
     SearchResults,
@@ -34,7 +37,7 @@ _items = st.lists(
 )
 
 
-class Offering:
+class Offering(ContextExtension):
     """An extension that offers what it is told to."""
 
     name = "offering"
@@ -213,7 +216,7 @@ def test_a_chunk_shows_its_day_and_a_note_its_location(tmp_path):
     assert {item.source.split(":")[0] for item in context.items} == {"notes/a.md", "conversations/t_1/2026-02-24.jsonl"}
 
 
-class Arranging(Offering):
+class Arranging(Offering, GatingExtension, ArrangingExtension):
     """An extension that declines and edits what it is told to."""
 
     def __init__(self, items, why="", edit=list):

@@ -4,14 +4,19 @@ from datetime import UTC, datetime
 
 from attrs import define, field
 
-from klaw_core import LiveComponent, Memory, Message
+from klaw_core import (
+    AttachedExtension,
+    LiveComponent,
+    Memory,
+    Message,
+)
 
 META = {"channel": "telegram", "chat_id": "1"}
 SECRET = "sk-" + "a1B2" * 8
 
 
 @define
-class Reader:
+class Reader(AttachedExtension):
     """An extension that reads what was said."""
 
     host: object = field(default=None, init=False)

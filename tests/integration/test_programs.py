@@ -12,6 +12,7 @@ from klaw_core import (
     Component,
     ForgetEvent,
     IndexEvent,
+    ListeningExtension,
     LiveComponent,
     Memory,
     Message,
@@ -113,7 +114,7 @@ class TestLiveComponents:
         assert home.recorder.texts == []
 
     def test_an_extension_receives_the_events_that_it_lists(self, home):
-        class Ear:
+        class Ear(ListeningExtension):
             name = "ear"
 
             def __init__(self):

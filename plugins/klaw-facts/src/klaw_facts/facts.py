@@ -12,8 +12,12 @@ from typing import Any
 from attrs import define, field
 
 from klaw_core import (
+    ArrangingExtension,
+    AttachedExtension,
     Chat,
+    CheckedExtension,
     Condition,
+    ContextExtension,
     ContextItem,
     ContextNotice,
     ContextQuestion,
@@ -21,14 +25,20 @@ from klaw_core import (
     FileJournal,
     Finding,
     ForgetEvent,
+    GatingExtension,
     Host,
     ImportCounts,
     JournalEntry,
     KlawError,
+    ListeningExtension,
     NotFoundError,
     Record,
+    RecordedExtension,
     SkippedEntry,
+    SourcedExtension,
+    StatusExtension,
     Tool,
+    ToolExtension,
     check_lines,
     check_private,
     make_private,
@@ -55,7 +65,18 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @define(eq=False, slots=False)
-class Facts:
+class Facts(
+    AttachedExtension,
+    SourcedExtension,
+    ToolExtension,
+    CheckedExtension,
+    RecordedExtension,
+    ListeningExtension,
+    ContextExtension,
+    GatingExtension,
+    ArrangingExtension,
+    StatusExtension,
+):
     """Facts with their validity and quotes. ``keeper`` writes facts; this class reads them and connects the parts."""
 
     options: FactsOptions

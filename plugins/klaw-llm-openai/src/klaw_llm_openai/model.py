@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from klaw_core import Completion, LanguageModelError, Prompt, PromptMessage, estimate_tokens
+from klaw_core import Completion, LanguageModel, LanguageModelError, Prompt, PromptMessage, estimate_tokens
 from klaw_http import BodyError, HttpClient, HttpError, NoAnswerError, StatusError
 from klaw_http.deadline import Deadline
 from klaw_llm_openai.answers import Answer, NoTextError, find_value, is_strict, read_answer
@@ -37,8 +37,8 @@ _PLACE = "[memory.language_model]"
 
 
 @define(eq=False)
-class OpenAIModel:
-    """One model on one server; implements ``klaw_core.LanguageModel``. Safe to use from several threads.
+class OpenAIModel(LanguageModel):
+    """One model on one server. Safe to use from several threads.
 
     If a server rejects a parameter (the response format, the name of the limit of an answer's length, the temperature),
     the process remembers it. Each rejected request counts for the daily limit of requests.

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
-from klaw_core import Finding
+from klaw_core import (
+    CheckedExtension,
+    Finding,
+    StatusExtension,
+)
 from klaw_sessions.failures import FailureLog
 
 
 @frozen(eq=False)
-class Sessions:
+class Sessions(CheckedExtension, StatusExtension):
     """Reports on the hooks."""
 
     log: FailureLog

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from attrs import define, field
 
-from klaw_core import BackgroundRun, Event, Finding, Host, IndexEvent
+from klaw_core import (
+    AttachedExtension,
+    BackgroundRun,
+    CheckedExtension,
+    Event,
+    Finding,
+    Host,
+    IndexEvent,
+    ListeningExtension,
+    StatusExtension,
+)
 from klaw_watch.names import CONVERSATION, FORCED, INTERVAL, RESUME, START, WATCH
 from klaw_watch.state import WatchDirectory, WatchState
 
@@ -14,7 +24,7 @@ _MORE_HANDLES = "raise fs.inotify.max_user_watches or max_user_instances (sysctl
 
 
 @define(eq=False)
-class WatchExtension:
+class WatchExtension(AttachedExtension, CheckedExtension, ListeningExtension, StatusExtension):
     """Reports on the watcher of a data directory."""
 
     directory: WatchDirectory

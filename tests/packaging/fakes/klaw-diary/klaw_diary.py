@@ -13,8 +13,11 @@ import click
 from attrs import define, field, frozen
 
 from klaw_core import (
+    AttachedExtension,
+    CheckedExtension,
     Component,
     ComponentContext,
+    ContextExtension,
     ContextItem,
     ContextQuestion,
     Document,
@@ -25,15 +28,21 @@ from klaw_core import (
     Host,
     ImportCounts,
     IndexEvent,
+    ListeningExtension,
     Migration,
     Record,
+    RecordedExtension,
     RecordError,
     SearchEvent,
     SkippedEntry,
     Source,
+    SourcedExtension,
     Span,
+    StatusExtension,
+    TabledExtension,
     TokenCounter,
     Tool,
+    ToolExtension,
     hookimpl,
     locked,
     write_atomically,
@@ -110,7 +119,17 @@ class DiarySource(Source, Forgettable, Forgetful):
 
 
 @define(eq=False)
-class Diary:
+class Diary(
+    AttachedExtension,
+    SourcedExtension,
+    TabledExtension[apsw.Connection],
+    ToolExtension,
+    CheckedExtension,
+    RecordedExtension,
+    ListeningExtension,
+    ContextExtension,
+    StatusExtension,
+):
     """The extension."""
 
     options: DiaryOptions
