@@ -7,7 +7,9 @@ import pytest
 from attrs import evolve
 
 from klaw_core import (
+    ArrangingExtension,
     Condition,
+    ContextExtension,
     ContextItem,
     EmbedderUnavailableError,
     Filters,
@@ -277,7 +279,7 @@ def test_a_digest_passes_filters_by_chat_and_time_only(open_memory, say):
         assert any(item.source.startswith("digests/") for item in context.items) is is_there, filters
 
 
-class Offering:
+class Offering(ContextExtension, ArrangingExtension):
     """An extension that knows nothing about filters."""
 
     name = "offering"
