@@ -48,8 +48,8 @@ _MODULES = {
         "TabledExtension ToolExtension"
     ),
     "interfaces.index": (
-        "CheckedIndex CompactingIndex ErasingIndex Index KeyDigestIndex LimitedRetriever NoticingRetriever "
-        "OutdatedIndex Retriever SuggestingRetriever"
+        "CheckedIndex CompactingIndex ErasingIndex Index KeyDigestIndex LackingIndex LimitedRetriever "
+        "NoticingRetriever OutdatedIndex Retriever SuggestingRetriever"
     ),
     "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
     "interfaces.language_model": "LanguageModel",

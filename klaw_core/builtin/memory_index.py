@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,10 @@ class CosineIndex(_MemoryIndex):
         if vectors is not None:
             keys = (stored.key for stored in chunks)
             self._put(resource, collection, dict(zip(keys, np.array(vectors), strict=True)))
+
+    def lacking(self, resource: Tables, collection: str, chunks: Callable[[], int], /) -> int:
+        """Return how many chunks have no vector."""
+        return chunks() - len(self._rows(resource, collection))
 
     def check(self, resource: Tables, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Report how many vectors have a wrong dimension or are not of unit length."""

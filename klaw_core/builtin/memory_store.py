@@ -114,6 +114,10 @@ class MemorySnapshot:
         """Return the digest of the keys."""
         return KeyDigest.of(self.keys(collection))
 
+    def count(self, collection: str, /) -> int:
+        """Return the number of chunks."""
+        return len(self.resource.chunks.get(collection, ()))
+
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in."""
         return self.resource.spaces.get(collection)

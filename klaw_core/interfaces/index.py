@@ -93,6 +93,14 @@ class KeyDigestIndex(Index[R], Protocol[R]):
 
 
 @runtime_checkable
+class LackingIndex(Index[R], Protocol[R]):
+    """An index that can tell at every search how many chunks it lacks. Optional: otherwise only if it finds nothing."""
+
+    def lacking(self, resource: R, collection: str, chunks: Callable[[], int], /) -> int:
+        """Return how many chunks of a collection have no row, fast; ``chunks`` counts those of the collection."""
+
+
+@runtime_checkable
 class OutdatedIndex(Index[R], Protocol[R]):
     """An index that may hold rows in another form than the configured one. Optional: without it none does."""
 

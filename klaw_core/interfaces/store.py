@@ -88,6 +88,9 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
     def key_digest(self, collection: str, /) -> KeyDigest:
         """Return the digest of :meth:`keys`."""
 
+    def count(self, collection: str, /) -> int:
+        """Return the number of chunks."""
+
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
 

@@ -1,8 +1,9 @@
-"""Report that a retriever lacks chunks. Imported only for a retriever that found nothing."""
+"""Report that a retriever lacks chunks. Imported only if one does, or has found nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from klaw_core.errors import as_klaw_error
@@ -16,13 +17,21 @@ if TYPE_CHECKING:
 
 def lacking_chunks(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
     """Report missing chunks in a retriever, for example after an upgrade or an interrupted run."""
-    if not isinstance(configured.retriever, Index):
+    index = configured.retriever
+    if not isinstance(index, Index):
         return
     try:
-        lacking = count_lacking(snapshot, collection, (configured.retriever,))
+        if configured.counted is not None:
+            lacking = configured.counted.lacking(snapshot.resource, collection, partial(snapshot.count, collection))
+        else:
+            lacking = count_lacking(snapshot, collection, (index,))
     except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the search continues
         yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
         return
     if lacking > 0:
-        hint = "klaw embed" if configured.retriever.needs_vectors else "klaw index"
-        yield f"{configured.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {hint}"
+        chunks = "chunk" if lacking == 1 else "chunks"
+        if index.needs_vectors:
+            have, them = ("has", "it") if lacking == 1 else ("have", "them")
+            yield f"{lacking:,} {chunks} {have} no vector yet, so only words find {them}: klaw embed"
+        else:
+            yield f"{configured.name} lacks {lacking:,} {chunks}: klaw index"

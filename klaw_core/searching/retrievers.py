@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import PluginError
-from klaw_core.interfaces.index import NoticingRetriever, Retriever, SuggestingRetriever
+from klaw_core.interfaces.index import LackingIndex, NoticingRetriever, Retriever, SuggestingRetriever
 from klaw_core.values.search import Hit, Query
 
 
@@ -27,6 +27,11 @@ class ConfiguredRetriever:
     def noticing(self) -> NoticingRetriever[Any] | None:
         """The retriever, if it can return notices about a question."""
         return self.retriever if isinstance(self.retriever, NoticingRetriever) else None
+
+    @cached_property
+    def counted(self) -> LackingIndex[Any] | None:
+        """The retriever, if it can tell at every search how many chunks it lacks."""
+        return self.retriever if isinstance(self.retriever, LackingIndex) else None
 
     @cached_property
     def suggesting(self) -> SuggestingRetriever[Any] | None:

@@ -6,8 +6,9 @@ its collection, so that their hits can be ranked together. With one collection, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,7 @@ class Scope:
     unreadable: set[int] = field(factory=set, init=False)
     relevance: Callable[[int], float | None] = field(default=lambda _key: None, init=False)
     _read: dict[int, StoredChunk] = field(factory=dict, init=False)
+    _asked: set[tuple[str, str]] = field(factory=set, init=False)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
         """Return one ranking of at most ``depth`` hits per retriever, ordered by its own scores.
@@ -83,13 +85,27 @@ class Scope:
                     hits = tuple(_with_lower_relevance(hit, target.familiarity) for hit in hits)
                 ranking = Ranking(configured.name, self._combined(hits, number), configured.weight)
                 found.setdefault(configured.name, []).append(ranking)
-                if not hits and target.query.within is None:
-                    from klaw_core.searching.lacking import lacking_chunks
-
-                    notices.extend(lacking_chunks(self.snapshot, configured, target.query.collection))
+                notices.extend(self._lacking(configured, target.query, found=bool(hits)))
         if failure is not None and not found:
             raise failure
         return self._with_relevance([_merged(rankings, depth) for rankings in found.values()])
+
+    def _lacking(self, configured: ConfiguredRetriever, query: Query, *, found: bool) -> Iterable[str]:
+        """Return a notice if a retriever lacks chunks, at the first question to it."""
+        if (configured.name, query.collection) in self._asked:
+            return ()
+        self._asked.add((configured.name, query.collection))
+        if configured.counted is not None:
+            with suppress(Exception, SystemExit):  # below, a failure becomes a notice
+                if not configured.counted.lacking(
+                    self.snapshot.resource, query.collection, partial(self.snapshot.count, query.collection)
+                ):
+                    return ()
+        elif found or query.within is not None:
+            return ()
+        from klaw_core.searching.lacking import lacking_chunks
+
+        return lacking_chunks(self.snapshot, configured, query.collection)
 
     def _with_relevance(self, rankings: list[Ranking]) -> list[Ranking]:
         """Set ``relevance``, and return the rankings with ``Hit.unreached`` set."""

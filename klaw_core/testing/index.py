@@ -28,6 +28,7 @@ from klaw_core import (
     Index,
     KeyDigest,
     KeyDigestIndex,
+    LackingIndex,
     OutdatedIndex,
     Query,
     Retriever,
@@ -126,6 +127,8 @@ class IndexContract(RetrieverContract[R]):
             assert index.key_digest(resource, collection) in {KeyDigest.of(keys), None}
         if isinstance(index, OutdatedIndex):
             assert index.outdated(resource, collection).tolist() == []
+        if isinstance(index, LackingIndex):
+            assert index.lacking(resource, collection, lambda: len(keys)) == 0
         listed: list[int] = keys.tolist()
         return listed
 

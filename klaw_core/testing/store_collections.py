@@ -60,6 +60,7 @@ class CollectionLaws:
         assert list(snapshot.find(name, "")) == []
         assert snapshot.keys(name).tolist() == []
         assert snapshot.key_digest(name) == KeyDigest()
+        assert snapshot.count(name) == 0
         assert snapshot.space(name) is None
 
     def test_a_document_or_a_space_creates_a_collection(self, store: Store[Any]) -> None:

@@ -46,6 +46,7 @@ READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
     "damaged": lambda view, _keys: view.damaged(C),
     "find": lambda view, _keys: view.find(C, ""),
     "keys": lambda view, _keys: view.keys(C).tolist(),
+    "count": lambda view, _keys: view.count(C),
     "key_digest": lambda view, _keys: view.key_digest(C).count,
     "space": lambda view, _keys: view.space(C),
     "counts": lambda view, _keys: view.counts(C),

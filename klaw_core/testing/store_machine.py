@@ -34,6 +34,7 @@ def dump(snapshot: Snapshot[Any], *, collection: str = C, renamed: Mapping[int, 
     keys = snapshot.keys(collection).tolist()
     assert snapshot.key_digest(collection) == KeyDigest.of(snapshot.keys(collection))
     assert snapshot.is_empty(collection) == (not keys)
+    assert snapshot.count(collection) == len(keys)
     record = snapshot.space(collection)
     chunks = snapshot.chunks(collection, keys)
     if renamed is not None:

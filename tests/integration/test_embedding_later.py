@@ -79,6 +79,30 @@ class TestWithoutEmbedding:
         assert memory.status().space is None
         check(memory, embedded=False)
 
+    def test_a_search_says_how_many_chunks_have_no_vector(self, memory, notes):
+        """Also if a newer text has one already, and if vectors find something."""
+        memory.index(notes, embed=False)
+        memory.embed(limit=30)
+        saved = memory.save("a buoy")
+        told = "170 chunks have no vector yet, so only words find them: klaw embed"
+        for mode in ("hybrid", "vector"):
+            found = memory.search("a buoy", mode=mode)
+            assert (found[0].path, found.notices) == (saved.path, (told,))
+        assert memory.search("a buoy", mode="fts").notices == ()
+        assert told in memory.context("a buoy").notices
+        assert told in memory.call_tool("memory_search", {"query": "a buoy"})["notices"]
+        memory.embed(limit=169)
+        assert memory.search("buoy").notices == ("1 chunk has no vector yet, so only words find it: klaw embed",)
+        memory.embed()
+        assert memory.search("buoy").notices == ()
+
+    def test_chunks_that_are_removed_before_they_have_vectors_are_not_counted(self, memory, notes):
+        memory.index(notes, embed=False)
+        memory.embed(limit=199)
+        (notes / "199.md").unlink()
+        memory.index(embed=False)
+        assert memory.search("lantern").notices == ()
+
     def test_embed_continues_in_order_and_can_be_stopped(self, home, memory, notes, monkeypatch, check):
         monkeypatch.setattr(type(embedder_of(memory)), "remote", True, raising=False)  # told of, and kept, call by call
         memory.index(notes, embed=False)

@@ -7,6 +7,7 @@ import pytest
 
 from klaw_core import Query, VectorSpace
 from klaw_core.testing.index import SPACE, IndexContract, crowd, stored, unit_vector, unit_vectors
+from klaw_core.testing.values import cut_lines, make_document
 
 AGENT = "agent-of-indexes"
 
@@ -117,3 +118,42 @@ def test_a_collection_that_grew_keeps_its_rows_and_can_be_emptied(large):
     with store.read() as snapshot:
         (hit,) = index.search(snapshot.resource, Query("", "memory", unit_vector("lantern")), 1)
         assert hit.key in {1, 2, 3}
+
+
+@pytest.mark.parametrize("exact_up_to", [0, 20_000])
+def test_chunks_without_a_vector_are_counted(open_store, exact_up_to):
+    from klaw_store_postgres.options import PgVectorOptions
+    from klaw_store_postgres.vectors import VectorIndex
+
+    store, index = open_store(), VectorIndex(PgVectorOptions(exact_up_to=exact_up_to))
+    store.enlist("pgvector", index)
+
+    def lacking():
+        with store.read() as snapshot:
+            return index.lacking(snapshot.resource, "memory", lambda: pytest.fail("it counts by itself"))
+
+    def write(name, text):
+        document = make_document(f"notes/{name}.md", text)
+        with store.write() as transaction:
+            transaction.replace("memory", document, cut_lines(document))
+
+    def embed(count):
+        with store.write() as transaction:
+            held = set(index.keys(transaction.resource, "memory").tolist())
+            keys = [key for key in transaction.keys("memory").tolist() if key not in held][:count]
+            chunks = transaction.chunks("memory", keys)
+            index.add(transaction.resource, "memory", chunks, unit_vectors(chunks))
+
+    assert lacking() == 0
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", SPACE)
+    write("a", "one\ntwo\nthree")
+    write("b", "four\nfive")
+    embed(3)
+    assert lacking() == 2
+    embed(2)
+    assert lacking() == 0
+    write("a", "one\nsix\nseven")
+    assert lacking() == 2, "chunks that are newer than those it has counted"
+    embed(9)
+    assert lacking() == 0

@@ -8,7 +8,7 @@ refers to the batch, and its vectors are ignored. Removed vectors stay in LanceD
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -138,6 +138,10 @@ class LanceIndex:
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest:
         """Return the digest of :meth:`keys`."""
         return rows.key_digest(resource, collection)
+
+    def lacking(self, resource: apsw.Connection, collection: str, chunks: Callable[[], int], /) -> int:
+        """Return how many chunks have no vector."""
+        return chunks() - rows.count(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return the vectors missing in LanceDB, and whether the dimension differs from the space's."""

@@ -157,6 +157,11 @@ def all_batches(connection: apsw.Connection, collection: str) -> dict[int, int]:
     )
 
 
+def count(connection: apsw.Connection, collection: str) -> int:
+    """Return the number of valid vectors."""
+    return int(connection.execute("SELECT COUNT(*) FROM lancedb_keys WHERE collection = ?", (collection,)).get)
+
+
 def count_buffered(connection: apsw.Connection, collection: str) -> int:
     """Return the number of buffered vectors."""
     return int(connection.execute("SELECT COUNT(*) FROM lancedb_waiting WHERE collection = ?", (collection,)).get)

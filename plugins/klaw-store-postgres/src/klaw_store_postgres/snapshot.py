@@ -173,6 +173,10 @@ class PostgresSnapshot:
         """Return the digest of the keys."""
         return read_key_digest(self.resource, "chunks", collection)
 
+    def count(self, collection: str, /) -> int:
+        """Return the number of chunks."""
+        return int(self.resource.value(f"SELECT COUNT(*) FROM chunks WHERE {_IN}", self._in(collection)))
+
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
         row = self.resource.row(

@@ -7,7 +7,7 @@ building an index would block every writer. ``vector_tables`` lists the collecti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,8 @@ class VectorIndex:
     options: PgVectorOptions = field(factory=PgVectorOptions)
     # Of each collection: how many vectors there were when they were counted, and how many were added here since.
     _counted: dict[tuple[int, int, str], tuple[int, int]] = field(factory=dict, init=False)
+    # Of each collection: the last chunk up to which every chunk had a vector.
+    _complete: dict[tuple[int, int, str], int] = field(factory=dict, init=False)
 
     @property
     def joins(self) -> type[Session]:
@@ -145,6 +147,23 @@ class VectorIndex:
         from klaw_store_postgres.snapshot import read_key_digest
 
         return read_key_digest(resource, self._table(resource, collection), collection)
+
+    def lacking(self, resource: Session, collection: str, _chunks: Callable[[], int], /) -> int:
+        """Return how many chunks have no vector.
+
+        PostgreSQL counts slowly, so chunks that all had vectors at an earlier search are not checked again.
+        """
+        place = (*resource.scope, collection)
+        table, checked = self._table(resource, collection), self._complete.get(place, 0)
+        newer = f"chunks WHERE {_IN} AND key > %s"
+        held = f"EXISTS (SELECT 1 FROM {table} AS own WHERE {_IN} AND own.key = chunks.key)"
+        last = resource.value(f"SELECT MAX(key) FROM {newer}", (*place, checked))
+        if last is None:
+            return 0
+        lacking: int = resource.value(f"SELECT COUNT(*) FROM {newer} AND NOT {held}", (*place, checked, *place))
+        if not lacking:
+            self._complete[place] = last
+        return lacking
 
     def check(self, resource: Session, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return how many vectors are not unit vectors of the space."""

@@ -212,6 +212,11 @@ class SqliteSnapshot:
         table = self._table(collection)
         return KeyDigest() if table is None else read_key_digest(self.resource, table.name, "id")
 
+    def count(self, collection: str, /) -> int:
+        """Return the number of chunks. SQLite counts them without reading the rows."""
+        table = self._table(collection)
+        return 0 if table is None else int(self.resource.execute(f"SELECT COUNT(*) FROM {table.name}").get)
+
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
         row = self.resource.execute(

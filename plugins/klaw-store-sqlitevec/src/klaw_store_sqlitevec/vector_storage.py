@@ -107,6 +107,11 @@ class VectorStorage:
             return None
         return found + exact.key_digest(resource, collection) if exact.exists(resource, collection) else found
 
+    def count(self, resource: apsw.Connection, collection: str, /) -> int:
+        """Return the number of vectors."""
+        found = quantized.count(resource, collection)
+        return found + exact.count(resource, collection) if exact.exists(resource, collection) else found
+
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return the problems of the tables and vectors, which are read without vec0."""
         from klaw_store_sqlitevec.exact_check import check_table

@@ -6,7 +6,7 @@ Every command that opens a memory creates the index, but few use it.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +91,10 @@ class VectorIndex:
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
         """Return the digest of :meth:`keys`, or None if any is :meth:`outdated`."""
         return self.storage.key_digest(resource, collection)
+
+    def lacking(self, resource: apsw.Connection, collection: str, chunks: Callable[[], int], /) -> int:
+        """Return how many chunks have no vector."""
+        return chunks() - self.storage.count(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return the problems of the tables and vectors, which are read without vec0."""
