@@ -1,4 +1,4 @@
-"""A browser, and a server to look at: ``nox -s browser`` says what is needed."""
+"""A browser, or Node in place of one, and a server to look at: ``nox -s browser`` says what is needed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import pytest
 from attrs import frozen
-from playwright.sync_api import sync_playwright
 
 from klaw_core import Chat, Memory, Message, load_config
+
+#: Playwright's limits, in milliseconds: a busy machine may take minutes.
+PATIENCE = 300_000
+collect_ignore = ["test_page.py" if "KLAW_NODE_MODULES" in os.environ else "test_scripts.py"]
 
 CHROMIUM = os.environ.get("KLAW_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 NOTES = {
@@ -41,11 +45,26 @@ class Served:
 def browser():
     """Return Chromium; the whole session is of no use without one."""
     if CHROMIUM is None:
-        pytest.exit("there is no chromium: apt-get install chromium, or name one in KLAW_CHROMIUM", 1)
+        pytest.exit("there is no chromium: .ci/chromium installs one, or name one in KLAW_CHROMIUM", 1)
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Return a function that makes a page: ``context`` says how it is looked at."""
+    with ExitStack() as stack:
+
+        def visit(**context):
+            opened = stack.enter_context(browser.new_context(**context))
+            opened.set_default_timeout(PATIENCE)
+            return opened.new_page()
+
+        yield visit
 
 
 @pytest.fixture(params=["desktop", "phone", "dark"])
@@ -59,15 +78,14 @@ def look(request):
 
 
 @pytest.fixture
-def page(browser):
+def page(visit):
     """Return a page; what it says on its console is an error."""
-    with browser.new_context() as context:
-        page = context.new_page()
-        said = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        yield page
-        assert not said
+    page = visit()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    assert not said
 
 
 @pytest.fixture(scope="session")

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Error
 
-VIEWS = {
-    "#/search?q=kiln": ".result mark",
-    "#/document?path=notes/kiln.md&from=3&to=4": ".chunk",
-    "#/recent": ".rows a",
-    "#/chats": ".rows a",
-    "#/chat?name=telegram_42": ".timeline .said",
-    "#/facts?everything=true": ".rows a",
-    "#/fact?id=home": ".timeline .said",
-    "#/core": ".pair input",
-    "#/status": ".tiles",
-}
+VIEWS = json.loads((Path(__file__).parent / "views.json").read_text("utf-8"))
 WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_is_accessible_and_fits(served, browser, look, view):
-    with browser.new_context(**look) as context:
-        page = served.open(context.new_page(), view)
-        page.wait_for_selector(VIEWS[view])
-        violations = Axe().run(page, options=WCAG).response["violations"]
-        assert not [(each["id"], [node["target"] for node in each["nodes"]]) for each in violations]
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+def test_a_view_is_accessible_and_fits(served, visit, look, view):
+    page = served.open(visit(**look), view)
+    page.wait_for_selector(VIEWS[view])
+    violations = Axe().run(page, options=WCAG).response["violations"]
+    assert not [(each["id"], [node["target"] for node in each["nodes"]]) for each in violations]
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 def test_a_search_by_keyboard_alone(served, page):
@@ -45,6 +39,22 @@ def test_a_search_by_keyboard_alone(served, page):
     page.wait_for_selector(".result")
     page.keyboard.press("6")
     page.wait_for_selector(".tiles")
+
+
+def test_a_view_that_was_left_does_not_replace_another(served, page):
+    served.open(page, "#/status")
+    page.wait_for_selector(".tiles")
+    held = []
+    page.route("**/api/recent*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright looks into it
+    with page.expect_request("**/api/recent*"):
+        page.evaluate("location.hash = '#/recent'")
+    page.evaluate("location.hash = '#/core'")
+    page.wait_for_selector(".pair input")
+    with suppress(Error):  # its request may have been ended
+        held.pop().continue_()
+    page.unroute("**/api/recent*")
+    page.evaluate("fetch('page/style.css').then((answer) => answer.text())")  # later than what was held
+    assert page.locator(".pair input").count()
 
 
 def test_filters_narrow_a_search(served, page):

@@ -10,17 +10,29 @@ export const token = () => sessionStorage.getItem(KEY);
 export const setToken = (value) => sessionStorage.setItem(KEY, value);
 const headers = () => ({ Authorization: `Bearer ${token()}` });
 
-export async function api(path, { method = "GET", query = {}, body } = {}) {
+let shown = new AbortController();
+
+// Ends the questions of the view that was shown: a late answer would put it in the place of another.
+export function leaveView() {
+  shown.abort();
+  shown = new AbortController();
+}
+
+// `ofView`: only the view that asks needs the answer, and goes no further once it is left.
+export async function api(path, { method = "GET", query = {}, body, ofView = method === "GET" } = {}) {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== "" && value != null) given.append(name, value);
   const url = `api/${path}${given.size ? `?${given}` : ""}`;
+  const signal = ofView ? shown.signal : undefined;
   let response;
   try {
-    response = await fetch(url, { method, headers: headers(), body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(url, { method, headers: headers(), signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
+    if (signal?.aborted) return new Promise(() => {});
     throw new ApiError(0, "The server does not respond.", "Is klaw serve running?");
   }
   const found = await response.json().catch(() => ({}));
+  if (signal?.aborted) return new Promise(() => {});
   if (!response.ok) throw new ApiError(response.status, found.error ?? `status ${response.status}`, found.hint);
   return found;
 }

@@ -1,6 +1,6 @@
 // The page: a router over the hash, one function a view. Everything that a memory holds becomes text nodes, never HTML.
 
-import { api, ApiError, events, setToken, token } from "./api.js";
+import { api, ApiError, leaveView, setToken, token } from "./api.js";
 import { h, mount, toast } from "./dom.js";
 import { search, onSearchKey } from "./search.js";
 import { document_, recent } from "./documents.js";
@@ -31,6 +31,7 @@ async function show() {
   }
   leave();
   leave = () => {};
+  leaveView();
   try {
     leave = (await view(query)) ?? (() => {});
   } catch (error) {
@@ -56,7 +57,7 @@ async function start() {
   if (given) { setToken(decodeURIComponent(given)); history.replaceState(null, "", "#/search"); }
   if (!token()) return askToken();
   try {
-    const has = await api("extensions");
+    const has = await api("extensions", { ofView: false });
     const nav = document.getElementById("views");
     nav.replaceChildren(...VIEWS.filter(([name]) => name !== "facts" || has.facts)
       .map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title)));
