@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Collection
 from types import TracebackType
 from typing import Self
 
-from attrs import evolve
-
+from klaw_core.config.agents import agent_config, agent_error, check_agent_name
 from klaw_core.config.load import load_config
-from klaw_core.errors import NotFoundError, PluginError
-from klaw_core.files.layout import DataDirectory
+from klaw_core.errors import ConfigError, NotFoundError, PluginError
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
 from klaw_core.values.config import Config
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
 class Agents:
@@ -33,7 +28,11 @@ class Agents:
     def __init__(
         self, config: Config | None = None, *, registry: Registry | None = None, disabled: Collection[str] = ()
     ) -> None:
-        """Take the configuration that every agent shares, and the names of agents that have no memory."""
+        """Take the owner's configuration, and the names of agents that have no memory.
+
+        An agent inherits components and limits, but no sources and no language model. Its own settings are in
+        ``[agents.NAME]`` of the owner's files and in ``agents/NAME/config.toml``.
+        """
         self._config = config or load_config()
         self._registry = registry or discover(disabled=self._config.disabled_plugins)
         self._disabled = frozenset(disabled)
@@ -53,19 +52,20 @@ class Agents:
         """Return an agent's memory, None if it is disabled.
 
         Raise NotFoundError for a name that cannot be a directory's (letters, digits and ``-._@+``, at most 100, a
-        letter or digit first), or after :meth:`close`; PluginError if the store cannot keep agents apart; StoreError
-        and others as ``Memory.open``.
+        letter or digit first), or after :meth:`close`; ConfigError for its own settings; PluginError if the store
+        cannot keep agents apart; StoreError and others as ``Memory.open``.
         """
-        if not _NAME.fullmatch(name):
-            raise NotFoundError(f"{name!r} is not a valid agent name", hint="use letters, digits and -._@+")
+        check_agent_name(name)
         if name in self._disabled:
             return None
         with self._opening:
             if self._closed:
                 raise NotFoundError(f"the memory of agent {name!r} is closed")
             if name not in self._open:
-                directory = DataDirectory(self._config.data_dir).agent(name)
-                memory = Memory.open(evolve(self._config, data_dir=directory, agent=name), registry=self._registry)
+                config = agent_config(self._config, name, self._registry)
+                if config is None:
+                    return None
+                memory = self._opened(config)
                 if not memory.isolates:
                     memory.close()
                     raise PluginError(
@@ -74,6 +74,12 @@ class Agents:
                     )
                 self._open[name] = memory
             return self._open[name]
+
+    def _opened(self, config: Config) -> Memory:
+        try:
+            return Memory.open(config, registry=self._registry)
+        except ConfigError as error:
+            raise agent_error(config.agent, error.problems) from error
 
     def close(self) -> None:
         """Close every memory that was opened; closing twice is allowed."""

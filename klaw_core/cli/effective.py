@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -68,10 +69,18 @@ def masked(place: str, value: Any, config: Config, registry: Registry | None = N
 
 
 def _secret_places(config: Config, registry: Registry) -> Iterator[str]:
-    for selection in config.selections():
+    for selection in (*config.selections(), *_of_agents(config)):
         with suppress(PluginError):
             options = registry.component(selection.kind, selection.type).options
             yield from (f"{selection.place}.{name}" for name in secret_options(options))
+
+
+def _of_agents(config: Config) -> Iterator[Selection]:
+    """Yield the components that the tables of agents configure."""
+    if config.agents:
+        from klaw_core.config.agents import agent_selections
+
+        yield from agent_selections(config, os.environ)
 
 
 def _is_written(place: str, written: Sequence[str]) -> bool:
@@ -116,7 +125,7 @@ def check_options(config: Config) -> tuple[list[str], list[str]]:
     registry = discover(disabled=config.disabled_plugins)
     problems: list[str] = []
     missing: list[str] = []
-    for selection in config.selections():
+    for selection in (*config.selections(), *_of_agents(config)):
         try:
             component = registry.component(selection.kind, selection.type)
         except PluginError as error:

@@ -7,6 +7,7 @@ project's ``klaw.toml``, ``KLAW_*`` variables, options.
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,16 @@ from klaw_core.errors import ConfigError
 from klaw_core.kinds import CHUNKER, CONVERTER, Kind
 from klaw_core.values.config import Config, Selection
 
-_TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
-_MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
+#: The table of the agents' own settings, and the directory of their data directories (``DataDirectory.agents``).
+AGENTS = "agents"
+_TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories", AGENTS)
+#: The keys of an agent's own settings: ``[agents.NAME]``, and the file ``agents/NAME/config.toml``.
+AGENT_KEYS = ("enabled", "memory", "extensions")
+#: The tables under ``memory``, which are fields of :class:`Config` of the same names.
+MEMORY_KEYS = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
 # Types that do not name one embedder.
 _NO_FALLBACK = {AUTO, "none"}
+_Check = Callable[[Sequence[Selection], Collection[str]], Sequence[str]]
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
@@ -44,7 +51,7 @@ def load_config(
     directory: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
-    check: Callable[[Sequence[Selection], Collection[str]], Sequence[str]] = lambda _selections, _disabled: (),
+    check: _Check = lambda _selections, _disabled: (),
 ) -> Config:
     """Read every layer and return the configuration.
 
@@ -57,8 +64,20 @@ def load_config(
     the list of disabled plugins cannot be read. Raise ConfigError with every problem found.
     """
     environment = os.environ if environment is None else environment
-    problems: list[str] = []
     files = ConfigFiles(_path(config_file), _path(data_dir), _path(directory), environment)
+    if files.data_dir.parent.name == AGENTS:
+        from klaw_core.config.agents import opened_agent
+
+        owner = partial(load_config, config_file=config_file, directory=directory, environment=environment, check=check)
+        if (found := opened_agent(files.data_dir, owner, environment, overrides)) is not None:
+            return found
+    return _load(files, environment, overrides, check)
+
+
+def _load(
+    files: ConfigFiles, environment: Mapping[str, str], overrides: Mapping[str, Any] | None, check: _Check
+) -> Config:
+    problems: list[str] = []
     layers = files.layers(problems)
     unread = bool(problems)
     if overrides:
@@ -73,8 +92,8 @@ def load_config(
             table = overlay(table, layer.table)
             used.append((layer.name, layer.table))
     unset: dict[str, str] = {}
-    expanded = expand(table, "", environment, unset)
-    selections = _with_unset(_selections(expanded, problems), unset, problems)
+    expanded = expand({key: value for key, value in table.items() if key != AGENTS}, "", environment, unset)
+    selections = selections_in(expanded, unset, problems)
     disabled = _disabled(expanded["plugins"], environment, problems)
     for key in ("trusted_projects", "project_memories"):
         _strings(expanded[key], key, problems)
@@ -83,7 +102,7 @@ def load_config(
         if not unread and disabled is not None:
             problems.extend(check(_picked(selections), disabled))
         raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` prints the path of your file")
-    return Config(
+    config = Config(
         data_dir=files.data_dir,
         own_data_dir=files.data_dir != user_directory("data"),
         notices=files.notices,
@@ -96,6 +115,11 @@ def load_config(
         layers=tuple(used),
         **selections,
     )
+    if table[AGENTS] == {}:
+        return config
+    from klaw_core.config.agents import with_agents
+
+    return with_agents(config, table[AGENTS], environment)
 
 
 def _path(given: str | Path | None) -> Path | None:
@@ -108,13 +132,28 @@ def _sets_retrieval(table: Mapping[str, Any]) -> bool:
 
 
 def _unknown_keys(layer: Layer) -> list[str]:
-    memory = layer.table.get("memory")
-    tables = [("", layer.table, _TOP), ("memory", memory, _MEMORY)]
-    if isinstance(memory, Mapping):
-        tables += [(f"memory.{key}", memory.get(key), keys_of(kind)) for key, kind in SETTINGS.items()]
+    agents = layer.table.get(AGENTS)
+    named = agents.items() if isinstance(agents, Mapping) else ()
+    of_agents = (unknown_keys_in(layer.name, join(AGENTS, name), table, AGENT_KEYS) for name, table in named)
+    return [*unknown_keys_in(layer.name, "", layer.table, _TOP), *(problem for found in of_agents for problem in found)]
+
+
+def unknown_keys_in(name: str, place: str, table: Any, known: tuple[str, ...]) -> list[str]:
+    """Return a problem for each unknown key in a layer's table at ``place`` that may contain ``memory``."""
+
+    def inner(table: Any, key: str) -> Any:
+        return table.get(key) if isinstance(table, Mapping) else None
+
+    memory = inner(table, "memory")
+    tables = [
+        (place, table, known),
+        (join(place, "memory"), memory, MEMORY_KEYS),
+        *((join(join(place, "memory"), key), inner(memory, key), keys_of(kind)) for key, kind in SETTINGS.items()),
+        (join(place, "plugins"), inner(table, "plugins"), ("disabled",)),
+    ]
     return [
-        f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
-        for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
+        f"{name}: unknown key {join(where, key)}{nearest(key, known)}"
+        for where, table, known in tables
         if isinstance(table, Mapping)
         for key in table
         if key not in known
@@ -127,6 +166,14 @@ def nearest(key: str, known: tuple[str, ...]) -> str:
 
     match = get_close_matches(key, known, n=1)
     return f"; did you mean {match[0]!r}?" if match else f"; known: {', '.join(known)}"
+
+
+def selections_in(table: Mapping[str, Any], unset: dict[str, str], problems: list[str]) -> dict[str, Any]:
+    """Return what the tables ``memory`` and ``extensions`` select and set, by the fields of :class:`Config`.
+
+    Append each problem. ``unset`` has the variables that are not set, by place.
+    """
+    return _with_unset(_selections(table, problems), unset, problems)
 
 
 def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:

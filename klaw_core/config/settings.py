@@ -25,6 +25,12 @@ def keys_of(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
     return tuple(field.name for field in attrs.fields(kind))
 
 
+def table_of(settings: attrs.AttrsInstance) -> dict[str, Any]:
+    """Return settings as a TOML table."""
+    values = attrs.asdict(settings, recurse=False)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def read_settings(kind: type[S], place: str, table: Any, problems: list[str]) -> S:
     """Return the table as settings. Append each problem, with its place, to ``problems``; then return the defaults."""
     if not isinstance(table, Mapping):

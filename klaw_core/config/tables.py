@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
-from klaw_core.config.settings import SETTINGS
+from klaw_core.config.settings import SETTINGS, table_of
 from klaw_core.kinds import EXTENSION, KINDS, Kind
 from klaw_core.values.config import Selection
-
-
-def _table(settings: attrs.AttrsInstance) -> dict[str, Any]:
-    """Return settings as a TOML table."""
-    values = attrs.asdict(settings, recurse=False)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
 
 #: The defaults. Component options are not repeated here: each component has its own defaults.
 DEFAULTS: Mapping[str, Any] = {
@@ -30,12 +21,13 @@ DEFAULTS: Mapping[str, Any] = {
         "sources": [],
         "formats": {},
         "converters": {},
-        **{name: _table(kind()) for name, kind in SETTINGS.items()},
+        **{name: table_of(kind()) for name, kind in SETTINGS.items()},
     },
     "extensions": {},
     "plugins": {"disabled": []},
     "trusted_projects": [],
     "project_memories": [],
+    "agents": {},
 }
 
 #: The embedder ``type`` that selects the first installed embedder that works.

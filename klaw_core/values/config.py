@@ -95,6 +95,8 @@ def named_embedding(text: str, current: Selection) -> Selection:
 class Config:
     """Everything that was configured, frozen. ``files`` are those that were read, in order.
 
+    An agent inherits the fields that :data:`klaw_core.config.agents.INHERITED` lists, and no other.
+
     ``default_retrieval``: no file configures ``[[memory.retrieval]]``, so the store's own retrievers are used.
     ``formats`` are the chunkers of document formats, ``converters`` those of files, ``extensions`` the tables of
     extensions, all by name. ``own_data_dir``: the data directory is not the user's usual one. ``notices`` are messages
@@ -126,6 +128,7 @@ class Config:
     files: tuple[Path, ...] = ()
     table: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)  # merged, as `klaw config list` shows it
     layers: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), eq=False, repr=False)  # lowest first
+    agents: Mapping[str, Mapping[str, Any]] = field(factory=dict, repr=False)  # the tables [agents.NAME] as written
 
     @property
     def fingerprint(self) -> str:

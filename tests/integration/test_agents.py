@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core import API, Agents, Component, Extension, NotFoundError, Source, StoreError
 from klaw_core.builtin.memory_store import MemoryStore
@@ -67,7 +67,8 @@ def test_components_of_an_agent_get_its_name(make_home):
     embedder = home.component("told").factory(None, None)
     kinds = {"embedder": embedder, "source": Quiet(), "extension": Quiet(), "store": MemoryStore()}
     home.extra.extend(tell(kind, value) for kind, value in kinds.items())
-    config = home.config(embedding={"type": "told"}, sources=[{"type": "told"}], store={"type": "told"})
+    config = home.config(embedding={"type": "told"}, store={"type": "told"})
+    config = evolve(config, agents={"a": {"memory": {"sources": [{"type": "told"}]}}})
     with Agents(config, registry=home.registry()) as opened:
         opened.memory("a").index()
         opened.memory("a").save("the kiln is hot")

@@ -30,6 +30,10 @@ SLOTS: Mapping[str, str] = {
     **dict.fromkeys(("deadline:*", "version:*", "port:*"), "single"),
 }
 
+# What the memory of an agent inherits from the owner's configuration: not the use of a language model, which costs.
+_INHERITED = {"agents": True}
+_WITHOUT_MODEL = {"agents": ("none", "rules")}
+
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _EXTRACTORS = ("none", "rules", "model")
 _COMPRESSORS = ("rules", "model")
@@ -75,22 +79,22 @@ class FactsOptions:
     ``profile_tokens``: maximum size of the profile.
     """
 
-    extractor: str = field(default="none", validator=validators.in_(_EXTRACTORS))
-    compressor: str = field(default="rules", validator=validators.in_(_COMPRESSORS))
-    roles: tuple[str, ...] = field(default=("user",), validator=_known_roles)
-    categories: tuple[str, ...] = ()
-    half_life_days: dict[str, float] = field(factory=dict, validator=_curves)
-    slots: dict[str, str] = field(factory=dict, validator=_cardinality)
-    gate: str = field(default="rules", validator=validators.in_(_GATES))
-    mode: str = "enhanced"
-    max_facts: int = field(default=5, validator=validators.ge(0))
-    cut: float = field(default=0.5, validator=[validators.ge(0.0), validators.le(1.0)])
-    decay_weight: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)])
-    window_tokens: int = field(default=1500, validator=validators.ge(100))
-    max_calls_per_day: int = field(default=200, validator=validators.ge(0))
-    max_tokens_per_day: int = field(default=200_000, validator=validators.ge(0))
-    max_ends: int = field(default=3, validator=validators.ge(0))
-    profile_tokens: int = field(default=400, validator=validators.ge(0))
+    extractor: str = field(default="none", validator=validators.in_(_EXTRACTORS), metadata=_WITHOUT_MODEL)
+    compressor: str = field(default="rules", validator=validators.in_(_COMPRESSORS), metadata=_WITHOUT_MODEL)
+    roles: tuple[str, ...] = field(default=("user",), validator=_known_roles, metadata=_INHERITED)
+    categories: tuple[str, ...] = field(default=(), metadata=_INHERITED)
+    half_life_days: dict[str, float] = field(factory=dict, validator=_curves, metadata=_INHERITED)
+    slots: dict[str, str] = field(factory=dict, validator=_cardinality, metadata=_INHERITED)
+    gate: str = field(default="rules", validator=validators.in_(_GATES), metadata=_INHERITED)
+    mode: str = field(default="enhanced", metadata=_INHERITED)
+    max_facts: int = field(default=5, validator=validators.ge(0), metadata=_INHERITED)
+    cut: float = field(default=0.5, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
+    decay_weight: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
+    window_tokens: int = field(default=1500, validator=validators.ge(100), metadata=_INHERITED)
+    max_calls_per_day: int = field(default=200, validator=validators.ge(0), metadata=_INHERITED)
+    max_tokens_per_day: int = field(default=200_000, validator=validators.ge(0), metadata=_INHERITED)
+    max_ends: int = field(default=3, validator=validators.ge(0), metadata=_INHERITED)
+    profile_tokens: int = field(default=400, validator=validators.ge(0), metadata=_INHERITED)
 
     def __attrs_post_init__(self) -> None:
         missing = [name for name in self.categories if name not in self.curves]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field
 
-from klaw_core import KlawError
+from klaw_core import KlawError, NotFoundError
 from klaw_serve.answers import json_body
 from klaw_serve.metrics import Metrics
 from klaw_serve.operations import Operation, OperationError
@@ -41,13 +41,19 @@ class Calls:
         self._threads.start()
 
     async def tenant(self, agent: str) -> Tenant:
-        """Return the memory of an agent. Raise OperationError if there is none."""
+        """Return the memory of an agent. Raise OperationError if there is none, or it cannot be opened.
+
+        The reason why it cannot be opened is for the owner, who reads the log: it may quote the configuration.
+        """
         if not agent:
             return self.tenants.owner
         try:
             return await self.run(lambda: self.tenants.get(agent))
-        except KlawError as error:
+        except NotFoundError as error:
             raise OperationError(404, error.message, error.hint) from error
+        except KlawError as error:
+            _LOG.warning("the memory of the agent %r cannot be opened: %s", agent, error)
+            raise OperationError(503, "this memory cannot be opened", "the log of `klaw serve` has the reason") from error
 
     async def call(self, agent: str, name: str, arguments: object) -> Any:
         """Call an operation by name; return plain JSON. Raise OperationError if it fails or takes too long."""

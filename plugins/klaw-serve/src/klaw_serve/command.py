@@ -75,12 +75,13 @@ def command(
 @pass_settings
 def token_command(settings: Settings, *, agent: str) -> None:
     """Print the token that opens the memory, or the memory of one agent; create it if there is none."""
-    from klaw_core import Agents
+    from klaw_core import Agents, NotFoundError
     from klaw_serve.tokens import Tokens
 
     config = settings.load_config()
     if agent:
-        with Agents(config) as agents:
-            agents.memory(agent)  # raises for an invalid agent name
+        with Agents(config) as agents:  # raises for an invalid agent name
+            if agents.memory(agent) is None:
+                raise NotFoundError(f"the agent {agent!r} has no memory: its settings have enabled = false")
     token = Tokens(config.data_dir).make(agent)
     print_json({"token": token}) if settings.json else data().line(token)
