@@ -1,7 +1,7 @@
 """The configuration of an agent: the part of the owner's that it inherits, and its own settings.
 
 An agent is less trusted than the owner, so it inherits only what its memory needs to work and what limits it. See
-docs/decisions/0070-what-an-agent-inherits.md.
+docs/decisions/0071-what-an-agent-inherits.md.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def opened_agent(
 ) -> Config | None:
     """Return the configuration of the agent to which a data directory belongs; None if it is no agent's.
 
-    So an agent's memory has the same settings whoever opens it. ``load_owner`` loads the owner's configuration for a
+    So the memory of an agent has the same settings in every program. ``load_owner`` loads the owner's configuration for a
     data directory. Raise ConfigError as it does, and if the agent has no memory.
     """
     owner_dir, name = data_dir.parent.parent, data_dir.name

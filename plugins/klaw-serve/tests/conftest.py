@@ -172,6 +172,12 @@ def compiled(tmp_path_factory):
     return tmp_path_factory.mktemp("compiled")
 
 
+@pytest.fixture(scope="session")
+def new_home(compiled):
+    """Return a function that makes a home in a directory."""
+    return lambda path: make_home(path, compiled)
+
+
 @pytest.fixture
 def home(tmp_path, compiled):
     """Return a home of one test's own."""
