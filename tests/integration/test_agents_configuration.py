@@ -51,6 +51,7 @@ DECISIONS = {
     "notices": "nothing",
     "files": "nothing",
     "table": "its own",
+    "layers": "nothing",
     "agents": "nothing",
 }
 
@@ -108,6 +109,7 @@ def full(tmp_path):
         notices=("n",),
         files=(tmp_path / "f",),
         table={"memory": {"a": SECRET}},
+        layers=(("file", {"memory": {"a": SECRET}}),),
         agents={"bob": {"memory": {"language_model": {"api_key": SECRET}}}},
     )
 
