@@ -62,7 +62,7 @@ class Agents:
             if self._closed:
                 raise NotFoundError(f"the memory of agent {name!r} is closed")
             if name not in self._open:
-                config = agent_config(self._config, name, self._registry)
+                config = agent_config(self._config, name)
                 if config is None:
                     return None
                 memory = self._opened(config)

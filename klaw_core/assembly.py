@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
-from klaw_core.config.options import build_options
+from klaw_core.config.options import build_options, withheld
 from klaw_core.config.tables import AUTO
 from klaw_core.errors import (
     ConfigError,
@@ -245,7 +245,15 @@ class Assembly:
             return ()
         from klaw_core.searching.reranking import Stage
 
-        return tuple(Stage(selection.type, self._prepare(selection, or_else=True)) for selection in selections)
+        kept = (selection for selection in selections if not self._lacks_key(selection))
+        return tuple(Stage(selection.type, self._prepare(selection, or_else=True)) for selection in kept)
+
+    def _lacks_key(self, selection: Selection) -> bool:
+        """Whether the owner keeps an option to itself: an agent's search works without this stage, which would fail."""
+        try:
+            return bool(withheld(self.registry.component(selection.kind, selection.type), selection))
+        except PluginError:  # reported when it is prepared
+            return False
 
     def _embedders_of(self, selection: Selection) -> _Embedders:
         """Return the embedders to choose from for this selection, in order."""

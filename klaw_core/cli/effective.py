@@ -12,7 +12,7 @@ import attrs
 import tomlkit
 
 from klaw_core.config.layers import leaves
-from klaw_core.config.options import build_options, secret_options
+from klaw_core.config.options import build_options, secret_options, withheld
 from klaw_core.config.tables import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES
 from klaw_core.errors import PluginError, PluginNotFoundError
 from klaw_core.hookspecs import Component
@@ -41,9 +41,11 @@ def effective(config: Config, registry: Registry | None = None) -> list[Setting]
     """Return all settings in the order of the configuration file; a component's options follow its ``type``."""
     registry = registry or discover(disabled=config.disabled_plugins)
     defaults = dict(leaves(DEFAULTS))
+    lacking = tuple(_lacking(config, registry))
     found = [
         Setting(place, value, is_default=place in defaults and defaults[place] == value)
         for place, value in leaves(config.table)
+        if not any(place == other or place.startswith(f"{other}.") for other in lacking)
     ]
     written = tuple(setting.place for setting in found)
     for selection in config.selections():
@@ -73,6 +75,14 @@ def _secret_places(config: Config, registry: Registry) -> Iterator[str]:
         with suppress(PluginError):
             options = registry.component(selection.kind, selection.type).options
             yield from (f"{selection.place}.{name}" for name in secret_options(options))
+
+
+def _lacking(config: Config, registry: Registry) -> Iterator[str]:
+    """Yield the places of inherited options that an agent does not have."""
+    for selection in config.selections():
+        with suppress(PluginError):
+            component = registry.component(selection.kind, selection.type)
+            yield from (f"{selection.place}.{name}" for name in withheld(component, selection))
 
 
 def _of_agents(config: Config) -> Iterator[Selection]:

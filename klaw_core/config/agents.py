@@ -8,32 +8,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import attrs
 from attrs import evolve
 
 from klaw_core.config.files import DATA_CONFIG
-from klaw_core.config.layers import Layer, expand, join, overlay, read_file, shown
+from klaw_core.config.layers import Layer, expand, join, leaves, overlay, read_file, shown
 from klaw_core.config.load import AGENT_KEYS, AGENTS, MEMORY_KEYS, selections_in, unknown_keys_in
-from klaw_core.config.options import secret_options
 from klaw_core.config.places import user_directory
 from klaw_core.config.settings import table_of
 from klaw_core.config.tables import COMPONENT_ARRAYS, COMPONENTS
-from klaw_core.errors import ConfigError, NotFoundError, PluginError
+from klaw_core.errors import ConfigError, NotFoundError
 from klaw_core.files.layout import own_directory
 from klaw_core.values.config import Config, ConversationSettings, Selection
 
-if TYPE_CHECKING:
-    from klaw_core.plugins.registry import Registry
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
-#: The metadata of an extension's option that agents inherit: True, or the values that they inherit.
-INHERITS = "agents"
-
-#: The fields of :class:`Config` that an agent inherits; all other fields have their defaults.
+#: The fields of :class:`Config` that an agent inherits; all other fields have their defaults. Of the options in
+#: ``_FILTERED``, :func:`klaw_core.config.options.withheld` leaves some to the owner.
 INHERITED = frozenset(
     {
         "cache_dir",  # models and conversions, which are computed from files that the agent has itself
@@ -42,10 +36,10 @@ INHERITED = frozenset(
         "embedding",  # with its key: without the same embedder the agent has another vector space, or none
         "retrieval",
         "fusion",
-        "reranking",  # except stages with a key
+        "reranking",
         "formats",
         "converters",
-        "extensions",  # only the options that an extension marks
+        "extensions",
         "conversations",  # redaction
         "cache",
         "sync",
@@ -54,6 +48,9 @@ INHERITED = frozenset(
         "default_retrieval",
     }
 )
+
+
+_FILTERED = ("chunking", "fusion", "reranking", "formats", "converters", "extensions")
 
 
 def check_agent_name(name: str) -> None:
@@ -70,18 +67,14 @@ def opened_agent(
 ) -> Config | None:
     """Return the configuration of the agent to which a data directory belongs; None if it is no agent's.
 
-    So the memory of an agent has the same settings in every program. ``load_owner`` loads the owner's configuration for a
-    data directory. Raise ConfigError as it does, and if the agent has no memory.
+    So the memory of an agent has the same settings in every program. ``load_owner`` loads the owner's configuration
+    for a data directory. Raise ConfigError as it does, and if the agent has no memory.
     """
     owner_dir, name = data_dir.parent.parent, data_dir.name
     usual = environment.get("KLAW_DATA_DIR") or user_directory("data")
     if not _NAME.fullmatch(name) or not (owner_dir == Path(usual) or any(map(Path.exists, _marks_in(owner_dir)))):
         return None
-    from klaw_core.plugins.discover import discover
-
-    owner = load_owner(data_dir=owner_dir)
-    registry = discover(disabled=owner.disabled_plugins)
-    config = agent_config(owner, name, registry, environment=environment, overrides=overrides)
+    config = agent_config(load_owner(data_dir=owner_dir), name, environment=environment, overrides=overrides)
     if config is None:
         raise agent_error(name, ["its memory is disabled: enabled = false"])
     return config
@@ -95,16 +88,15 @@ def _marks_in(directory: Path) -> Iterator[Path]:
 def agent_config(
     owner: Config,
     name: str,
-    registry: Registry | None,
     *,
     environment: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Config | None:
     """Return the configuration of an agent; None if its own settings disable its memory.
 
-    Its own settings are ``[agents.NAME]`` of the owner, then ``agents/NAME/config.toml``, then ``overrides``. Without a
-    ``registry`` the options of components are not filtered, so use the result only to check it. Raise NotFoundError for
-    an invalid name, ConfigError with every problem, StoreReadOnlyError if a link of another user leads to the file.
+    Its own settings are ``[agents.NAME]`` of the owner, then ``agents/NAME/config.toml``, then ``overrides``. Raise
+    NotFoundError for an invalid name, ConfigError with every problem, StoreReadOnlyError if a link of another user
+    leads to the file.
     """
     check_agent_name(name)
     problems: list[str] = []
@@ -115,7 +107,7 @@ def agent_config(
     own: Mapping[str, Any] = {}
     for layer in (owner.agents.get(name, {}), of_file.table, overrides or {}):
         own = overlay(own, layer)
-    base = evolve(_inherited(owner, name, registry), files=() if table is None else (file,))
+    base = evolve(_inherited(owner, name), files=() if table is None else (file,))
     config = _with_own(base, own, os.environ if environment is None else environment, problems)
     if problems:
         raise agent_error(name, problems)
@@ -163,7 +155,7 @@ def _named(
 
     A variable that is not set is no problem here, because only the agent's memory needs it.
     """
-    return _with_own(_inherited(owner, name, None), table, _AnyVariable(environment), problems)
+    return _with_own(_inherited(owner, name), table, _AnyVariable(environment), problems)
 
 
 class _AnyVariable(dict[str, str]):
@@ -173,64 +165,40 @@ class _AnyVariable(dict[str, str]):
         return True
 
 
-def _inherited(owner: Config, name: str, registry: Registry | None) -> Config:
+def _inherited(owner: Config, name: str) -> Config:
     """Return the configuration of an agent without settings of its own."""
-    shared = {field: getattr(owner, field) for field in INHERITED}
-    if registry is not None:
-        shared |= _filtered(owner, registry)
+    shared: dict[str, Any] = {field: getattr(owner, field) for field in INHERITED}
+    shared |= {field: _each(shared[field], _marked) for field in _FILTERED}
+    shared |= {field: _each(shared[field], _confined) for field in ("store", "retrieval")}
     return Config(data_dir=owner.data_dir / AGENTS / name, agent=name, own_data_dir=True, **shared)
 
 
-def _filtered(owner: Config, registry: Registry) -> dict[str, Any]:
-    """Return the inherited components without the options that must stay with the owner."""
-
-    def public(selection: Selection) -> Selection:
-        return _keeping(selection, lambda key, _: key not in _options_of(selection, registry, secret_options))
-
-    def marked(selection: Selection) -> Selection:
-        marks = _options_of(selection, registry, _marks)
-        return _keeping(public(selection), lambda key, value: _is_marked(marks.get(key), value))
-
-    return {
-        "store": _keeping(owner.store, _stays_inside),
-        "retrieval": tuple(_keeping(each, _stays_inside) for each in owner.retrieval),
-        "chunking": public(owner.chunking),
-        "fusion": public(owner.fusion),
-        # A server would be asked without its key.
-        "reranking": tuple(each for each in owner.reranking if public(each) == each),
-        "formats": {key: public(each) for key, each in owner.formats.items()},
-        "converters": {key: public(each) for key, each in owner.converters.items()},
-        "extensions": {key: marked(each) for key, each in owner.extensions.items()},
-    }
+def _each(selected: Any, change: Callable[[Selection], Selection]) -> Any:
+    """Change the selections in a field of :class:`Config`."""
+    if isinstance(selected, Mapping):
+        return {name: change(selection) for name, selection in selected.items()}
+    return tuple(map(change, selected)) if isinstance(selected, tuple) else change(selected)
 
 
-def _keeping(selection: Selection, keeps: Callable[[str, Any], bool]) -> Selection:
-    options = {key: value for key, value in selection.options.items() if keeps(key, value)}
-    return selection if len(options) == len(selection.options) else evolve(selection, options=options)
-
-
-def _stays_inside(_key: str, value: Any) -> bool:
-    """Return whether an option leads to no place outside of the data directory, which all agents would share."""
-    return not (
-        isinstance(value, str) and (value.startswith("~") or Path(value).is_absolute() or ".." in Path(value).parts)
+def _marked(selection: Selection, own: Collection[str] = ()) -> Selection:
+    """Return a selection that says which options are the owner's: those with a value at a place that is not ``own``."""
+    inherited = (
+        name
+        for name, value in selection.options.items()
+        if any(place not in own for place, _ in leaves({name: value}, selection.place))
     )
+    return evolve(selection, inherited=tuple(inherited))
 
 
-def _options_of(selection: Selection, registry: Registry, read: Callable[[type], Any]) -> Any:
-    """Read the options class of a component; one that is not installed has no options to inherit."""
-    try:
-        return read(registry.component(selection.kind, selection.type).options)
-    except PluginError:
-        return dict.fromkeys(selection.options)
+def _confined(selection: Selection) -> Selection:
+    """Return a selection without the options that lead to a place outside of the data directory: all would share it."""
+    return evolve(selection, options={key: value for key, value in selection.options.items() if _stays_inside(value)})
 
 
-def _marks(options: type) -> Mapping[str, Any]:
-    """Return what an options class says of the inheritance of its options."""
-    return {field.alias or field.name: field.metadata.get(INHERITS) for field in attrs.fields(options)}
-
-
-def _is_marked(mark: Any, value: Any) -> bool:
-    return mark is True or (mark is not None and value in mark)
+def _stays_inside(value: Any) -> bool:
+    if not isinstance(value, str):
+        return True
+    return not (value.startswith("~") or Path(value).is_absolute() or ".." in Path(value).parts)
 
 
 def _with_own(base: Config, own: Mapping[str, Any], environment: Mapping[str, str], problems: list[str]) -> Config:
@@ -244,9 +212,12 @@ def _with_own(base: Config, own: Mapping[str, Any], environment: Mapping[str, st
     if wrong:
         return base
     unset: dict[str, str] = {}
-    merged = overlay(_as_table(base), expand(tables, "", environment, unset))
+    expanded = expand(tables, "", environment, unset)
+    merged = overlay(_as_table(base), expanded)
     found = selections_in(merged, unset, problems)
     changed = {key: found[key] for key in (*own_memory, *(["extensions"] if own_extensions else ())) if key in found}
+    mark = partial(_marked, own={place for place, _ in leaves(expanded)})
+    changed |= {key: _each(changed[key], mark) for key in _FILTERED if key in changed}
     if "conversations" in changed:
         changed["conversations"] = _not_weaker(base.conversations, changed["conversations"], problems)
     default_retrieval = base.default_retrieval and "retrieval" not in own_memory

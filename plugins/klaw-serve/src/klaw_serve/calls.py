@@ -53,7 +53,8 @@ class Calls:
             raise OperationError(404, error.message, error.hint) from error
         except KlawError as error:
             _LOG.warning("the memory of the agent %r cannot be opened: %s", agent, error)
-            raise OperationError(503, "this memory cannot be opened", "the log of `klaw serve` has the reason") from error
+            hint = "the log of `klaw serve` has the reason"
+            raise OperationError(503, "this memory cannot be opened", hint) from error
 
     async def call(self, agent: str, name: str, arguments: object) -> Any:
         """Call an operation by name; return plain JSON. Raise OperationError if it fails or takes too long."""
