@@ -47,10 +47,7 @@ _MODULES = {
         "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),
-    "interfaces.index": (
-        "CheckedIndex CompactingIndex ErasingIndex Index KeyDigestIndex LackingIndex LimitedRetriever "
-        "NoticingRetriever OutdatedIndex Retriever SuggestingRetriever"
-    ),
+    "interfaces.index": "Index Retriever",
     "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
     "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",

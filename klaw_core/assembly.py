@@ -23,12 +23,13 @@ from klaw_core.errors import (
     PluginError,
     PluginNotFoundError,
     RetrievalError,
+    check_base,
     isolated,
     reason,
 )
 from klaw_core.hookspecs import Component, ComponentContext
-from klaw_core.interfaces.index import Index
-from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
+from klaw_core.interfaces.index import Index, Retriever
+from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, RETRIEVER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever, absent
 from klaw_core.values.config import Config, Selection
@@ -43,7 +44,6 @@ if TYPE_CHECKING:  # a search by words does not need these; they are imported wh
     from klaw_core.indexing.converting import InstalledConverters, NamedConverter
     from klaw_core.indexing.flow import Indexer
     from klaw_core.interfaces.components import Embedder, Fusion
-    from klaw_core.interfaces.index import Retriever
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Store
     from klaw_core.plugins.isolation import IsolatedSource
@@ -369,6 +369,8 @@ def build(component: Component[Any, Any], options: Any, selection: Selection, co
             f"which lacks {' and '.join(lacking)}",
             hint="see `klaw plugins`",
         )
+    if selection.kind == RETRIEVER.name:
+        check_base(built, Retriever, f"{selection.place}: the {selection.kind} {selection.type!r}")
     if selection.kind == SOURCE.name:
         from klaw_core.plugins.isolation import IsolatedSource
 
@@ -410,7 +412,7 @@ def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, con
     if keeps_rows:
         try:
             with isolated(who):
-                store.enlist(selection.type, retriever)  # type: ignore[arg-type]  # looked at above
+                store.enlist(selection.type, retriever)  # type: ignore[arg-type]  # checked above
         except PluginError as error:
             raise RetrievalError(error.message, hint=error.hint) from error
     return True

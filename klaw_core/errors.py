@@ -31,6 +31,7 @@ that escapes from Klaw is a defect.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 __all__ = [
     "ConfigError",
@@ -61,6 +62,9 @@ __all__ = [
     "isolated",
     "reason",
 ]
+
+
+T = TypeVar("T")
 
 
 class KlawError(Exception):
@@ -207,6 +211,14 @@ def reason(error: BaseException) -> str:
 def as_klaw_error(error: BaseException) -> KlawError:
     """Return the error itself if it is a KlawError, otherwise a PluginError that describes it."""
     return error if isinstance(error, KlawError) else PluginError(reason(error))
+
+
+def check_base(component: object, base: type[T], who: str) -> T:
+    """Return the component. Raise PluginContractError unless it inherits this class of ``klaw_core``."""
+    if not isinstance(component, base):
+        what = f"{who} is a {type(component).__qualname__}, which does not inherit klaw_core.{base.__name__}"
+        raise PluginContractError(what, hint=f"class NAME({base.__name__}): ...")
+    return component
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from klaw_core.builtin.memory_tables import Tables
+from klaw_core.interfaces.index import Index
 from klaw_core.values.migrations import Migration
 from klaw_core.values.search import Hit, Query
 from klaw_core.values.text import StoredChunk
@@ -24,7 +25,7 @@ _UNIT_TOLERANCE = 1e-3
 _K1, _B = 1.2, 0.75  # the constants of FTS5
 
 
-class _MemoryIndex:
+class _MemoryIndex(Index[Tables]):
     """Rows by key in the store's tables, under the owner's name."""
 
     owner: str

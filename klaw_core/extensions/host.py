@@ -18,6 +18,7 @@ from klaw_core.errors import (
     PluginContractError,
     PluginError,
     as_klaw_error,
+    check_base,
     isolated,
 )
 from klaw_core.hookspecs import ComponentContext
@@ -52,12 +53,10 @@ def build_extension(config: Config, registry: Registry, name: str) -> Extension:
         raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
     context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
     with isolated(f"the extension {name!r}"):
-        built: Any = component.factory(options, context)
-    if not isinstance(built, Extension):
-        what = f"the extension {name!r} is a {type(built).__qualname__}, which does not inherit klaw_core.Extension"
-        raise PluginContractError(what, hint="class NAME(Extension): ...")
+        found: Any = component.factory(options, context)
+    built = check_base(found, Extension, f"the extension {name!r}")
     with isolated(f"the extension {name!r}"):
-        found: Any = built.name
+        found = built.name
     if found != name:
         raise PluginContractError(f"the extension {name!r} calls itself {found!r:.80}")
     if isinstance(built, SourcedExtension):

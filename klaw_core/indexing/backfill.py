@@ -25,7 +25,7 @@ from klaw_core.errors import VectorSpaceError
 from klaw_core.indexing.collection import BATCH, Collection
 from klaw_core.indexing.reconcile import compare_keys
 from klaw_core.indexing.retrying import retried
-from klaw_core.interfaces.index import CompactingIndex, Index
+from klaw_core.interfaces.index import Index
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
 
@@ -67,8 +67,7 @@ class Backfill:
                 continue
             for first in range(0, len(missing), BATCH):
                 self._add_missing(index, missing[first : first + BATCH])
-            if isinstance(index, CompactingIndex):
-                self._compact(index)
+            self._compact(index)
         return collection.lacking() if lacking else 0
 
     def embed(self, keys: Sequence[int]) -> None:
@@ -140,7 +139,7 @@ class Backfill:
         with self.collection.write() as transaction:
             self.collection.put(transaction, index, transaction.chunks(self.collection.name, missing), {})
 
-    def _compact(self, index: CompactingIndex[Any]) -> None:
+    def _compact(self, index: Index[Any]) -> None:
         """Let an index merge the pieces of its data, if it says that this is worthwhile."""
         with self.collection.read() as snapshot:
             scattered = index.is_scattered(snapshot.resource, self.collection.name)
@@ -148,7 +147,7 @@ class Backfill:
             self._write_together(index)
 
     @retried
-    def _write_together(self, index: CompactingIndex[Any]) -> None:
+    def _write_together(self, index: Index[Any]) -> None:
         with self.collection.write() as transaction:
             index.compact(transaction.resource, self.collection.name)
 

@@ -25,7 +25,7 @@ from klaw_core.errors import isolated
 from klaw_core.indexing.reconcile import compare_keys, count_lacking
 from klaw_core.indexing.retrying import retried
 from klaw_core.interfaces.components import Embedder
-from klaw_core.interfaces.index import ErasingIndex, Index
+from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import BatchTransaction, RememberingTransaction, Snapshot, Store, Transaction
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.text import Chunk, StoredChunk
@@ -186,7 +186,7 @@ class Collection:
             for _, index in self.indexes:  # one call for all documents, because each call has a fixed cost
                 if removed:
                     index.remove(transaction.resource, self.name, removed)
-                if forget and isinstance(index, ErasingIndex):
+                if forget:
                     index.erase(transaction.resource, self.name)
                 self._add(transaction, index, added, vectors)
         lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
@@ -253,7 +253,7 @@ class Collection:
                 transaction.forget_unused()
             for _, index in self.indexes:
                 index.remove(transaction.resource, self.name, removed)
-                if forget and isinstance(index, ErasingIndex):
+                if forget:
                     index.erase(transaction.resource, self.name)
         return len(removed)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from klaw_core.interfaces.index import Index, KeyDigestIndex, OutdatedIndex
+from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.values.key_digest import KeyDigest
 
@@ -32,10 +32,10 @@ def compare_keys(
     If an index has a key digest, its keys are listed only when the digest differs from the expected one. So a run that
     changes little in a large collection does not read every key.
     """
-    wanted = snapshot.key_digest(collection) if any(isinstance(index, KeyDigestIndex) for index in indexes) else None
+    wanted = snapshot.key_digest(collection)
     found: list[Difference] = []
     for index in indexes:
-        held = index.key_digest(snapshot.resource, collection) if isinstance(index, KeyDigestIndex) else None
+        held = index.key_digest(snapshot.resource, collection)
         if held is not None and held == wanted:
             found.append((index, (), ()))
         elif held is not None and index.needs_vectors and held + _key_digest(waiting) == wanted:
@@ -53,7 +53,7 @@ def count_lacking(snapshot: Snapshot[Any], collection: str, indexes: Sequence[In
 
 
 def _count(snapshot: Snapshot[Any], collection: str, index: Index[Any]) -> int:
-    key_digest = index.key_digest(snapshot.resource, collection) if isinstance(index, KeyDigestIndex) else None
+    key_digest = index.key_digest(snapshot.resource, collection)
     return index.keys(snapshot.resource, collection).size if key_digest is None else key_digest.count
 
 
@@ -68,7 +68,7 @@ def compare(snapshot: Snapshot[Any], collection: str, index: Index[Any]) -> KeyC
     import numpy as np
 
     chunks, keys = snapshot.keys(collection), index.keys(snapshot.resource, collection)
-    outdated = index.outdated(snapshot.resource, collection) if isinstance(index, OutdatedIndex) else keys[:0]
+    outdated = index.outdated(snapshot.resource, collection)
     return KeyComparison(
         missing=np.setdiff1d(chunks, keys, assume_unique=True).tolist(),
         outdated=np.intersect1d(chunks, outdated, assume_unique=True).tolist(),

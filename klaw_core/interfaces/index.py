@@ -1,9 +1,12 @@
-"""Retrievers, and the indexes among them that keep rows of their own in the store's transactions."""
+"""Retrievers, and the indexes among them that keep rows of their own in the store's transactions.
+
+A retriever inherits :class:`Retriever`, an index inherits :class:`Index`. The methods with a body are optional.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from klaw_core.values.key_digest import KeyDigest
@@ -15,133 +18,122 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class Retriever(Protocol[R]):
+class Retriever(Generic[R]):
     """Finds the keys of chunks for a query. Works in any store that offers a resource of type ``joins``."""
 
-    @property
-    def joins(self) -> type[R]:
-        """Return the type of resource this retriever reads through."""
+    __slots__ = ()
 
-    @property
-    def needs_vectors(self) -> bool:
-        """Return whether ``search`` needs ``query.vector``."""
+    if TYPE_CHECKING:  # attributes or properties
+
+        @property
+        def joins(self) -> type[R]:
+            """Return the type of resource this retriever reads through."""
+
+        @property
+        def needs_vectors(self) -> bool:
+            """Return whether ``search`` needs ``query.vector``."""
+
+        @property
+        def limitation(self) -> str:
+            """Return what is missing for the full mode, and the fix, in one line; empty if nothing is missing."""
+
+    else:
+        limitation = ""
 
     def search(self, resource: R, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, keys distinct, only keys in ``query.within`` if given.
 
         Every text is a valid query. An index that is empty or was never filled answers ``()``.
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class NoticingRetriever(Retriever[R], Protocol[R]):
-    """A retriever with notices about a query. Optional."""
-
-    def notices(self, resource: R, query: Query, /) -> Sequence[str]:
+    def notices(self, _resource: R, _query: Query, /) -> Sequence[str]:
         """Return notices for the user about the search for ``query``, one line each."""
+        return ()
+
+    def suggest(self, _resource: R, _query: Query, _read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
+        """Return the corrected question, or None. Called only if there is no good match.
+
+        ``read`` returns the texts of chunks by their keys.
+        """
+        return None
 
 
-@runtime_checkable
-class LimitedRetriever(Retriever[R], Protocol[R]):
-    """A retriever that can work in a degraded mode. Optional."""
-
-    @property
-    def limitation(self) -> str:
-        """Return what is missing, and the fix, in one line; empty if nothing is missing."""
-
-
-@runtime_checkable
-class SuggestingRetriever(Retriever[R], Protocol[R]):
-    """A retriever that suggests a corrected query. Optional; used only if there is no good match."""
-
-    def suggest(self, resource: R, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
-        """Return the corrected question, or None. ``read`` returns the texts of chunks by their keys."""
-
-
-@runtime_checkable
-class Index(Retriever[R], Protocol[R]):
+class Index(Retriever[R]):
     """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions.
 
     Exceptions of the resource's library may propagate: the store that owns the snapshot or transaction translates them.
     """
 
+    __slots__ = ()
+
     def migrations(self) -> Sequence[Migration[R]]:
         """Return the steps that make this index's schema, oldest first; append-only."""
+        raise NotImplementedError
 
     def prepare(self, resource: R, /) -> None:
         """Make a fresh connection ready (load an extension, register functions). Raise RetrievalError."""
+        raise NotImplementedError
 
     def reset(self, resource: R, collection: str, space: VectorSpace | None, /) -> None:
         """Make the collection's index empty, ready for rows of ``space`` (None without vectors)."""
+        raise NotImplementedError
 
     def add(self, resource: R, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
         """Add rows for keys that are not there yet; row i of ``vectors`` (if needed) is chunk i's."""
+        raise NotImplementedError
 
     def remove(self, resource: R, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored."""
+        raise NotImplementedError
 
     def keys(self, resource: R, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
+        raise NotImplementedError
 
+    def key_digest(self, _resource: R, _collection: str, /) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`, computed from the rows faster than listing them.
 
-@runtime_checkable
-class KeyDigestIndex(Index[R], Protocol[R]):
-    """An index that can sum its keys faster than list them. Optional: without it they are listed at every run."""
+        Return None if :meth:`keys` must be asked instead.
+        """
+        return None
 
-    def key_digest(self, resource: R, collection: str, /) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`, computed from the rows; None if :meth:`keys` must be asked instead."""
+    def lacking(self, _resource: R, _collection: str, _chunks: Callable[[], int], /) -> int | None:
+        """Return how many chunks of a collection have no row, fast enough for every search; None if that is slow.
 
-
-@runtime_checkable
-class LackingIndex(Index[R], Protocol[R]):
-    """An index that can tell at every search how many chunks it lacks. Optional: otherwise only if it finds nothing."""
-
-    def lacking(self, resource: R, collection: str, chunks: Callable[[], int], /) -> int:
-        """Return how many chunks of a collection have no row, fast; ``chunks`` counts those of the collection."""
-
-
-@runtime_checkable
-class OutdatedIndex(Index[R], Protocol[R]):
-    """An index that may hold rows in another form than the configured one. Optional: without it none does."""
+        ``chunks`` counts those of the collection.
+        """
+        return None
 
     def outdated(self, resource: R, collection: str, /) -> Keys:
-        """Return the keys of rows to be added again, ascending; :meth:`key_digest` is None while there are any."""
+        """Return the keys of rows in another form than the configured one, ascending; they are added again.
 
+        :meth:`key_digest` is None while there are any.
+        """
+        return self.keys(resource, collection)[:0]
 
-@runtime_checkable
-class CheckedIndex(Index[R], Protocol[R]):
-    """An index that can check its rows for damage. Optional: without it only the keys are compared."""
-
-    def check(self, resource: R, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+    def check(self, _resource: R, _collection: str, _space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the collection's rows, each in one line; nothing for an index never filled.
 
-        ``space`` is the recorded space of the collection. Nothing is written. Damaged rows never raise.
+        ``space`` is the recorded space of the collection. Nothing is written. Damaged rows never raise. By default only
+        the keys of an index are compared with the chunks.
         """
+        return ()
 
+    def is_scattered(self, _resource: R, _collection: str, /) -> bool:
+        """Return whether :meth:`compact` is worthwhile; a run that changed little should not write everything.
 
-@runtime_checkable
-class CompactingIndex(Index[R], Protocol[R]):
-    """An index whose searches are faster if its data is in few pieces. Optional.
-
-    The core calls it at the end of an index run.
-    """
-
-    def is_scattered(self, resource: R, collection: str, /) -> bool:
-        """Return whether merging the pieces is worthwhile; a run that changed little should not write everything."""
+        Asked at the end of an index run.
+        """
+        return False
 
     def compact(self, resource: R, collection: str, /) -> None:
-        """Merge the pieces, inside the transaction. The results of searches do not change."""
+        """Merge the pieces of the data, inside the transaction. The results of searches do not change."""
+        raise NotImplementedError
 
-
-@runtime_checkable
-class ErasingIndex(Index[R], Protocol[R]):
-    """An index in which removed rows stay readable until :meth:`erase` is called.
-
-    Optional: without it ``remove`` leaves nothing of a row that the store does not overwrite by itself.
-    """
-
-    def erase(self, resource: R, collection: str, /) -> None:
+    def erase(self, _resource: R, _collection: str, /) -> None:
         """Make sure that nothing of removed rows is left in the collection's pages, inside the transaction.
 
-        Rows that were not removed are found as before.
+        Rows that were not removed are found as before. By default ``remove`` leaves nothing of a row that the store
+        does not overwrite by itself.
         """

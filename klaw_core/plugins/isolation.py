@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import frozen
 
-from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, isolated
+from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, check_base, isolated
 from klaw_core.interfaces.source import Folder, Forgetful, Located, Source
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, Entry, is_path_of
@@ -45,9 +45,7 @@ class IsolatedSource:
     def of(cls, source: Any, name: str, *, configured: bool = False) -> IsolatedSource:
         """Wrap a source. Raise PluginError if it is none, or if its origin or its collection is invalid."""
         who = f"the source {name!r}"
-        if not isinstance(source, Source):
-            what = f"{who} is a {type(source).__qualname__}, which does not inherit klaw_core.Source"
-            raise PluginContractError(what, hint="class NAME(Source): ...")
+        check_base(source, Source, who)
         with isolated(who):
             origin: Any = source.origin
             collection: Any = source.collection

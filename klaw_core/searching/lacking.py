@@ -21,9 +21,8 @@ def lacking_chunks(snapshot: Snapshot[Any], configured: ConfiguredRetriever, col
     if not isinstance(index, Index):
         return
     try:
-        if configured.counted is not None:
-            lacking = configured.counted.lacking(snapshot.resource, collection, partial(snapshot.count, collection))
-        else:
+        lacking = index.lacking(snapshot.resource, collection, partial(snapshot.count, collection))
+        if lacking is None:
             lacking = count_lacking(snapshot, collection, (index,))
     except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the search continues
         yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"

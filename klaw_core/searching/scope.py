@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field, frozen
 
 from klaw_core.errors import RetrievalError, as_klaw_error
+from klaw_core.interfaces.index import Index
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.relevance import combine_relevance, is_unreachable
@@ -73,9 +74,7 @@ class Scope:
                 try:
                     hits = tuple(configured.retriever.search(self.snapshot.resource, target.query, depth))
                     check_hits(hits, depth, target.query.within, f"the retriever {configured.name!r}")
-                    if configured.noticing is not None:
-                        remarks = configured.noticing.notices(self.snapshot.resource, target.query)
-                        notices.extend(map(str, remarks))
+                    notices.extend(map(str, configured.retriever.notices(self.snapshot.resource, target.query)))
                 except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others answer
                     problem = as_klaw_error(error)
                     failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
@@ -95,14 +94,14 @@ class Scope:
         if (configured.name, query.collection) in self._asked:
             return ()
         self._asked.add((configured.name, query.collection))
-        if configured.counted is not None:
-            with suppress(Exception, SystemExit):  # below, a failure becomes a notice
-                if not configured.counted.lacking(
-                    self.snapshot.resource, query.collection, partial(self.snapshot.count, query.collection)
-                ):
-                    return ()
-        elif found or query.within is not None:
+        index = configured.retriever
+        if not isinstance(index, Index):
             return ()
+        count = partial(self.snapshot.count, query.collection)
+        with suppress(Exception, SystemExit):  # below, a failure becomes a notice
+            lacking = index.lacking(self.snapshot.resource, query.collection, count)
+            if lacking == 0 or (lacking is None and (found or query.within is not None)):
+                return ()
         from klaw_core.searching.lacking import lacking_chunks
 
         return lacking_chunks(self.snapshot, configured, query.collection)

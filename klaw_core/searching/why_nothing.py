@@ -44,10 +44,8 @@ def suggestions(scope: Scope) -> Iterator[str]:
         if len(query.text) > _MAX_SUGGESTION_CHARACTERS:
             continue
         for configured in target.retrievers:
-            if configured.suggesting is None:
-                continue
             try:
-                meant = configured.suggesting.suggest(scope.snapshot.resource, query, read)
+                meant = configured.retriever.suggest(scope.snapshot.resource, query, read)
             except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; suggestions are optional
                 continue
             if meant:

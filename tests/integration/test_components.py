@@ -6,7 +6,7 @@ from threading import Event, current_thread
 import pytest
 from attrs import evolve, frozen
 
-from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError, Source, install_extras
+from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError, Retriever, Source, install_extras
 from klaw_core.cli.components import examine
 from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.discover import discover
@@ -21,7 +21,7 @@ class NoOptions:
 
 
 @frozen
-class StrayRetriever:
+class StrayRetriever(Retriever):
     """Works in a store that nobody has."""
 
     joins = Event

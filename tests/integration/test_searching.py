@@ -18,6 +18,7 @@ from klaw_core import (
     PluginContractError,
     QueryError,
     RetrievalError,
+    Retriever,
 )
 
 MODES = ("hybrid", "fts", "vector")
@@ -311,7 +312,7 @@ class TestFailures:
     def retriever(self, home, search, *, needs_vectors=False):
         """Add a retriever ``mine`` whose search is the function."""
 
-        class Mine:
+        class Mine(Retriever):
             joins = object
 
             def search(self, _resource, query, _limit):

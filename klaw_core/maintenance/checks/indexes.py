@@ -8,7 +8,7 @@ from klaw_core.errors import as_klaw_error
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.reconcile import compare
 from klaw_core.interfaces.components import Embedder
-from klaw_core.interfaces.index import CheckedIndex, Index
+from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.values.findings import FIX, Finding, Severity
 from klaw_core.values.vectors import SpaceRecord
@@ -108,8 +108,6 @@ def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[An
 
 
 def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
-    if not isinstance(index, CheckedIndex):
-        return
     record = snapshot.space(collection.name)
     space = record.space if record is not None and index.needs_vectors else None
     problems = tuple(index.check(snapshot.resource, collection.name, space))

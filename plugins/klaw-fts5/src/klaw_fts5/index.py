@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import apsw
 from attrs import frozen
 
-from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
+from klaw_core import Hit, Index, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
 from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, Term, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
@@ -42,7 +42,7 @@ _MAX_LIMIT = 2**31 - 1
 
 
 @frozen(eq=False, repr=False)
-class Fts5Index:
+class Fts5Index(Index[apsw.Connection]):
     """Finds chunks by their words, ordered by BM25. All data in memory is only a cache.
 
     Errors of SQLite are not converted, except by ``search``, because the store that owns the connection explains them.

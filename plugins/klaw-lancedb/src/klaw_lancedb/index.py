@@ -18,7 +18,19 @@ import apsw
 import numpy as np
 from attrs import evolve, frozen
 
-from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, Vector, VectorSpace
+from klaw_core import (
+    Hit,
+    Index,
+    KeyDigest,
+    Keys,
+    Matrix,
+    Migration,
+    Query,
+    RetrievalError,
+    StoredChunk,
+    Vector,
+    VectorSpace,
+)
 from klaw_lancedb import rows
 from klaw_lancedb.options import LanceOptions
 from klaw_lancedb.rows import TableRecord
@@ -46,7 +58,7 @@ class _VectorQuery:
     allowed: Keys | None
 
 
-class LanceIndex:
+class LanceIndex(Index[apsw.Connection]):
     """Stores vectors in LanceDB. One object serves all connections to a file.
 
     With an ``agent``, its name is a folder of the database on object storage. A local directory is already in the data

@@ -13,7 +13,19 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, Vector, VectorSpace
+from klaw_core import (
+    Hit,
+    Index,
+    KeyDigest,
+    Keys,
+    Matrix,
+    Migration,
+    Query,
+    RetrievalError,
+    StoredChunk,
+    Vector,
+    VectorSpace,
+)
 from klaw_store_postgres.filtering import SqlSelection, as_keys
 from klaw_store_postgres.isolation import isolate
 from klaw_store_postgres.options import PgVectorOptions
@@ -51,7 +63,7 @@ CREATE TABLE {name} (
 
 
 @frozen(eq=False, repr=False)
-class VectorIndex:
+class VectorIndex(Index[Session]):
     """Finds the nearest vectors; the score is the cosine similarity."""
 
     options: PgVectorOptions = field(factory=PgVectorOptions)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import RetrievalError
+from klaw_core import Index, RetrievalError
 from klaw_store_sqlitevec.quantized_schema import MIGRATIONS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from klaw_store_sqlitevec.vector_storage import VectorStorage
 
 
-class VectorIndex:
+class VectorIndex(Index[apsw.Connection]):
     """Stores vectors according to ``search``: exact, quantized, or (auto) quantized above ``exact_up_to`` chunks.
 
     At most ``memory_mb`` MiB of quantized vectors are cached in RAM. One object serves all connections to a file. If

@@ -68,7 +68,7 @@ class LiarEmbedder:
 
 
 @frozen
-class LiarRetriever:
+class LiarRetriever(Retriever[object]):
     """Joins every store, since it reads none; its keys are the first ones a store gives."""
 
     lie: str = field(default="unsorted", validator=validators.in_(RETRIEVER_LIES))

@@ -16,8 +16,10 @@ from klaw_core import (
     Document,
     Entry,
     Hit,
+    Index,
     Query,
     Ranking,
+    Retriever,
     Source,
     Span,
     TokenCounter,
@@ -98,7 +100,7 @@ class Chunker:
 
 
 @frozen
-class Retriever:
+class FirstRetriever(Retriever[Any]):
     """Finds the first chunk there ever was."""
 
     options: Options
@@ -117,7 +119,7 @@ class Retriever:
 
 
 @frozen
-class Index(Retriever):
+class NoIndex(FirstRetriever, Index[Any]):
     """Keeps no rows, and says that it holds none."""
 
     def migrations(self) -> Any:
@@ -210,8 +212,8 @@ def klaw_chunkers() -> Iterable[Component[Options, Any]]:
 
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[Options, Any]]:
-    yield _component("saboteur", Retriever)
-    yield _component("saboteur-index", Index)
+    yield _component("saboteur", FirstRetriever)
+    yield _component("saboteur-index", NoIndex)
 
 
 @hookimpl

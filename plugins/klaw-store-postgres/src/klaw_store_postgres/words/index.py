@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
+from klaw_core import Hit, Index, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
 from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
@@ -33,7 +33,7 @@ _IN = "tenant = %s AND generation = %s AND collection = %s"
 
 
 @frozen(eq=False, repr=False)
-class WordIndex:
+class WordIndex(Index[Session]):
     """Finds chunks by their words, in the order of BM25. The store owns the tables, and uses them for messages too."""
 
     options: PgWordsOptions = field(factory=PgWordsOptions)
