@@ -41,7 +41,7 @@ _MODULES = {
     "interfaces.components": (
         "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker VariantChunker"
     ),
-    "interfaces.converter": "Converter Converters LargeFileConverter RequestedConverter",
+    "interfaces.converter": "Converter Converters",
     "interfaces.extension": (
         "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension Extension "
         "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "

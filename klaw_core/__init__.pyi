@@ -56,7 +56,7 @@ from klaw_core.interfaces.components import (
     Reranker,
     VariantChunker,
 )
-from klaw_core.interfaces.converter import Converter, Converters, LargeFileConverter, RequestedConverter
+from klaw_core.interfaces.converter import Converter, Converters
 from klaw_core.interfaces.extension import (
     ArrangingExtension,
     AttachedExtension,
@@ -210,7 +210,6 @@ __all__ = [
     "KlawError",
     "LanguageModel",
     "LanguageModelError",
-    "LargeFileConverter",
     "Lazy",
     "ListedChat",
     "ListedDocument",
@@ -259,7 +258,6 @@ __all__ = [
     "Removable",
     "Replacement",
     "Replay",
-    "RequestedConverter",
     "RerankScore",
     "Reranker",
     "RetrievalError",

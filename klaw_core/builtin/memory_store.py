@@ -11,6 +11,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from heapq import nsmallest
+from zlib import crc32
 
 import numpy as np
 from attrs import evolve, frozen
@@ -66,6 +69,23 @@ class MemorySnapshot:
             for (owner, path), document in self.resource.documents.items()
             if owner == collection and document.origin == origin
         }
+
+    def manifest_digest(self, collection: str, origin: str, /) -> tuple[int, int]:
+        """Return the number of documents of an origin, and a number that depends on their paths and content hashes."""
+        records = self.manifest(collection, origin).values()
+        return len(records), sum(crc32(f"{record.path}\0{record.content_hash}".encode()) for record in records)
+
+    def newest(
+        self, collection: str, limit: int, /, *, origin: str | None = None, since: datetime | None = None
+    ) -> Sequence[DocumentRecord]:
+        """Return the newest documents, newest first."""
+        found = (
+            self._record(collection, path)
+            for (owner, path), document in self.resource.documents.items()
+            if owner == collection and origin in {None, document.origin}
+            if since is None or document.created_at >= since
+        )
+        return nsmallest(limit, found, key=lambda record: (-record.created_at.timestamp(), record.path))
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return the manifest's record of one path."""
@@ -205,6 +225,17 @@ class MemoryTransaction(MemorySnapshot):
                 metadata=dict(document.metadata),
             )
 
+    def replace_all(
+        self,
+        collection: str,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Sequence[Replacement]:
+        """Replace the chunks of several documents."""
+        return [self.replace(collection, *each, expected=expected) for each in documents]
+
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
         """Remove one document and its chunks; return their keys."""
         keys = sorted(stored.key for stored in self.outline(collection, path))
@@ -293,6 +324,7 @@ class MemoryStore:
     #: Each memory has its own store object with its own rows.
     isolates = True
     location = "memory"
+    erases_later = ""
 
     def __init__(self) -> None:
         self._tables = Tables()

@@ -89,10 +89,7 @@ class OpenMemory(ABC):
     @property
     def erases_later(self) -> str:
         """When the bytes of forgotten texts are deleted; empty if they are deleted when ``forget`` returns."""
-        from klaw_core.interfaces.store import RowErasingStore
-
-        store = self._assembly.store
-        return store.erases_later if isinstance(store, RowErasingStore) else ""
+        return self._assembly.store.erases_later
 
     @property
     def isolates(self) -> bool:

@@ -26,7 +26,7 @@ from klaw_core.indexing.reconcile import compare_keys, count_lacking
 from klaw_core.indexing.retrying import retried
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.index import Index
-from klaw_core.interfaces.store import BatchTransaction, RememberingTransaction, Snapshot, Store, Transaction
+from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import SpaceRecord, Vector
@@ -316,9 +316,7 @@ def _replaced(
     documents: Sequence[tuple[Document, Sequence[Chunk]]],
     expected: Manifest | None,
 ) -> Sequence[Replacement]:
-    if isinstance(transaction, BatchTransaction):
-        return transaction.replace_all(collection, documents, expected=expected)
-    return [transaction.replace(collection, *each, expected=expected) for each in documents]
+    return transaction.replace_all(collection, documents, expected=expected)
 
 
 @contextmanager
@@ -340,7 +338,7 @@ def _hashes(transaction: Transaction[Any], collection: str, paths: Sequence[str]
 
 
 def _remember(transaction: Transaction[Any], collection: str, records: Sequence[DocumentRecord]) -> None:
-    if records and isinstance(transaction, RememberingTransaction):
+    if records:
         transaction.remember(collection, records)
 
 

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from klaw_core.errors import ConversionError, KlawError, PluginContractError, isolated
 from klaw_core.files.conversions import ConversionCache
-from klaw_core.interfaces.converter import Converter, LargeFileConverter, RequestedConverter
+from klaw_core.interfaces.converter import Converter
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
 from klaw_core.values.text import text_hash
@@ -37,8 +37,7 @@ class NamedConverter:
         with isolated(who):
             patterns: Any = converter.patterns
             version: Any = converter.version
-            on_request = isinstance(converter, RequestedConverter) and bool(converter.on_request)
-            max_bytes: Any = converter.max_bytes if isinstance(converter, LargeFileConverter) else 0
+            on_request, max_bytes = bool(converter.on_request), converter.max_bytes
             patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
         if not all(isinstance(pattern, str) and pattern for pattern in patterns):
             raise PluginContractError(

@@ -89,15 +89,17 @@ class Chunker(Protocol):
         """Yield spans in order; together they cover every character that is not white space."""
 
 
-@runtime_checkable
-class VariantChunker(Protocol):
-    """A chunker of formats that differ in details, such as the languages of source code. Optional.
+class VariantChunker:
+    """A chunker of formats that differ in details, such as the languages of source code. Optional: inherit it.
 
     It cuts the documents of the format ``code:python`` with the chunker ``code`` and its variant ``python``.
     """
 
+    __slots__ = ()
+
     def variant(self, name: str, /) -> Chunker:
         """Return the chunker of a variant; one for any text where the variant is not known."""
+        raise NotImplementedError
 
 
 class Fusion(Protocol):

@@ -1,15 +1,15 @@
-"""The Protocol of converters, which turn files into text: PDF, office documents, web pages, source code."""
+"""Converters, which turn files into text: PDF, office documents, web pages, source code."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from klaw_core.values.conversions import Conversion
 
 
-class Converter(Protocol):
+class Converter:
     """Turns the bytes of certain kinds of files into text.
 
     Constructing one is cheap: it imports its parser for the first file. Equal bytes give equal text. A file may be
@@ -17,34 +17,33 @@ class Converter(Protocol):
     the memory.
     """
 
-    @property
-    def patterns(self) -> Sequence[str]:
-        """Return the patterns of the names of its files, such as ``*.pdf``; they match in any case."""
+    __slots__ = ()
 
-    @property
-    def version(self) -> str:
-        """Return a version that changes whenever equal bytes give another text. It invalidates the cached texts."""
+    if TYPE_CHECKING:  # attributes or properties
+
+        @property
+        def patterns(self) -> Sequence[str]:
+            """Return the patterns of the names of its files, such as ``*.pdf``; they match in any case."""
+
+        @property
+        def version(self) -> str:
+            """Return a version that changes whenever equal bytes give another text. It invalidates the cached texts."""
+
+        @property
+        def on_request(self) -> bool:
+            """Return whether its files are read only in a workspace whose ``include`` matches them."""
+
+        @property
+        def max_bytes(self) -> int:
+            """Return the maximum size of a file in bytes; 0 if that of the source holds, which is meant for notes."""
+
+    else:
+        on_request = False
+        max_bytes = 0
 
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Return the text of a file; ``name`` is its name without directories. Raise ConversionError."""
-
-
-@runtime_checkable
-class RequestedConverter(Protocol):
-    """A converter that converts files only on request. Optional."""
-
-    @property
-    def on_request(self) -> bool:
-        """Return whether its files are read only in a workspace whose ``include`` matches them."""
-
-
-@runtime_checkable
-class LargeFileConverter(Protocol):
-    """A converter whose files may be larger than notes. Optional."""
-
-    @property
-    def max_bytes(self) -> int:
-        """Return the maximum size of a file in bytes."""
+        raise NotImplementedError
 
 
 class Converters(Protocol):

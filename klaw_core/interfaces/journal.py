@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from klaw_core.values.journals import Appendable, LogLine, LogRecord, Replay
@@ -177,13 +177,16 @@ class Journals(Protocol):
         """Return a text."""
 
 
-@runtime_checkable
-class JournalingStore(Protocol):
+class JournalingStore:
     """A store that keeps the journals as well, so that machines that share it share one memory.
 
     Optional: without it they are files in the data directory.
     """
 
-    @property
-    def journals(self) -> Journals:
-        """Return the journals."""
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # an attribute or a property
+
+        @property
+        def journals(self) -> Journals:
+            """Return the journals."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 
@@ -54,6 +54,21 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return the row of :meth:`manifest` for one path, None if there is none."""
+
+    def manifest_digest(self, collection: str, origin: str, /) -> tuple[int, int]:
+        """Return the number of documents of an origin, and a number that depends on their rows and content hashes.
+
+        Faster than :meth:`manifest`: an index run asks whether another process has changed it.
+        """
+
+    def newest(
+        self, collection: str, limit: int, /, *, origin: str | None = None, since: datetime | None = None
+    ) -> Sequence[DocumentRecord]:
+        """Return the newest documents, newest first, those of one date by path: of one origin, or (None) of all.
+
+        With ``since`` no older ones, though one that is older by less than the store's unit of time may be among them.
+        Documents with a damaged date may be left out. Only these documents are read.
+        """
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters, as a selection that retrievers can join by."""
@@ -123,42 +138,6 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
         the document until the transaction ends.
         """
 
-    def touch(self, collection: str, document: Document, /) -> None:
-        """Record a new date or new labels for a document whose content is unchanged."""
-
-    def delete(self, collection: str, path: str, /) -> Sequence[int]:
-        """Remove one document and its chunks; return their keys (none if it is not indexed)."""
-
-    def set_space(self, collection: str, record: SpaceRecord, /) -> None:
-        """Record the vector space of the collection."""
-
-
-@runtime_checkable
-class DatedSnapshot(Protocol):
-    """A snapshot that finds the newest documents without reading the others. Optional."""
-
-    def newest(
-        self, collection: str, limit: int, /, *, origin: str | None = None, since: datetime | None = None
-    ) -> Sequence[DocumentRecord]:
-        """Return the newest documents, newest first, those of one date by path: of one origin, or (None) of all.
-
-        With ``since`` no older ones, though one that is older by less than the store's unit of time may be among them.
-        Documents with a damaged date may be left out.
-        """
-
-
-@runtime_checkable
-class DigestingSnapshot(Protocol):
-    """A snapshot that can tell whether a manifest has changed, faster than it can be read. Optional."""
-
-    def manifest_digest(self, collection: str, origin: str, /) -> tuple[int, int]:
-        """Return the number of documents of an origin, and a number that depends on their rows and content hashes."""
-
-
-@runtime_checkable
-class BatchTransaction(Protocol):
-    """A transaction that replaces many documents in few statements. Optional, for stores with slow statements."""
-
     def replace_all(
         self,
         collection: str,
@@ -167,34 +146,23 @@ class BatchTransaction(Protocol):
         *,
         expected: Mapping[str, DocumentRecord] | None = None,
     ) -> Sequence[Replacement]:
-        """Call :meth:`Transaction.replace` for each document, in this order, and return the results."""
-
-
-@runtime_checkable
-class RememberingTransaction(Protocol):
-    """A transaction that stores what an index run needs to recognise an unchanged document without reading it.
-
-    Optional: otherwise each run reads every document. The data may be lost at any time; then the next run reads the
-    documents.
-    """
+        """Call :meth:`replace` for each document, in this order, and return the results."""
 
     def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
         """Store the ``seen`` of these records, except for documents whose current record differs.
 
-        ``manifest`` and ``record`` return it until the document is replaced, touched or deleted.
+        ``manifest`` and ``record`` return it until the document is replaced, touched or deleted. An index run
+        recognises an unchanged document by it. The data may be lost at any time; then the next run reads the documents.
         """
 
+    def touch(self, collection: str, document: Document, /) -> None:
+        """Record a new date or new labels for a document whose content is unchanged."""
 
-@runtime_checkable
-class RowErasingStore(Protocol):
-    """A store that removes forgotten data from its rows at once, and from the bytes of its files later.
+    def delete(self, collection: str, path: str, /) -> Sequence[int]:
+        """Remove one document and its chunks; return their keys (none if it is not indexed)."""
 
-    Optional: other stores have erased the bytes when the call returns.
-    """
-
-    @property
-    def erases_later(self) -> str:
-        """Return when the bytes are erased, for users."""
+    def set_space(self, collection: str, record: SpaceRecord, /) -> None:
+        """Record the vector space of the collection."""
 
 
 class Store(Protocol[R]):
@@ -211,6 +179,10 @@ class Store(Protocol[R]):
     @property
     def location(self) -> str:
         """Return the location of the data, for users: the path of a file, or ``memory``."""
+
+    @property
+    def erases_later(self) -> str:
+        """Return when the bytes of forgotten data are erased, for users; empty if they are when ``forget`` returns."""
 
     def enlist(self, owner: str, index: Index[R], /) -> None:
         """Register an index: prepare every connection for it, and apply its migrations under ``owner``."""

@@ -17,7 +17,6 @@ from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import turn_to_embed
 from klaw_core.interfaces.source import Located
-from klaw_core.interfaces.store import DigestingSnapshot
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
@@ -257,8 +256,6 @@ class IndexRuns:
         if stamp is None:
             return None
         with self.assembly.store.read() as snapshot:
-            if not isinstance(snapshot, DigestingSnapshot):
-                return None
             digest = snapshot.manifest_digest(source.collection, source.origin)
         return stamp, digest, indexer.cutter().model
 

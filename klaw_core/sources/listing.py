@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from klaw_core.interfaces.store import DatedSnapshot, Snapshot, Store
+from klaw_core.interfaces.store import Snapshot, Store
 from klaw_core.values.documents import DocumentRecord
 from klaw_core.values.listings import ListedDocument
 
@@ -49,7 +49,7 @@ def _candidates(
     snapshot: Snapshot[Any], collection: str, origin: str | None, since: datetime | None, limit: int | None
 ) -> Iterable[DocumentRecord]:
     """Return records among which are the ``limit`` newest of a collection."""
-    if limit is None or not isinstance(snapshot, DatedSnapshot):
+    if limit is None:
         return _records(snapshot, collection, origin)
     found = snapshot.newest(collection, limit, origin=origin, since=since)
     # If there are fewer, documents with a damaged date, which count as the oldest, may be missing.

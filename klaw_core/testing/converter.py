@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core.errors import ConversionError
-from klaw_core.interfaces.converter import Converter, LargeFileConverter, RequestedConverter
+from klaw_core.interfaces.converter import Converter
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
 
@@ -40,10 +40,8 @@ class ConverterContract:
         assert patterns
         assert all(isinstance(pattern, str) and pattern for pattern in patterns)
         assert isinstance(converter.version, str)
-        if isinstance(converter, RequestedConverter):
-            assert isinstance(converter.on_request, bool)
-        if isinstance(converter, LargeFileConverter):
-            assert converter.max_bytes > 0
+        assert isinstance(converter.on_request, bool)
+        assert converter.max_bytes >= 0
         assert self.files, "the contract needs files that the converter reads"
         for name in self.files:
             assert any(fnmatch(name.lower(), pattern.lower()) for pattern in converter.patterns), name

@@ -130,6 +130,9 @@ class _ForeignSelection:
     def is_empty(self) -> bool:
         return not self.wanted
 
+    def among(self, keys: Sequence[int], /) -> Sequence[int]:
+        return [key for key in keys if key in self.wanted]
+
 
 class RetrieverContract(Generic[R]):
     """The laws of a retriever; the subclass defines ``retriever`` and ``filled``."""

@@ -29,10 +29,6 @@ from attrs import evolve
 
 from klaw_core.errors import StoreError
 from klaw_core.interfaces.store import (
-    BatchTransaction,
-    DatedSnapshot,
-    DigestingSnapshot,
-    RememberingTransaction,
     Store,
 )
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
@@ -121,8 +117,6 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         again = make_document("notes/4.md", "four", metadata={"kind": "late"})
         documents = [(document, cut_lines(document)) for document in (first[3], *changed, again)]
         with store.write() as transaction:
-            if not isinstance(transaction, BatchTransaction):
-                pytest.skip("the store replaces one document at a time")
             assert transaction.replace_all(C, []) == []
             expected = {**seen, "notes/1.md": outdated}
             changes = transaction.replace_all(C, documents[:-1], expected=expected)
@@ -275,8 +269,6 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
 
         def digest() -> tuple[int, int]:
             with store.read() as snapshot:
-                if not isinstance(snapshot, DigestingSnapshot):
-                    pytest.skip("the store has no digest of a manifest")
                 return snapshot.manifest_digest(C, "notes")
 
         found = [digest()]
@@ -298,8 +290,6 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         documents += [make_document("saved/x", "x", origin="saved", hours=3)]
         put(store, *documents)
         with store.read() as snapshot:
-            if not isinstance(snapshot, DatedSnapshot):
-                pytest.skip("the store has no order of dates")
             records = [*snapshot.manifest(C, "notes").values(), *snapshot.manifest(C, "saved").values()]
             records.sort(key=lambda record: (-record.created_at.timestamp(), record.path))
             for limit in (0, 1, 2, 9):
@@ -313,8 +303,6 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         document, other = make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three")
         put(store, document, other)
         with store.write() as transaction:
-            if not isinstance(transaction, RememberingTransaction):
-                pytest.skip("the store notes nothing")
             record, second = (transaction.record(C, "notes", item.path) for item in (document, other))
             assert record is not None
             assert second is not None
@@ -346,7 +334,6 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert after is not None
             assert after.seen == ""
             with store.write() as transaction:
-                assert isinstance(transaction, RememberingTransaction)
                 transaction.remember(C, [evolve(record, seen="one\ntwo")])
 
     def test_chunks_are_returned_in_the_requested_order(self, store: Store[Any]) -> None:

@@ -78,7 +78,7 @@ class Document:
 class DocumentRecord:
     """What a store records of an indexed document: a row of the manifest.
 
-    ``seen`` is what an index run stored to recognise the document without reading it; see ``RememberingTransaction``.
+    ``seen`` is what an index run stored to recognise the document without reading it; see ``Transaction.remember``.
     """
 
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Protocol, overload, runtime_checkable
+from typing import Protocol, overload
 
 from attrs import field, frozen
 
@@ -53,16 +53,8 @@ class ChunkSelection(Protocol):
     def is_empty(self) -> bool:
         """Return whether nothing is selected."""
 
-
-@runtime_checkable
-class TellingSelection(ChunkSelection, Protocol):
-    """A selection that can test single keys without listing all of them. Optional.
-
-    The core uses it to check what a retriever returned; otherwise it can only check a :class:`KeySelection`.
-    """
-
     def among(self, keys: Sequence[int], /) -> Sequence[int]:
-        """Return the selected ones of these keys, in any order."""
+        """Return the selected ones of these keys, in any order, without listing all selected keys."""
 
 
 @frozen
@@ -194,6 +186,13 @@ class KeySelection:
     def is_empty(self) -> bool:
         """Whether no key is selected."""
         return not self._keys.size
+
+    def among(self, keys: Sequence[int], /) -> Sequence[int]:
+        """Return the selected ones of these keys."""
+        if self.is_empty:
+            return ()
+        places = self._keys.searchsorted(list(keys)).clip(max=self._keys.size - 1)
+        return [key for key, held in zip(keys, self._keys[places].tolist(), strict=True) if key == held]
 
 
 def check_filters(filters: Filters) -> None:

@@ -11,6 +11,7 @@ from klaw_core import (
     Component,
     Conversion,
     ConversionError,
+    Converter,
     Document,
     Entry,
     LiveComponent,
@@ -20,6 +21,7 @@ from klaw_core import (
     PluginError,
     Source,
     Span,
+    VariantChunker,
     load_config,
 )
 from klaw_core.builtin.workspace import Workspace
@@ -31,7 +33,7 @@ WRITTEN = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 
 
 @define(eq=False)
-class ShoutConverter:
+class ShoutConverter(Converter):
     """Reads ``*.shout``: capitals, pages between form feeds; it counts what it is asked for."""
 
     patterns: tuple = ("*.shout",)
@@ -55,7 +57,7 @@ class ShoutConverter:
 
 
 @define(eq=False)
-class ShoutChunker:
+class ShoutChunker(VariantChunker):
     """Cuts at form feeds; headings are numbers of pages, after the name of the variant."""
 
     name: str = "plain"

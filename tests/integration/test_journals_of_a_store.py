@@ -239,7 +239,7 @@ class TableJournals:
         return TableText(self.tables, name)
 
 
-class ServerStore(MemoryStore):
+class ServerStore(MemoryStore, JournalingStore):
     """The store in RAM, with journals; like a server it is there when a memory is not."""
 
     def __init__(self):

@@ -9,7 +9,6 @@ import pytest
 from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.interfaces.store import DatedSnapshot
 from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.runs import SkippedEntry
 
@@ -69,8 +68,6 @@ class TestRecent:
 
     def test_only_the_newest_are_read(self, memory, monkeypatch):
         with memory._assembly.store.read() as snapshot:
-            if not isinstance(snapshot, DatedSnapshot):
-                pytest.skip("the store in RAM has no order of dates")
             monkeypatch.delattr(type(snapshot), "manifest")
         assert [item.path for item in memory.recent(2)] == ["notes/sub/b.md", "notes/c.txt"]
         assert [item.path for item in memory.recent(1, origin="notes")] == ["notes/sub/b.md"]

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from attrs import field, frozen
 
-from klaw_core import Conversion, ConversionError
+from klaw_core import Conversion, ConversionError, Converter
 from klaw_documents.chunkers.languages import LANGUAGES, SUFFIXES
 from klaw_documents.options import CodeOptions, ParsedOptions, TextOptions
 from klaw_documents.process import ParserProcess, process_of
@@ -28,7 +28,7 @@ _HEAD = 4096  # characters at the start of a file that may contain its keywords
 
 
 @frozen(eq=False)
-class ParsedConverter:
+class ParsedConverter(Converter):
     """A converter whose parser runs in a separate process, with limits of time and memory."""
 
     name: str
@@ -66,7 +66,7 @@ def parsed_converter(name: str, options: ParsedOptions) -> ParsedConverter:
 
 
 @frozen
-class OrgConverter:
+class OrgConverter(Converter):
     """Org files: their text, and the values of ``#+title:`` and similar keywords."""
 
     options: TextOptions = field(factory=TextOptions)
@@ -91,7 +91,7 @@ class OrgConverter:
 
 
 @frozen
-class RstConverter:
+class RstConverter(Converter):
     """reStructuredText: its text."""
 
     options: TextOptions = field(factory=TextOptions)
@@ -109,7 +109,7 @@ class RstConverter:
 
 
 @frozen
-class CodeConverter:
+class CodeConverter(Converter):
     """Source code: its text, and the language of the file name."""
 
     options: CodeOptions = field(factory=CodeOptions)

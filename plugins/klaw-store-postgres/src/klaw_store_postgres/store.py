@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from klaw_core import Finding, Index, Migration, Store, StoreError, StoreLockedError
+from klaw_core import Finding, Index, JournalingStore, Migration, Store, StoreError, StoreLockedError
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
 from klaw_store_postgres.errors import store_errors
@@ -56,7 +56,7 @@ class _Writing(threading.local):
             sessions.remove(session)
 
 
-class PostgresStore:
+class PostgresStore(JournalingStore):
     """One agent's rows in a PostgreSQL database that others share.
 
     Each reader sees one snapshot and never waits. Raise StoreError if the database cannot be used.

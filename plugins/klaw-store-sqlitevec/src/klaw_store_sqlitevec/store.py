@@ -54,6 +54,7 @@ class SqliteStore:
     offers = apsw.Connection
     #: A database belongs to one data directory, which belongs to one agent.
     isolates = True
+    erases_later = ""
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0, compress: bool = False) -> None:
         check_version()

@@ -82,6 +82,17 @@ class SqliteTransaction(SqliteSnapshot):
         added = self._insert(collection, document, document_id, new)
         return Replacement(removed, added, renewed, tuple(sorted(stay)), record is None)
 
+    def replace_all(
+        self,
+        collection: str,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Sequence[Replacement]:
+        """Replace the chunks of several documents, one after the other."""
+        return [self.replace(collection, *each, expected=expected) for each in documents]
+
     def touch(self, collection: str, document: Document, /) -> None:
         """Update the date and labels of an unchanged document."""
         self._open(collection)

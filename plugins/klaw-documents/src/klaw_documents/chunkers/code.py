@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import PlainOptions, Span, TokenCounter
+from klaw_core import PlainOptions, Span, TokenCounter, VariantChunker
 from klaw_documents.chunkers.languages import LANGUAGES
 from klaw_documents.chunkers.sections import Section, cut_sections
 
@@ -51,7 +51,7 @@ _ABOVE = re.compile(r"comment|attribute_item|attribute_list|decorator|annotation
 
 
 @frozen(eq=False)
-class CodeChunker:
+class CodeChunker(VariantChunker):
     """Splits source code; ``language`` is one of LANGUAGES, or empty for an unknown language."""
 
     options: PlainOptions = field(factory=PlainOptions)
