@@ -218,12 +218,11 @@ class Assembly:
 
     def indexer(self, name: str, *, store: Store[Any] | None = None, embedder: Embedder | None = None) -> Indexer:
         """Return the indexer of a collection; parameters as for :meth:`collection`."""
-        from klaw_core.conversations.redaction import redactor_of
         from klaw_core.indexing.flow import Indexer
         from klaw_core.indexing.redacting import DocumentRedactor
 
         settings = self.config.conversations
-        redactor = DocumentRedactor(redactor_of(settings), notes=settings.redact_notes)
+        redactor = DocumentRedactor(settings.redactor, notes=settings.redact_notes)
         return Indexer(self.collection(name, store=store, embedder=embedder), self.chunker_of, redactor)
 
     def indexes(self) -> tuple[tuple[str, Index[Any]], ...]:

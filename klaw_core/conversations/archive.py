@@ -12,7 +12,7 @@ from attrs import frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalEntry, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.conversations.redaction import Redactor
+from klaw_core.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import summaries_path

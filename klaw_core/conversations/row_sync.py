@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.conversations.redaction import Redactor, redactor_of
+from klaw_core.redaction import Redactor
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
@@ -103,7 +103,7 @@ class RowSync:
         forget_removed_text: Callable[[Sequence[str]], object] = lambda _paths: None,
     ) -> Self:
         """Return the sync of these files with a store."""
-        return cls(store, journal, summaries, redactor_of(settings), forget_removed_text)
+        return cls(store, journal, summaries, settings.redactor, forget_removed_text)
 
     def sync(self) -> SyncReport:
         """Bring the rows of every chat up to date. Invalid content is reported, not raised. Raise StoreError."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from attrs import field, frozen
 
 from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.redaction import Redactor
+from klaw_core.redaction import Redactor
 from klaw_core.conversations.source import CONVERSATIONS, TRANSCRIPT
 from klaw_core.conversations.summaries import SUMMARIES, SummaryFiles, summaries_path
 from klaw_core.errors import RecordError

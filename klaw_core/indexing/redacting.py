@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from attrs import evolve, frozen
 
-from klaw_core.conversations.redaction import Redactor
+from klaw_core.redaction import Redactor
 from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.values.documents import Document
-from klaw_core.values.metadata import Metadata
 
 
 @frozen
@@ -39,7 +35,7 @@ class DocumentRedactor:
             document,
             title=self.redactor.text(document.title),
             heading=tuple(map(self.redactor.text, document.heading)),
-            metadata=self._metadata(document.metadata),
+            metadata=self.redactor.metadata(document.metadata),
         )
 
     def text_of(self, document: Document) -> str:
@@ -54,13 +50,3 @@ class DocumentRedactor:
         if origin == CONVERSATIONS or not self.redactor.patterns:
             return False
         return self.notes or not is_note
-
-    def _metadata(self, metadata: Metadata) -> Metadata:
-        values: Mapping[str, Any] = metadata
-        return {key: self._value(value) for key, value in values.items()}
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.redactor.text(value)
-        texts: Sequence[str] = value if isinstance(value, tuple) else ()
-        return tuple(map(self.redactor.text, texts)) if isinstance(value, tuple) else value

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import field, frozen
+
+if TYPE_CHECKING:  # a search in a fresh process does not need it
+    from klaw_core.redaction import Redactor
 
 _ROLES = ("user", "assistant", "system", "tool")
 
@@ -62,6 +65,13 @@ class ConversationSettings:
     max_tokens: int = field(default=256, metadata={"at_least": 8})
     packed_tokens: int = 16
     context_tokens: int = 96
+
+    @property
+    def redactor(self) -> Redactor:
+        """The redactor of secrets: that of the known formats, unless they are turned off, and of the own patterns."""
+        from klaw_core.redaction import BUILTIN_PATTERNS, Redactor
+
+        return Redactor((*(BUILTIN_PATTERNS if self.redact_secrets else ()), *self.redact))
 
 
 @frozen

@@ -10,7 +10,7 @@ import pytest
 
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
-from klaw_core.conversations.redaction import BUILTIN_PATTERNS, UNREADABLE, Redactor
+from klaw_core.redaction import BUILTIN_PATTERNS, UNREADABLE, Redactor
 from klaw_core.testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")

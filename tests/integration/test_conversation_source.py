@@ -14,7 +14,7 @@ from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
 from klaw_core.conversations.message import Message
-from klaw_core.conversations.redaction import Redactor
+from klaw_core.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import Document, Entry, NewDocument, Source
-from klaw_core.conversations.redaction import REDACTED
+from klaw_core.redaction import REDACTED
 
 SECRET = "sk-ant-" + "a1B2" * 10
 

@@ -1,0 +1,362 @@
+"""Redaction of secrets: keys and tokens of known formats, named passwords, card numbers, and the user's own patterns.
+
+This is the one place that knows what a secret looks like. Everything that leaves a person's own records (rows, indexes,
+facts, prompts, requests to models, messages of errors) passes through a :class:`Redactor`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from attrs import define, field
+
+#: Replaces a secret.
+REDACTED = "[redacted]"
+#: Replaces the whole text if a pattern times out, so that no secret in it is shown.
+UNREADABLE = "[redacted: a pattern took too long]"
+#: Fills the place of each character of a secret where the length of the text must not change.
+FILLER = "█"
+_TIMEOUT_SECONDS = 0.5
+_CHARACTERS_PER_SECOND = 500_000
+
+# A key starts where no ASCII letter, digit or underscore precedes it; Chinese text has no space before a key. It also
+# starts after an escape in JSON or in a URL, which may end with a letter: tools return JSON, with "\\n" as line end.
+_BEGINS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_ENDS = r"(?![A-Za-z0-9_])"
+
+_GITHUB = rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})"
+# Telegram bots. Digits are common, so a lookahead for the whole token keeps long runs of digits fast.
+_TELEGRAM = rf"(?=[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}{_ENDS}){_BEGINS}[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}"
+_URL = r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)"
+# https://docs.github.com/en/code-security/secret-scanning lists the formats of these vendors.
+_VENDORS = (
+    rf"{_BEGINS}(?:whsec_[A-Za-z0-9+/]{{24,}}=*|dop_v1_[a-f0-9]{{64}}|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{{32}}"
+    r"|glsa_[A-Za-z0-9_]{32,}|lin_api_[A-Za-z0-9]{32,}|dckr_pat_[A-Za-z0-9_-]{20,}|gsk_[A-Za-z0-9]{32,}|r8_[A-Za-z0-9]{32,}"
+    r"|GOCSPX-[A-Za-z0-9_-]{20,}|xapp-[A-Za-z0-9-]{20,}|xai-[A-Za-z0-9]{40,}|pplx-[A-Za-z0-9]{40,}|AGE-SECRET-KEY-1[0-9A-Z]{50,}"
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{20,}"
+    r"|[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"
+)
+_WEBHOOK = r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/[0-9]{17,20}/)[A-Za-z0-9_-]{30,}"
+
+# Numbers of payment cards, by the ranges of ISO/IEC 7812. Their last digit is a checksum.
+_CARD = (
+    r"(?<![\w.,:/-])(?:(?:4\d{3}|5[1-5]\d\d|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720|20[0-4])|6(?:011|4[4-9]\d|5\d\d|2\d\d)|35\d\d)"
+    r"(?:[ -]?\d{4}){3}|3[47]\d\d[ -]?\d{6}[ -]?\d{5})(?![\w-]|[.,]\d)"
+)
+
+# What stands after the name of a password or a key is a secret, unless it is one of these words, refers to another
+# place, or is code. All of this ignores case.
+_NO_SECRET = (
+    r"required|optional|strings?|str|text|varchar|none|null|nil|true|false|undefined|empty|your|their|this|that|with|from|when|what"
+    r"|where|which|must|should|shall|will|would|could|cannot|please|enter|type|reset|changed?|forgot\w*|stored|kept|saved|same|sent"
+    r"|only|been|wrong|incorrect|invalid|expired|missing|protected|hash(?:ed)?|encrypted|hidden|secret|password|token|field|redacted"
+    r"|1password|bitwarden|lastpass|keepass\w*|keychain|dashlane|vault"
+    r"|лежит|хранится|находится|смотри|спроси|нужен|забыл\w*|сменил?\w*|неверн\w*|правильн\w*|обязател\w*"
+)
+_REFERENCE = (
+    r"(?:os|process|env|config|settings|self|args|options|request|form|data|user)\.|[\w.]+[(\[]|[$<{•]|%\w+%|\*{3}|\.{3}|x{4}|\[redacted"
+    r"|(?:~|\.{0,2})/[\w.-]+(?:/|(?!\S))|[在见見问問存需必请請不错錯已]"
+)
+_VALUE = rf"(?!(?:{_NO_SECRET})(?![\w!@#$%^&*-]))(?!{_REFERENCE})"
+_LAST = r"[^\s\"'`.,;:!?)\]}>，。；！？、）」』]"  # a character other than punctuation after a value
+_QUOTES = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}"  # after a name
+_EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=)[*\\]{{0,3}}[ \t\u00a0]{{0,4}}\n?[ \t]{{0,4}}[*\\]{{0,3}}"
+_IS = (
+    rf"{_QUOTES}(?:[:=：＝|]|=>|\b(?:is|was|are)\b(?: now)?|это|[-—–]|是|为|為)?"
+    r"[*\\]{0,3}[ \t\u00a0]{0,4}[*\\\"'`]{0,3}"
+)
+_PASSWORD_NAME = r"(?<!1)(?:pass(?:word|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令)"
+_WHOSE = r"(?:[ \t](?:for|of|to|from|on|is|от|для|к|на|в)\b[^:=：＝\n.]{0,40}|[ \t]?\([^)\n]{1,40}\))?"
+_PASSWORD = (
+    rf"(?i){_PASSWORD_NAME}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_NO_SECRET})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
+    rf"|\K{_VALUE}[^\s\"'`，。；！？、）」』]{{3,}}{_LAST})"
+)
+# Without a colon, a value is recognised by letters and digits.
+_SAID_PASSWORD = (
+    rf"(?i)(?:{_PASSWORD_NAME}|(?<!\w)pass(?=[ \t]?[:=]))(?:s are)?{_IS}\K{_VALUE}(?=[^\s\"'`]{{0,40}}\d)"
+    rf"(?=[^\s\"'`]{{0,40}}[^\W\d_])[!-~]{{5,}}{_LAST}"
+)
+_KEY_NAME = (
+    r"(?:(?:api|access|account|shared|auth|private|signing|encryption|license|secret|master)[ _-]?key(?:[ _-]?id)?"
+    r"|secret|token|credentials?|(?<=api[ -]?)ключ|токен|секрет|密钥|密鑰|令牌)(?:[_-](?:base|id|key|value|prod|dev|test|live|\d))?"
+)
+_KEY = (
+    rf"(?i){_KEY_NAME}{_IS}\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
+    r"[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
+)
+_BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
+_ARGUMENT = r"(?:--password[ =]|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
+_SEED_PHRASE = (
+    r"(?i)(?:(?:seed|recovery|mnemonic|backup)[ -]?phrase|(?:сид|мнемоническая)[ -]?фраза|助记词)[\"'`*]{0,3}"
+    r"(?:[ \t]?[:=：]|[ \t](?:is|are)\b|[ \t]?[-—–]|是)?[\s\"'`*]{0,4}\K(?:[a-z]{3,8}[ ,\n]{1,3}){11,23}[a-z]{3,8}"
+)
+
+#: The formats of keys and tokens that are documented by their vendors, recognisable by their prefix or shape.
+SHAPES = (
+    rf"{_BEGINS}sk-[A-Za-z0-9_-]{{20,}}",  # OpenAI, Anthropic
+    _GITHUB,
+    rf"{_BEGINS}gl(?:pat|ptt|dt|rt|cbt|ft|soat|ffct|imt|agent|oas)-[A-Za-z0-9_-]{{20,}}",  # GitLab
+    rf"{_BEGINS}(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{{16}}{_ENDS}",  # AWS
+    rf"{_BEGINS}AIza[0-9A-Za-z_-]{{35}}",  # Google
+    rf"{_BEGINS}xox[a-z]-[A-Za-z0-9-]{{10,}}",  # Slack
+    rf"{_BEGINS}(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{{16,}}",  # Stripe
+    rf"{_BEGINS}hf_[A-Za-z0-9]{{30,}}",  # Hugging Face
+    rf"{_BEGINS}npm_[A-Za-z0-9]{{36}}{_ENDS}",
+    rf"{_BEGINS}pypi-[A-Za-z0-9_-]{{50,}}",
+    _TELEGRAM,
+    _VENDORS,
+    _WEBHOOK,
+    rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}",  # JSON Web Token
+    rf"(?i){_BEGINS}bearer(?:[ ]+|%20|\+)\K[A-Za-z0-9._~+/-]{{20,}}=*",
+    _URL,  # a password in a URL
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    _CARD,
+)
+#: Values of any form next to the name of a password or a key, in English, Russian and Chinese.
+NAMED = (_PASSWORD, _SAID_PASSWORD, _KEY, _BASIC, _ARGUMENT, _SEED_PHRASE)
+#: Everything that is a secret unless ``redact_secrets`` is false.
+BUILTIN_PATTERNS = (*SHAPES, *NAMED)
+_SHAPES = frozenset(SHAPES)
+
+# Slow patterns, each with a looser one that is searched first. If the looser one is not found, the pattern cannot match
+# either. The looser pattern takes a fifth to a thirtieth of the time.
+_LOOSER = {
+    _VENDORS: r"(?:whsec|dop_v1|shp[acps][ats]|glsa|lin_api|dckr_pat|gsk|r8)_|(?:GOCSPX|xapp|xai|pplx|-KEY)-|(?:SG|ya29|\.[\w-]{6})\.",
+    _WEBHOOK: r"hooks\.slack\.com/services/|/api/webhooks/",
+    _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
+    _TELEGRAM: r"[0-9]:[A-Za-z0-9_-]{35}",
+    _URL: r"://[^/\s:@]{1,100}:[^/\s@]{1,100}@",
+}
+
+# Is found in every text in which one of the shapes matches, and in few others: one pass over a text instead of one for
+# each pattern. Each branch begins with a character, so that others are skipped fast; most are rare in texts.
+_HINT = (
+    r"_(?=[0-9A-Za-z_+/-]{16})(?:(?<=gh[pousr]_)|(?<=github_pat_)|(?<=hf_)|(?<=npm_)|(?<=_live_)|(?<=_test_)|(?<=whsec_)"
+    r"|(?<=dop_v1_)|(?<=shp[acps][ats]_)|(?<=glsa_)|(?<=lin_api_)|(?<=dckr_pat_)|(?<=gsk_)|(?<=r8_))"
+    r"|-(?=[0-9A-Za-z_-]{10})(?:(?<=sk-)|(?<=gl[pdrcfsio][a-z]-)|(?<=gl[pdrcfsio][a-z]{2}-)|(?<=gl[a-z]{4}-)|(?<=glagent-)"
+    r"|(?<=xox[a-z]-)|(?<=pypi-)|(?<=GOCSPX-)|(?<=xapp-)|(?<=xai-)|(?<=pplx-)|(?<=-KEY-))"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
+    r"|\.(?=[0-9A-Za-z_-]{6})(?:(?<=SG\.)|(?<=ya29\.)|(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}))"
+    r"|/services/|/api/webhooks/"
+    r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}"
+    r"|J(?<=eyJ)[0-9A-Za-z_-]{10}"
+    r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
+    r"|://[^/:@]{1,100}:[^/@]{1,100}@"
+    r"|b[Ee][Aa][Rr][Ee][Rr](?:[ ]|%20|\+)|B[Ee][Aa][Rr][Ee][Rr](?:[ ]|%20|\+)"
+    + "".join(rf"|{first}(?=[0-9]{{3}}[ -]?[0-9]{{4,6}}[ -]?[0-9]{{4}})" for first in "23456")
+)
+
+# A match of NAMED is on a line on which this matches in lower case, or begins there. Each branch begins with its rarest
+# letter, which also tells the pattern. A key is only looked for where a digit follows.
+_FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
+_CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
+_NAME_HINT = (
+    rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码|密碼|口令"
+    rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})|c(?:(?<=sec)ret{_FOLLOWED}|redential)"
+    r"|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
+    r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
+)
+_PHRASES = frozenset({"phrase", "фраза", "助记词"})
+_FIRST_LETTERS = {
+    _PASSWORD: "pп密口",
+    _SAID_PASSWORD: "pп密口",
+    _KEY: "kcк密令",
+    _BASIC: "z",
+    _ARGUMENT: "p-",
+    _SEED_PHRASE: "pф助",
+}
+
+
+def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
+    """Return a hint for a word in any case that begins with its letter ``at``, once in each case."""
+    before, rest = (("".join(f"[{c.upper()}{c}]" for c in part)) for part in (word[:at], word[at + 1 :]))
+    behind = f"(?<={before}.)" if before else ""
+    return "|".join(f"{letter}{behind}{rest}{then}" for letter in (word[at].upper(), word[at]))
+
+
+# Found in every text in which one of the two hints is found: most texts are passed over only once.
+_ANY_HINT = "|".join(
+    (
+        _HINT,
+        _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
+        _any_case("phrase", then="(?:(?<=[DdYyPpCc][ -]......)|(?<=[DdYyPpCc]......))"),
+        *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза")),
+        _any_case("key", then=_FOLLOWED),
+        *(_any_case(word, at=2, then=_FOLLOWED) for word in ("token", "secret")),
+        *(_any_case(word, at=at) for word, at in (("authoriz", 7), ("токен", 2), ("секрет", 2))),
+        "-u[ =]|--user|密码|密碼|口令|密钥|密鑰|令牌|助记词",
+    )
+)
+
+
+@define(frozen=True, slots=False)
+class Redactor:
+    """Replaces everything that matches a pattern of the library ``regex``.
+
+    If a pattern takes longer than half a second, the whole text is replaced.
+    """
+
+    patterns: Sequence[str] = field(default=BUILTIN_PATTERNS, converter=tuple)
+
+    @cached_property
+    def recipe(self) -> str:
+        """A hash of the patterns; rows with another recipe must be made again."""
+        if not self.patterns:
+            return ""
+        return hashlib.sha256("\0".join((REDACTED, *self.patterns)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def text(self, text: str) -> str:
+        """Return the text with every match replaced."""
+        return self._replaced(text, REDACTED)
+
+    def lines(self, text: str) -> str:
+        """Return the text with every match replaced and line numbers preserved. Longer texts have a longer timeout."""
+        found = self._replaced(text, _replace_lines, _patience(text))
+        return found if found != UNREADABLE else UNREADABLE + "\n" * text.count("\n")
+
+    def filled(self, text: str) -> str:
+        """Return the text with each character of a match replaced by a block, so that no offset changes."""
+        found = self._replaced(text, _fill, _patience(text))
+        return found if found != UNREADABLE else FILLER * len(text)
+
+    def _replaced(self, text: str, by: str | Callable[[Any], str], timeout: float = _TIMEOUT_SECONDS) -> str:
+        if not text or (self._is_builtin and _compiled_hint(_ANY_HINT).search(text) is None):
+            return text
+        hints = _Hints(text)
+        try:
+            for pattern in self.patterns:
+                if places := hints.places_of(pattern):
+                    found = _substituted(pattern, by, text, places, timeout)
+                    if found != text:
+                        text, hints = found, _Hints(found)
+        except TimeoutError:
+            return UNREADABLE
+        return text
+
+    @cached_property
+    def _is_builtin(self) -> bool:
+        """Whether there are only builtin patterns, so that one hint can tell that none of them matches."""
+        return all(pattern in _SHAPES or pattern in _FIRST_LETTERS for pattern in self.patterns)
+
+    def metadata(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a JSON object in which all strings except keys are redacted, at any depth."""
+        return {key: self.value(item) for key, item in value.items()}
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value, or a tuple of them, in which all strings are redacted, except the keys of objects."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return self.metadata(value)
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.value, value))
+        return value
+
+
+class _Hints:
+    """Where in a text the patterns can match; each hint is looked for once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._whole = ((0, len(text)),)
+
+    def places_of(self, pattern: str) -> Sequence[tuple[int, int]]:
+        """Return the ranges in which a pattern can match, in order; none if it cannot."""
+        if pattern in _SHAPES:
+            return self._whole if self._has_shape else ()
+        if pattern not in _FIRST_LETTERS:
+            return self._whole
+        names = [name for name in self._names if name[0][0] in _FIRST_LETTERS[pattern]]
+        if pattern == _SEED_PHRASE:  # its words may be on many lines
+            return self._whole if any(name in _PHRASES for name, *_ in names) else ()
+        return self._lines(names) if len(self._lower) == len(self._text) else self._whole
+
+    @cached_property
+    def _has_shape(self) -> bool:
+        return _compiled_hint(_HINT).search(self._text) is not None
+
+    @cached_property
+    def _lower(self) -> str:
+        return self._text.lower()
+
+    @cached_property
+    def _names(self) -> Sequence[tuple[str, int, int]]:
+        return [(match[0], *match.span()) for match in _compiled_hint(_NAME_HINT).finditer(self._lower)]
+
+    def _lines(self, names: Sequence[tuple[str, int, int]]) -> Sequence[tuple[int, int]]:
+        """Return the lines with names, each with the next line, on which a value may be."""
+        places: list[tuple[int, int]] = []
+        for _, begin, end in names:
+            start = self._text.rfind("\n", 0, begin) + 1
+            last = self._text.find("\n", end)
+            last = self._text.find("\n", last + 1) if last >= 0 else -1
+            last = len(self._text) if last < 0 else last
+            if places and start <= places[-1][1]:
+                start = places.pop()[0]
+            places.append((start, last))
+        return places
+
+
+def _substituted(
+    pattern: str, by: str | Callable[[Any], str], text: str, places: Sequence[tuple[int, int]], timeout: float
+) -> str:
+    """Return the text with every match in these ranges replaced. Raise TimeoutError."""
+    looser, compiled = _compiled(pattern)
+    if looser is not None and not looser.search(text, timeout=timeout):
+        return text
+    by = _checked(by) if pattern == _CARD else by
+    parts, position = [], 0
+    for start, end in places:
+        parts += [text[position:start], compiled.sub(by, text[start:end], timeout=timeout)]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+@lru_cache(maxsize=3)
+def _compiled_hint(hint: str = _HINT) -> re.Pattern[str]:
+    return re.compile(hint)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> tuple[Any, Any]:
+    """Return a looser pattern to search first (or None), and the pattern."""
+    import regex  # type: ignore[import-untyped]  # it ships no types; few texts need it
+
+    looser = _LOOSER.get(pattern)
+    return None if looser is None else regex.compile(looser), regex.compile(pattern)
+
+
+def _patience(text: str) -> float:
+    return max(_TIMEOUT_SECONDS, len(text) / _CHARACTERS_PER_SECOND)
+
+
+def _replace_lines(match: Any) -> str:
+    secret: str = match[0]
+    return REDACTED + "\n" * secret.count("\n")
+
+
+def _fill(match: Any) -> str:
+    return FILLER * len(match[0])
+
+
+def _checked(by: str | Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a replacement for numbers that look like those of cards: a number with another checksum stays."""
+
+    def replace(match: Any) -> str:
+        number: str = match[0]
+        if not _is_card(number):
+            return number
+        return by if isinstance(by, str) else by(match)
+
+    return replace
+
+
+def _is_card(number: str) -> bool:
+    """Return whether the digits satisfy Luhn's formula (ISO/IEC 7812-1, annex B)."""
+    digits = [int(digit) for digit in reversed(number) if digit.isdigit()]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
