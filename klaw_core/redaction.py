@@ -42,6 +42,10 @@ _VENDORS = (
 )
 _WEBHOOK = r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/[0-9]{17,20}/)[A-Za-z0-9_-]{30,}"
 
+_PRIVATE_KEY = (
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)"
+    r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
+)
 # Numbers of payment cards, by the ranges of ISO/IEC 7812. Their last digit is a checksum.
 _CARD = (
     r"(?<![\w.,:/-])(?:(?:4\d{3}|5[1-5]\d\d|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720|20[0-4])|6(?:011|4[4-9]\d|5\d\d|2\d\d)|35\d\d)"
@@ -50,7 +54,7 @@ _CARD = (
 
 # What stands after the name of a password or a key is a secret, unless it is one of these words, refers to another
 # place, or is code. All of this ignores case.
-_NO_SECRET = (
+_OTHER_WORDS = (
     r"required|optional|strings?|str|text|varchar|none|null|nil|true|false|undefined|empty|your|their|this|that|with|from|when|what"
     r"|where|which|must|should|shall|will|would|could|cannot|please|enter|type|reset|changed?|forgot\w*|stored|kept|saved|same|sent"
     r"|only|been|wrong|incorrect|invalid|expired|missing|protected|hash(?:ed)?|encrypted|hidden|secret|password|token|field|redacted"
@@ -58,31 +62,32 @@ _NO_SECRET = (
     r"|лежит|хранится|находится|смотри|спроси|нужен|забыл\w*|сменил?\w*|неверн\w*|правильн\w*|обязател\w*"
 )
 _REFERENCE = (
-    r"(?:os|process|env|config|settings|self|args|options|request|form|data|user)\.|[\w.]+[(\[]|[$<{•]|%\w+%|\*{3}|\.{3}|x{4}|\[redacted"
-    r"|(?:~|\.{0,2})/[\w.-]+(?:/|(?!\S))|[在见見问問存需必请請不错錯已]"
+    r"(?:os|process|env|config|settings|self|args|options|request|form|data|user)\.|[\w.]{1,60}[(\[]|[$<{•]|%\w+%|\*{3}|\.{3}|x{4}|\[redacted"
+    r"|(?:~|\.{0,2})/[\w.-]{1,100}(?:/|(?!\S))|[在见見问問存需必请請不错錯已]"
 )
-_VALUE = rf"(?!(?:{_NO_SECRET})(?![\w!@#$%^&*-]))(?!{_REFERENCE})"
+_VALUE = rf"(?!(?:{_OTHER_WORDS})(?![\w!@#$%^&*-]))(?!{_REFERENCE})"
 _LAST = r"[^\s\"'`.,;:!?)\]}>，。；！？、）」』]"  # a character other than punctuation after a value
 _QUOTES = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}"  # after a name
 _EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=)[*\\]{{0,3}}[ \t\u00a0]{{0,4}}\n?[ \t]{{0,4}}[*\\]{{0,3}}"
 _IS = (
-    rf"{_QUOTES}(?:[:=：＝|]|=>|\b(?:is|was|are)\b(?: now)?|это|[-—–]|是|为|為)?"
+    rf"(?!(?<=[A-Za-z])\w){_QUOTES}(?:[:=：＝|]|=>|\b(?:is|was|are)\b(?: now)?|это|[-—–]|是|为|為)?"
     r"[*\\]{0,3}[ \t\u00a0]{0,4}[*\\\"'`]{0,3}"
 )
-_PASSWORD_NAME = r"(?<!1)(?:pass(?:word|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令)"
+_PW_NAMES = r"(?<!1)(?:pass(?:word|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令)"
 _WHOSE = r"(?:[ \t](?:for|of|to|from|on|is|от|для|к|на|в)\b[^:=：＝\n.]{0,40}|[ \t]?\([^)\n]{1,40}\))?"
 _PASSWORD = (
-    rf"(?i){_PASSWORD_NAME}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_NO_SECRET})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
+    rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
     rf"|\K{_VALUE}[^\s\"'`，。；！？、）」』]{{3,}}{_LAST})"
 )
 # Without a colon, a value is recognised by letters and digits.
 _SAID_PASSWORD = (
-    rf"(?i)(?:{_PASSWORD_NAME}|(?<!\w)pass(?=[ \t]?[:=]))(?:s are)?{_IS}\K{_VALUE}(?=[^\s\"'`]{{0,40}}\d)"
+    rf"(?i)(?:{_PW_NAMES}|(?<!\w)pass(?=[ \t]?[:=]))(?:s are)?{_IS}\K{_VALUE}(?=[^\s\"'`]{{0,40}}\d)"
     rf"(?=[^\s\"'`]{{0,40}}[^\W\d_])[!-~]{{5,}}{_LAST}"
 )
 _KEY_NAME = (
     r"(?:(?:api|access|account|shared|auth|private|signing|encryption|license|secret|master)[ _-]?key(?:[ _-]?id)?"
-    r"|secret|token|credentials?|(?<=api[ -]?)ключ|токен|секрет|密钥|密鑰|令牌)(?:[_-](?:base|id|key|value|prod|dev|test|live|\d))?"
+    r"|secret|token|credentials?|(?<=api[ -]?)ключ|токен|секрет|密钥|密鑰|令牌)"
+    r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d))?"
 )
 _KEY = (
     rf"(?i){_KEY_NAME}{_IS}\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
@@ -113,7 +118,7 @@ SHAPES = (
     rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}",  # JSON Web Token
     rf"(?i){_BEGINS}bearer(?:[ ]+|%20|\+)\K[A-Za-z0-9._~+/-]{{20,}}=*",
     _URL,  # a password in a URL
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    _PRIVATE_KEY,
     _CARD,
 )
 #: Values of any form next to the name of a password or a key, in English, Russian and Chinese.
@@ -125,7 +130,10 @@ _SHAPES = frozenset(SHAPES)
 # Slow patterns, each with a looser one that is searched first. If the looser one is not found, the pattern cannot match
 # either. The looser pattern takes a fifth to a thirtieth of the time.
 _LOOSER = {
-    _VENDORS: r"(?:whsec|dop_v1|shp[acps][ats]|glsa|lin_api|dckr_pat|gsk|r8)_|(?:GOCSPX|xapp|xai|pplx|-KEY)-|(?:SG|ya29|\.[\w-]{6})\.",
+    _VENDORS: (
+        r"(?:whsec|dop_v1|shp[acps][ats]|glsa|lin_api|dckr_pat|gsk|r8)_|(?:GOCSPX|xapp|xai|pplx|-KEY)-"
+        r"|(?:SG|ya29|\.[\w-]{6})\."
+    ),
     _WEBHOOK: r"hooks\.slack\.com/services/|/api/webhooks/",
     _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
     _TELEGRAM: r"[0-9]:[A-Za-z0-9_-]{35}",
@@ -156,8 +164,8 @@ _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
 _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 _NAME_HINT = (
     rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码|密碼|口令"
-    rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})|c(?:(?<=sec)ret{_FOLLOWED}|redential)"
-    r"|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
+    rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
+    rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 _PHRASES = frozenset({"phrase", "фраза", "助记词"})

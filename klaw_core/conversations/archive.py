@@ -12,12 +12,12 @@ from attrs import frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalEntry, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import summaries_path
 from klaw_core.errors import NotFoundError, StoreLockedError
 from klaw_core.interfaces.store import Store
+from klaw_core.redaction import Redactor
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
 from klaw_core.values.listings import ListedChat
 

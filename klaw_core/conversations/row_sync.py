@@ -18,13 +18,13 @@ from attrs import evolve, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.redaction import Redactor
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
 from klaw_core.interfaces.journal import Log
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.store import Store
+from klaw_core.redaction import Redactor
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.journals import BadLine

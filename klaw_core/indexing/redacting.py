@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from klaw_core.redaction import Redactor
 from klaw_core.conversations.source import CONVERSATIONS
+from klaw_core.redaction import Redactor
 from klaw_core.values.documents import Document
 
 

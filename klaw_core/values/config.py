@@ -71,7 +71,8 @@ class ConversationSettings:
         """The redactor of secrets: that of the known formats, unless they are turned off, and of the own patterns."""
         from klaw_core.redaction import BUILTIN_PATTERNS, Redactor
 
-        return Redactor((*(BUILTIN_PATTERNS if self.redact_secrets else ()), *self.redact))
+        patterns = (*(BUILTIN_PATTERNS if self.redact_secrets else ()), *self.redact)
+        return Redactor(patterns)
 
 
 @frozen

@@ -14,10 +14,10 @@ from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
 from klaw_core.conversations.message import Message
-from klaw_core.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.redaction import Redactor
 from klaw_core.testing.laws import law
 from klaw_core.testing.messages import message_dump
 from klaw_core.testing.source import SourceContract

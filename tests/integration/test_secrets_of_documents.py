@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import Document, Entry, NewDocument, Source
+from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.redaction import REDACTED
 
 SECRET = "sk-ant-" + "a1B2" * 10
@@ -53,11 +54,12 @@ def test_saved_memories_and_added_documents_are_redacted(home):
 def test_documents_of_a_plugin_are_redacted_and_keep_their_lines(home):
     with home.open() as memory:
         indexer = memory._assembly.indexer("memory")
-        indexer.sync(Transcripts())
+        source = IsolatedSource.of(Transcripts(), "sessions")
+        indexer.sync(source)
         (result,) = memory.search("last", mode="fts")
         assert result.content.split("\n") == ["User: first", f"User: the key is {REDACTED}", "User: last"]
         assert result.metadata == {"command": f"export KEY={REDACTED}", "tags": (REDACTED, "x")}
-        assert indexer.sync(Transcripts()).unchanged == 1
+        assert indexer.sync(source).unchanged == 1
     assert not in_database(home)
 
 

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.redaction import BUILTIN_PATTERNS, FILLER, REDACTED, UNREADABLE, Redactor
+from klaw_core.redaction import BUILTIN_PATTERNS, FILLER, REDACTED, SHAPES, UNREADABLE, Redactor
 
 A, B = "Ab0" * 20, "x9Z" * 20
 SECRETS = [
@@ -176,14 +176,17 @@ def test_a_secret_is_redacted_and_the_text_around_it_stays(secret):
 def test_law_no_matching_pattern_is_skipped(text):
     expected = text
     for pattern in BUILTIN_PATTERNS:
-        expected = regex.sub(pattern, lambda match: match[0] if is_wrong_card(match[0]) else REDACTED, expected)
+        numbers = pattern == SHAPES[-1]
+        expected = regex.sub(
+            pattern,
+            lambda match, numbers=numbers: match[0] if numbers and is_wrong_card(match[0]) else REDACTED,
+            expected,
+        )
     assert Redactor().text(text) == expected
 
 
 def is_wrong_card(number):
-    """Return whether this is a number in the form of a card's, with another checksum."""
-    if not regex.fullmatch(r"\d{4}(?:[ -]?\d{4}){3}|\d{4}[ -]?\d{6}[ -]?\d{5}", number):
-        return False
+    """Return whether the checksum of a card's number is wrong."""
     digits = [int(digit) for digit in number[::-1] if digit.isdigit()]
     return sum(digits[::2] + [sum(map(int, str(2 * digit))) for digit in digits[1::2]]) % 10 != 0
 
@@ -226,9 +229,35 @@ def test_a_pattern_that_takes_too_long_redacts_the_whole_text():
 
 
 def test_no_builtin_pattern_is_slow_on_a_megabyte():
-    for filler in ("a", "sk-", "eyJa.", "://a:", "-----BEGIN ", "1234567890:", "bearer "):
+    for filler in ("a", "sk-", "eyJa.", "://a:", "-----BEGIN ", "1234567890:", "bearer ", "4" * 20, "SG."):
         text = filler * (1_000_000 // len(filler))
         assert UNREADABLE not in Redactor().text(text), filler
+
+
+@pytest.mark.parametrize(
+    "filler",
+    [
+        "password",
+        "password: ",
+        "pass for a ",
+        "token ",
+        "secret=a1",
+        "seed phrase: a ",
+        "пароль ",
+        "密码",
+        "4111 ",
+        "-u a:",
+    ],
+)
+def test_the_time_for_names_of_secrets_grows_no_faster_than_the_text(filler):
+    def seconds(size):
+        begun = time.process_time()
+        for pattern in BUILTIN_PATTERNS:
+            regex.sub(pattern, REDACTED, filler * (size // len(filler)))
+        return time.process_time() - begun
+
+    seconds(100)
+    assert seconds(40_000) < 12 * seconds(10_000)
 
 
 def test_different_patterns_have_different_recipes():
