@@ -193,6 +193,8 @@ class IndexContract(RetrieverContract[R]):
     def test_a_removed_chunk_is_never_found(self, index: Index[R], filled: R) -> None:
         index.remove(filled, "memory", range(1, 16))
         assert self.found(index, filled, COMMON) == set(range(16, 31))
+        within = key_array(range(10, 21))
+        assert {hit.key for hit in self.ask(index, filled, COMMON, within=within)} == set(range(16, 21))
         assert self.held(index, filled) == list(range(16, 31))
 
     def test_unknown_keys_are_ignored(self, index: Index[R], filled: R) -> None:

@@ -55,8 +55,8 @@ def test_a_manifest_names_no_file_outside_its_directory(tmp_path, name):
     directory.mkdir()
     (tmp_path / "outside").write_bytes(b"x")
 
-    def write(name):
-        files = {name: {"sha256": hashlib.sha256(b"x").hexdigest()}}
+    def write(name, *others):
+        files = {file: {"sha256": hashlib.sha256(b"x").hexdigest()} for file in (name, *others)}
         content = {
             "format": 1, "name": "mine", "revision": "1", "license": "", "dimension": 8, "window_tokens": 32,
             "max_tokens": 30, "max_positions": 64, "pooling": "mean", "query_prefix": "", "document_prefix": "",
@@ -66,13 +66,14 @@ def test_a_manifest_names_no_file_outside_its_directory(tmp_path, name):
 
     write("inside")
     assert list(read_manifest(directory).files) == ["inside"]
-    write(name)
-    try:
-        read = read_manifest(directory)
-    except KlawError:
-        return
-    for named in read.files:
-        assert Path(os.path.realpath(directory / named)).is_relative_to(directory.resolve())
+    for names in ((name,), ("inside", name)):
+        write(*names)
+        try:
+            read = read_manifest(directory)
+        except KlawError:
+            continue
+        for named in read.files:
+            assert Path(os.path.realpath(directory / named)).is_relative_to(directory.resolve())
 
 
 def _graph(kind: str) -> bytes:

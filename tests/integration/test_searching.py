@@ -127,6 +127,23 @@ class TestLimits:
         assert len(small.search("tokens", limit, mode="fts")) == 2
         assert 2 <= len(small.search("tokens", limit)) <= 3
 
+    def test_min_relevance_removes_only_lower_relevances(self, make_home):
+        home = make_home("sqlite")
+        memory = home.open()
+        for number in range(8):
+            home.write(
+                f"{number}.md", " ".join([("harbour", "master", "pier", "kiln")[number % 4], "and", f"word{number}"])
+            )
+        home.write("all.md", "The harbour master stands on the pier beside the kiln.")
+        memory.index(home.notes)
+        everything = memory.search("harbour master pier kiln", 20)
+        relevances = [result.relevance for result in everything]
+        assert len(set(relevances)) > 1
+        for least in sorted({0.0, *relevances, 1.0}):
+            found = memory.search("harbour master pier kiln", 20, min_relevance=least)
+            assert list(found) == [result for result in everything if result.relevance >= least]
+        memory.close()
+
     def test_min_score_removes_only_lower_scores(self, small):
         scores = [result.score for result in small.search("tokens")]
         assert scores == sorted(scores, reverse=True)
@@ -233,7 +250,7 @@ class TestCollapse:
         assert sorted(result.content for result in results) == ["other words", "the very same words"]
 
     def test_duplicates_do_not_displace_other_results(self, home, memory):
-        for number in range(40):
+        for number in range(120):  # more than are asked for at first
             home.write(f"copy{number:02}.md", "harbour harbour harbour")
         for number in range(8):
             home.write(f"other{number}.md", f"the harbour, seen on day{number} from the long pier")
@@ -241,20 +258,24 @@ class TestCollapse:
         assert len(memory.search("harbour", 5)) == 5
 
     def test_overlapping_chunks_of_one_note_are_shown_once(self, home, memory):
-        sentences = " ".join(f"Sentence number{number} speaks of the harbour." for number in range(60))
-        home.write("a.md", sentences)
+        texts = {}
+        for count in range(5, 13):  # of some notes, the last chunk is little more than its overlap
+            spoken = " ".join(f"Sentence {count}x{number} speaks of the harbour." for number in range(count))
+            texts[f"notes/{count}.md"] = f"{spoken} The harbour ends."
+            home.write(f"{count}.md", texts[f"notes/{count}.md"])
         with home.open(chunking={"type": "markdown", "max_tokens": 40, "overlap_tokens": 20}) as dense:
             dense.index(home.notes)
-            results = dense.search("harbour", 50)
-            spans = sorted((result.start_line, result.content) for result in results)
-            assert len(spans) > 3
-            for result in results:
-                shown = [other.content for other in results if other is not result]
-                start = sentences.index(result.content)
-                for other in shown:
-                    begin = sentences.index(other)
-                    overlap = min(start + len(result.content), begin + len(other)) - max(start, begin)
-                    assert 2 * overlap <= max(len(result.content), len(other))
+            results = dense.search("harbour", 100)
+            assert len(dense.search("harbour", 100, duplicates="keep")) > len(results) > len(texts)
+        for result in results:
+            text = texts[result.path]
+            start = text.index(result.content)
+            for other in results:
+                if other is result or other.path != result.path:
+                    continue
+                begin = text.index(other.content)
+                overlap = min(start + len(result.content), begin + len(other.content)) - max(start, begin)
+                assert 2 * overlap <= max(len(result.content), len(other.content))
         memory.close()
 
 

@@ -80,20 +80,19 @@ class Noticing:
         settings.load_profile("mutants")
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        return True if self._named(item.nodeid) in self.failed else None
+        return True if self.failed.issuperset(self._named(item.nodeid)) else None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        name = self._named(report.nodeid)
-        self.ran |= {name} if report.when == "call" or report.failed else set()
-        if report.failed:
-            self.failed.add(name)
+        names = self._named(report.nodeid)
+        self.ran |= names if report.when == "call" or report.failed else set()
+        self.failed |= names if report.failed else set()
 
     def pytest_exception_interact(self, call: pytest.CallInfo) -> None:
         if call.excinfo is not None and call.excinfo.typename in MISTAKES:
             self.mistakes.append(f"{call.excinfo.typename}: {call.excinfo.value}")
 
-    def _named(self, node: str) -> str:
-        return next((test for test in self.tests if node == test or node.startswith((f"{test}[", f"{test}::"))), node)
+    def _named(self, node: str) -> set[str]:
+        return {test for test in self.tests if node == test or node.startswith((f"{test}[", f"{test}::"))} or {node}
 
 
 def copy_checkout(target: Path) -> Path:

@@ -139,3 +139,10 @@ def test_a_higher_relevance_never_lowers_a_score(relevance, more, unreached):
 
     low, high = sorted((relevance, more))
     assert score(low) <= score(high)
+
+
+def test_the_defaults_of_rrf_are_those_of_the_paper_and_of_the_decision():
+    rrf = ReciprocalRankFusion()
+    assert (rrf.k, rrf.pool, rrf.min_confidence) == (60, 50, 0.3)
+    (hit,) = rrf.fuse([Ranking("words", (Hit(1, 2.0),))], 1)
+    assert hit.score == pytest.approx(1 / 61)

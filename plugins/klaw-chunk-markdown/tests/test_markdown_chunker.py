@@ -185,8 +185,8 @@ class TestOverlap:
         ]
 
     def test_nothing_is_repeated_across_a_heading(self):
-        text = f"# A\n\n{words(9)}. {words(4)}.\n\n# B\n\n{words(9)}."
-        assert passages(text, 16, 8)[1] == f"# B\n\n{words(9)}."
+        before, after = f"{words(8)}. {words(8)}.", f"{words(5)}."
+        assert passages(f"# A\n\n{before}\n\n# B\n\n{after}", 16, 8)[-1] == f"# B\n\n{after}"
 
     def test_overlap_is_dropped_for_an_element_that_needs_the_space(self):
         code = "```\n" + "a b c d\n" * 3 + "```"

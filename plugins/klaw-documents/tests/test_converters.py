@@ -264,24 +264,35 @@ LAUGHS = (
 
 
 @pytest.mark.parametrize(
-    ("kind", "data"),
+    ("kind", "data", "reason"),
     [
-        ("docx", lambda: bomb("word/document.xml")),
-        ("epub", lambda: bomb("META-INF/container.xml")),
-        ("docx", lying_bomb),
+        ("docx", lambda: bomb("word/document.xml"), "unpacks to more than 268,435,456 bytes"),
+        ("epub", lambda: bomb("META-INF/container.xml"), "unpacks to more than 268,435,456 bytes"),
+        ("docx", lambda: archive({"word/document.xml": bytes(65 * 2**20)}), "larger than 67,108,864 bytes"),
+        ("docx", lying_bomb, "damaged"),
         (
             "docx",
             lambda: docx("", extra={"word/document.xml": f'{LAUGHS}<w:document xmlns:w="{WORD}">&j;</w:document>'}),
+            "declares XML entities",
         ),
-        ("docx", lambda: docx("", extra={"word/document.xml": f"{LAUGHS}<x/>".encode("utf-16")})),
-        ("epub", lambda: epub([], opf=f"{LAUGHS}<package>&j;</package>")),
-        ("docx", lambda: archive({f"word/{number}": "" for number in range(20_001)})),
-        ("notebook", lambda: b'{"cells": ' + b"[" * 1_000_000),
-        ("docx", lambda: docx("<w:tbl><w:tr><w:tc>" * 30_000 + paragraph("x") + "</w:tc></w:tr></w:tbl>" * 30_000)),
+        (
+            "docx",
+            lambda: docx("", extra={"word/document.xml": f"{LAUGHS}<x/>".encode("utf-16")}),
+            "declares XML entities",
+        ),
+        ("epub", lambda: epub([], opf=f"{LAUGHS}<package>&j;</package>"), "declares XML entities"),
+        ("docx", lambda: archive({f"word/{number}": "" for number in range(20_001)}), "more than 20,000 files"),
+        ("notebook", lambda: b'{"cells": ' + b"[" * 1_000_000, "."),
+        (
+            "docx",
+            lambda: docx("<w:tbl><w:tr><w:tc>" * 30_000 + paragraph("x") + "</w:tc></w:tr></w:tbl>" * 30_000),
+            ".",
+        ),
     ],
     ids=[
         "bomb",
         "bomb of a book",
+        "large member",
         "lying bomb",
         "laughs",
         "laughs in UTF-16",
@@ -291,8 +302,8 @@ LAUGHS = (
         "tables",
     ],
 )
-def test_a_hostile_file_is_rejected(convert, kind, data):
-    with pytest.raises(ConversionError):
+def test_a_hostile_file_is_rejected(convert, kind, data, reason):
+    with pytest.raises(ConversionError, match=reason):
         convert(kind, data())
 
 

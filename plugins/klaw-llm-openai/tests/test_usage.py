@@ -98,6 +98,15 @@ def test_a_model_stops_at_the_limit_and_reports_when_it_continues(server, connec
     assert len(server.requests) == 2
 
 
+def test_a_model_stops_at_the_tokens_of_the_day(server, connect):
+    model = connect(server.url, max_tokens_per_day=100)
+    model.complete(ask(max_tokens=40))
+    with pytest.raises(LanguageModelError, match="16 of today's 100 tokens") as caught:
+        model.complete(ask(max_tokens=80))
+    assert "max_tokens_per_day" in caught.value.hint
+    assert len(server.requests) == 1
+
+
 def test_each_tried_format_counts_as_a_request(server, connect):
     server.forms, server.answer = (), '{"city": "Kiel"}'
     model = connect(server.url, max_requests_per_day=3)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Chunk, Condition, Document, Filters
@@ -74,6 +74,8 @@ filters = st.builds(
 )
 
 
+@example(Filters(since=MOMENT + timedelta(hours=2), until=MOMENT + timedelta(hours=3)), "memory", 1000)
+@example(Filters(path="a", until=MOMENT + timedelta(hours=2)), "memory", 1000)
 @given(filters, st.sampled_from(COLLECTIONS), st.sampled_from([0, 2, 1000]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_filters_select_exactly(store, monkeypatch, filters, collection, few):
