@@ -59,6 +59,7 @@ _MODULES = {
     "plugins.discover": "discover",
     "plugins.installing": "install_extras reinstall_command uninstall_command update_command",
     "plugins.registry": "LiveComponent Registry",
+    "redaction": "FILLER REDACTED Redactor",
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.chat_rows": "JournalFileState Session StoredMessage Summary",
     "values.collections": "check_collection_name",

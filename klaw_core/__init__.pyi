@@ -98,6 +98,7 @@ from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent, Registry
+from klaw_core.redaction import FILLER, REDACTED, Redactor
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 from klaw_core.values.collections import check_collection_name
@@ -134,6 +135,8 @@ from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSp
 
 __all__ = [
     "API",
+    "FILLER",
+    "REDACTED",
     "Agents",
     "ArrangingExtension",
     "AsyncMemory",
@@ -253,6 +256,7 @@ __all__ = [
     "RecordJournal",
     "RecordedDocuments",
     "RecordedExtension",
+    "Redactor",
     "Registry",
     "RemoteEmbedder",
     "Removable",

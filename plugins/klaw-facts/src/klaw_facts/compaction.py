@@ -13,6 +13,7 @@ from klaw_core import KlawError, LanguageModel, Prompt, PromptMessage, estimate_
 from klaw_facts.compressing import best_sentences
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.sentences import sentences
+from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Compaction
 
 #: The number of messages that are not summarised.
@@ -66,7 +67,7 @@ def compact(
         by_id = {message.id: message for message in said}
         quotes = best_sentences(said, ("user", "assistant"))
         summary = "\n".join(
-            f"- {by_id[quote.message].speaker}: {by_id[quote.message].content[quote.start : quote.end]}"
+            f"- {by_id[quote.message].speaker}: {unfilled(by_id[quote.message].content[quote.start : quote.end])}"
             for quote in quotes
         )
     ids = [tuple(message.id for message in part) for part in (older, kept)]
@@ -78,7 +79,7 @@ def ledger(messages: Sequence[SourceMessage]) -> list[str]:
     found: dict[str, None] = {}
     for message in messages:
         for entry in _entries(message.content):
-            found.setdefault(" ".join(entry.split())[:_MAX_ENTRY_CHARACTERS])
+            found.setdefault(" ".join(unfilled(entry).split())[:_MAX_ENTRY_CHARACTERS])
     return list(found)[-_MAX_ENTRIES:]
 
 

@@ -26,6 +26,7 @@ from klaw_facts.model_compressor import Merge, ModelCompressor
 from klaw_facts.options import FactsOptions
 from klaw_facts.profile import profile_facts, profile_line, profile_lines, within
 from klaw_facts.records import batch_record, digest_record, fact_record, operation
+from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 
 _MAX_SENTENCES = 12
@@ -337,4 +338,4 @@ def _best_sentence(message: SourceMessage) -> str:
 
 
 def _said(message: SourceMessage, start: int, end: int) -> str:
-    return f"{message.speaker}: {message.content[start:end]}"
+    return f"{message.speaker}: {unfilled(message.content[start:end])}"

@@ -34,6 +34,7 @@ from klaw_core import (
     NotFoundError,
     Record,
     RecordedExtension,
+    Redactor,
     SkippedEntry,
     SourcedExtension,
     StatusExtension,
@@ -54,6 +55,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.pointers import Pointers
 from klaw_facts.recall import Recall
 from klaw_facts.records import check_operation
+from klaw_facts.secret_gate import SecretGate
 from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
@@ -81,6 +83,7 @@ class Facts(
 
     options: FactsOptions
     data_dir: Path
+    redactor: Redactor = field(factory=Redactor)
     origins: Sequence[str] = (FACTS,)
     record_kinds: Sequence[str] = ("fact",)
     _host: Host | None = field(default=None, init=False)
@@ -102,12 +105,14 @@ class Facts(
     def journal(self) -> FactsJournal:
         """The journal: that of the store once attached, if it has its own; else the file, which exports read."""
         if self._host is None:
-            return FactsJournal(FileJournal(self.data_dir / f"{FACTS}.jsonl", check_operation), self.data_dir / FACTS)
+            file = FileJournal(self.data_dir / f"{FACTS}.jsonl", check_operation)
+            return FactsJournal(file, self.data_dir / FACTS, SecretGate(self.redactor))
         return self._attached_journal
 
     @cached_property
     def _attached_journal(self) -> FactsJournal:
-        return FactsJournal(self.host.journal(FACTS, check_operation), self.data_dir / FACTS)
+        gate = SecretGate(self.host.config.conversations.redactor)
+        return FactsJournal(self.host.journal(FACTS, check_operation), self.data_dir / FACTS, gate)
 
     @cached_property
     def keeper(self) -> FactKeeper:
@@ -352,6 +357,10 @@ class Facts(
         location = self.journal.records.location
         yield from check_private([Path(location)])
         yield from check_lines("fact-lines", location, self.journal.broken())
+        lines = self.journal.records.replay().records
+        if secret := tuple(name for name, line in self.journal.gate.read(lines).items() if line != lines[name]):
+            what = f"{len(secret):,} lines of an older version contain a secret"
+            yield Finding("fact-secrets", "error", what, location, "klaw forget facts/ID, for each fact", secret)
         state = self.journal.state()
         # Without a memory, as in `klaw doctor` on a database that cannot be opened, the messages cannot be read.
         quoting = () if self._host is None else self.pointers.unsound(state.facts.values())
@@ -371,9 +380,9 @@ class Facts(
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every operation."""
-        replay = self.journal.records.replay()
-        yield from (Record("fact", {"value": dict(record)}) for record in replay.records.values())
-        yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replay.broken)
+        journal = self.journal
+        yield from (Record("fact", {"value": dict(record)}) for record in journal.operations())
+        yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in journal.broken())
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless this is an operation."""
@@ -383,13 +392,19 @@ class Facts(
         """Add operations, except those on known facts that the import does not contain; old lines do not change."""
         from klaw_facts.adding import Admission
 
-        known = dict(self.journal.records.replay().records)
+        journal = self.journal
+        known = {line["id"]: line for line in journal.operations()}
         admission = Admission.over(known)
         counts = ImportCounts()
         batch: list[Any] = []
         for record in records:
-            value = record.value["value"]
-            here = known.get(value["id"])
+            name = record.value["value"]["id"]
+            lines = journal.gate.lines([record.value["value"]])
+            if not lines:
+                counts += ImportCounts(kept=(f"{name} is a secret, and secrets are not stored as facts",))
+                continue
+            value = lines[0]
+            here = known.get(name)
             if here is not None and here != value:
                 counts += ImportCounts(kept=(f"{value['id']} differs from the stored one",))
                 continue

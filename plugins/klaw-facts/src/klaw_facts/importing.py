@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from attrs import evolve
+
 from klaw_core import ImportCounts, RecordError, check_metadata, format_ts, parse_ts
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
@@ -19,6 +21,7 @@ from klaw_facts.extracting.slots import slot_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import MAX_TEXT_CHARACTERS
+from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import PERSON, Fact, make_id, normalised
 
 #: Kinds of files: ``memory-md`` (MEMORY.md or a day journal) and ``mem0``.
@@ -67,8 +70,11 @@ def add_facts(
     with journal.turn():
         state = journal.state()
         resolver = Resolver(state, options, now, IMPORTED, make_id("b", IMPORTED, format_ts(now)))
-        for fact in facts:
-            if fact.id in state.facts:
+        for given in facts:
+            fact = _without_secrets(journal.gate, given)
+            if fact is None:
+                counts += ImportCounts(kept=(f"a secret: {given.source}; say instead where it is kept",))
+            elif fact.id in state.facts:
                 counts += ImportCounts(present=1)
             elif is_forgotten(fact):
                 counts += ImportCounts(kept=(f"forgotten before: {fact.id}",))
@@ -80,6 +86,18 @@ def add_facts(
         if not dry_run:
             journal.append(operations)
     return counts, [line["id"] if line["op"] == "assert" else line["fact"] for line in operations]
+
+
+def _without_secrets(gate: SecretGate, fact: Fact) -> Fact | None:
+    """Return a fact without secrets, also in what is derived from its text; None if nothing is left."""
+    if not gate.has_secret(fact.text):
+        return gate.fact(fact)
+    text = gate.text(fact.text)
+    if not text:
+        return None
+    slot, value = slot_of(text) or (None, None)
+    name = make_id("f", fact.made_by, fact.source, normalised(text))
+    return gate.fact(evolve(fact, id=name, text=text, slot=slot, value=value))
 
 
 def _markdown(text: str, path: Path) -> Iterator[Fact]:

@@ -13,6 +13,7 @@ from attrs import define, field
 
 from klaw_core import BrokenRecord, RecordJournal, Replay, locked, own_directory
 from klaw_facts.fold import State, fold
+from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import make_id
 
 
@@ -20,11 +21,13 @@ from klaw_facts.values import make_id
 class FactsJournal:
     """Operations on facts. Safe for several threads and processes.
 
-    ``directory`` contains the lock of writers, which they hold from reading the state until they have written.
+    ``directory`` contains the lock of writers, which they hold from reading the state until they have written. No
+    secret passes ``gate``, neither into the journal nor out of one that an older version wrote.
     """
 
     records: RecordJournal
     directory: Path
+    gate: SecretGate = field(factory=SecretGate)
     _version: Hashable = field(default=None, init=False)
     _replay: Replay = field(factory=Replay, init=False)
     _state: State = field(factory=State, init=False)
@@ -64,7 +67,8 @@ class FactsJournal:
             return self._replay.broken
 
     def append(self, operations: Sequence[Mapping[str, Any]]) -> None:
-        """Append operations, except known ones. They are durable when this returns."""
+        """Append operations, except known ones, without secrets. They are durable when this returns."""
+        operations = self.gate.lines(operations)
         with self.turn():
             self._refresh()
             new = {record["id"]: record for record in operations if record["id"] not in self._replay.records}
@@ -100,6 +104,7 @@ class FactsJournal:
         if version is None:
             self._replay, self._state, self._version = Replay(), State(), None
         elif version != self._version:
-            self._replay = self.records.replay()
+            replay = self.records.replay()
+            self._replay = Replay(dict(self.gate.read(replay.records)), replay.broken, replay.unfinished)
             self._state = fold(self._replay.records.values())
             self._version = version

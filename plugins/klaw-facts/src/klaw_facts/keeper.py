@@ -18,6 +18,7 @@ from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation, parse_fact
+from klaw_facts.secret_gate import secret_refused
 from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
 
 _KEY_BYTES = 32
@@ -52,6 +53,7 @@ class FactKeeper:
     ) -> Fact:
         """Store a fact that somebody states; it ends the previous value of its slot. Raise RecordError.
 
+        A sentence with a secret is left out of the text; if nothing is left, this raises RecordError.
         The same text about the same subject confirms the existing fact, which gets the given tags, metadata,
         importance and pin.
         """
@@ -66,6 +68,9 @@ class FactKeeper:
                 hint=f"known: {', '.join(self.options.curves)}; add others to extensions.facts.half_life_days",
             )
         now = self.now()
+        text = self.journal.gate.text(text) if text.strip() else text
+        if not text or self.journal.gate.has_secret(value):
+            raise secret_refused()
         fact = Fact(
             # Not derived from the text, so that an id that remains somewhere does not reveal a forgotten text.
             make_id("f", secrets.token_hex(_KEY_BYTES)),
@@ -85,6 +90,7 @@ class FactKeeper:
             is_pinned=is_pinned,
         )
         parse_fact(fact_record(fact, now))
+        fact = self.journal.gate.fact(fact)
         return self._state_fact(fact, by, now, {} if importance is None else {"importance": importance})
 
     def _state_fact(self, fact: Fact, by: str, now: datetime, given: Mapping[str, Any]) -> Fact:
@@ -111,6 +117,11 @@ class FactKeeper:
 
     def edit(self, name: str, **changes: Any) -> Fact:
         """Change a fact by hand; its history keeps the old version. Raise NotFoundError, RecordError."""
+        gate = self.journal.gate
+        if gate.has_secret(changes.get("text")):
+            changes["text"] = gate.text(changes["text"])
+        if changes.get("text") == "" or gate.has_secret(changes.get("value")):
+            raise secret_refused()
         plain = {key: format_ts(value) if isinstance(value, datetime) else value for key, value in changes.items()}
         return self._do(name, "edit", changes=plain)
 

@@ -78,6 +78,7 @@ def parse_fact(record: Mapping[str, Any]) -> Fact:
         recorded_at=parse_ts(record.get("ts")),
         made_by=_text(record, "by") if "by" in record else PERSON,
         is_pinned=record.get("pinned") is True,
+        is_archived=record.get("archived") is True,
         supersedes=_texts(record, "supersedes"),
         **given,
     )

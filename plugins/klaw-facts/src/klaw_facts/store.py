@@ -13,6 +13,7 @@ from klaw_core import MetadataValue, NotFoundError, estimate_tokens
 from klaw_facts.index import FactIndex, metadata_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.records import fact_record, operation, parse_fact
+from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import Fact
 
 _HEADING = "## Relevant Memory"
@@ -50,7 +51,7 @@ class JournalFactStore:
 
     def index(self, facts: Iterable[Fact], /) -> None:
         """Store facts; a known id updates the fact."""
-        given = {fact.id: fact for fact in facts}
+        given = {fact.id: self.journal.gate.fact(fact) for fact in facts}
         with self.journal.turn():
             now = self.now()
             known = self.journal.state().facts
@@ -94,6 +95,7 @@ class MemoryFactStore:
     """Facts in memory, for tests. A search finds texts that contain words of the query."""
 
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    gate: SecretGate = field(factory=SecretGate)
     _facts: dict[str, Fact] = field(factory=dict, init=False)
     _lock: threading.RLock = field(factory=threading.RLock, init=False)
 
@@ -101,7 +103,7 @@ class MemoryFactStore:
         """Store facts; a known id replaces the fact."""
         with self._lock:
             now = self.now()
-            checked = [parse_fact(fact_record(fact, now)) for fact in facts]
+            checked = [self.gate.fact(parse_fact(fact_record(fact, now))) for fact in facts]
             for fact in checked:
                 known = self._facts.get(fact.id)
                 recorded = known.recorded_at if known else fact.recorded_at

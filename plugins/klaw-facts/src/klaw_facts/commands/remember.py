@@ -80,6 +80,8 @@ def command(
             is_pinned=is_pinned,
         )
         everything = list(facts.state().facts.values())
+        if facts.journal.gate.has_secret(words):
+            notify(settings, "what says a secret was left out")
     if settings.json:
         print_json({**fact_json(fact), "ended": [old.id for old in everything if old.ended_by == fact.id]})
         return

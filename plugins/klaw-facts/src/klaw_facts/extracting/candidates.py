@@ -23,8 +23,9 @@ _MAX_NAME_CHARACTERS = 80
 class SourceMessage:
     """A message as extractors read it.
 
-    ``content`` is the text in the journal with secrets and text from memory replaced by spaces, so that offsets stay
-    correct. ``speaker`` is the name in the journal, or the role.
+    ``content`` is the text in the journal with sentences that contain a secret, and text from memory, replaced by
+    spaces, so that offsets stay correct. A sentence that says where the secret is kept stays, with the secret filled.
+    ``speaker`` is the name in the journal, or the role.
     """
 
     chat: str
@@ -51,12 +52,11 @@ class Candidate:
     made_by: str = "rules"
 
 
-def blanked(content: str, redacted: str, meta: Mapping[str, Any]) -> str:
-    """Replace secrets and text from memory in a message by spaces. Offsets do not change."""
-    text = content if redacted == content else _without_secrets(content, redacted)
+def blanked(content: str, meta: Mapping[str, Any]) -> str:
+    """Replace text from memory in a message by spaces. Offsets do not change."""
     for told in _told(meta.get("memory")):
-        text = text.replace(told, " " * len(told))
-    return _OWN_BLOCK.sub(lambda match: " " * len(match[0]), text)
+        content = content.replace(told, " " * len(told))
+    return _OWN_BLOCK.sub(lambda match: " " * len(match[0]), content)
 
 
 def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
@@ -74,17 +74,3 @@ def _told(value: object) -> Iterator[str]:
         yield from _told(value.get("text"))
     elif isinstance(value, list | tuple):
         yield from sorted((item for part in value for item in _told(part)), key=len, reverse=True)
-
-
-def _without_secrets(content: str, redacted: str) -> str:
-    """Replace redacted parts of the content by spaces. They are the parts that are missing in ``redacted``."""
-    kept = re.split(r"\[redacted(?:: [^\]]*)?\]", redacted)
-    text, position = "", 0
-    for piece in kept:
-        found = content.find(piece, position) if piece else position
-        if found < 0:
-            return " " * len(content)
-        text += " " * (found - position) + piece
-        position = found + len(piece)
-    tail = content[position:]
-    return text + (" " * len(tail) if kept[-1] == "" else tail)

@@ -26,6 +26,7 @@ from klaw_facts.extracting.verify import verify
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import batch_record
+from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
 
 #: The version of the rules. With other rules, everything is read again only on request.
@@ -84,8 +85,7 @@ class Extraction:
 
     def read_message(self, chat: Chat, message: Message) -> SourceMessage:
         """Return a message as extractors read it."""
-        redacted = self.conversations.redactor.text(message.content)
-        content = blanked(message.content, redacted, message.meta)
+        content = blanked(self.journal.gate.blank(message.content), message.meta)
         speaker = speaker_of(message.role, message.meta)
         return SourceMessage(chat.name, message.id, message.role, speaker, content, message.ts)
 
@@ -298,6 +298,8 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     verified = verify(candidate, window)
     if verified is None:
         return None
+    if (text := unfilled(verified.text)) != verified.text:
+        verified = evolve(verified, text=text, grade="paraphrase")
     message = next(item for item in window if (item.chat, item.id) == (verified.quote.chat, verified.quote.message))
     said = message.content[verified.quote.start : verified.quote.end]
     category = candidate.category or category_of(verified.text)
