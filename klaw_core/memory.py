@@ -366,7 +366,8 @@ class Memory(OpenMemory):
 
         question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen), filters)
         search = partial(self.search, filters=filters, min_relevance=min_relevance)
-        return build_context(question, list(self.extensions.all().items()), search, part=part)
+        redactor = self.config.conversations.redactor
+        return build_context(question, list(self.extensions.all().items()), search, part=part, redactor=redactor)
 
     def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
         """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``.

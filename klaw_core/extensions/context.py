@@ -25,6 +25,7 @@ from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import KlawError, PluginContractError, isolated
 from klaw_core.interfaces.extension import Extension
+from klaw_core.redaction import Redactor
 from klaw_core.searching.snippets import show_text
 from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextPart, ContextQuestion
 from klaw_core.values.search import SearchResult, SearchResults
@@ -56,9 +57,13 @@ def build_context(
     search: Callable[[str, int], SearchResults],
     *,
     part: ContextPart | None = None,
+    redactor: Redactor = Redactor(),  # noqa: B008  # frozen
 ) -> Context:
-    """Return the context for a question, or one part of it. Errors of extensions and of the search become notices."""
-    builder = _Builder(question, extensions)
+    """Return the context for a question, or one part of it. Errors of extensions and of the search become notices.
+
+    Secrets in what extensions offer, such as core memory, are redacted; chunks are as they were indexed.
+    """
+    builder = _Builder(question, extensions, redactor)
     declined = builder.declined()
     items = builder.offered()
     if declined:
@@ -86,6 +91,7 @@ class _Builder:
 
     question: ContextQuestion
     extensions: Sequence[tuple[str, Extension]]
+    redactor: Redactor
     notices: list[str] = field(factory=list)
 
     def declined(self) -> str:
@@ -108,7 +114,7 @@ class _Builder:
 
     def _filtered(self, name: str, offered: Iterable[Any]) -> list[ContextItem]:
         """Return the items that pass the filters of the question; a notice reports that others are left out."""
-        items = _checked(name, offered)
+        items = [self._redacted(item) for item in _checked(name, offered)]
         if not self.question.filters:
             return items
         kept = [item for item in items if item.filtered]
@@ -124,6 +130,12 @@ class _Builder:
             with self._errors_as_notices(name, f"{name} could not arrange the items"):
                 volatile = self._known(_checked(name, arrange(self.question, tuple(volatile))), volatile)
         return stable + volatile
+
+    def _redacted(self, item: ContextItem) -> ContextItem:
+        strike = self.redactor.text
+        if strike(given := f"{item.text}\n{item.label}\n{item.note}") == given:
+            return item
+        return evolve(item, text=strike(item.text), label=strike(item.label), note=strike(item.note))
 
     def _known(self, arranged: list[ContextItem], given: list[ContextItem]) -> list[ContextItem]:
         """Return the arranged items; with filters, only those from the sources of the given ones."""

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import define
+from attrs import define, evolve, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.journal import JournalingStore
+from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import Filters
 
@@ -22,15 +23,52 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.converter import Converters
     from klaw_core.interfaces.journal import Journals, RecordJournal
-    from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
+    from klaw_core.redaction import Redactor
     from klaw_core.searching.flow import Mode
     from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.values.config import Config
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
+    from klaw_core.values.prompts import Completion, Prompt
     from klaw_core.values.runs import ForgetReport, IndexReport
     from klaw_core.values.search import SearchResults
+
+
+@frozen(eq=False)
+class RedactingModel(LanguageModel):
+    """A language model whose prompts contain no secret, whoever wrote them."""
+
+    wrapped: LanguageModel
+    redactor: Redactor
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.wrapped.model
+
+    @property
+    def max_tokens(self) -> int:
+        """The limit of tokens."""
+        return self.wrapped.max_tokens
+
+    def complete(self, prompt: Prompt, /) -> Completion:
+        """Return the completion of the redacted prompt."""
+        strike = self.redactor.text
+        messages = tuple(evolve(message, content=strike(message.content)) for message in prompt.messages)
+        return self.wrapped.complete(evolve(prompt, messages=messages))
+
+    def count_tokens(self, text: str, /) -> int:
+        """Return the number of tokens of a text."""
+        return self.wrapped.count_tokens(text)
+
+    def status(self) -> Mapping[str, int | str]:
+        """Return facts by name."""
+        return self.wrapped.status()
+
+    def check(self) -> None:
+        """Check that completions are possible."""
+        self.wrapped.check()
 
 
 @define(eq=False)
@@ -69,8 +107,9 @@ class MemoryHost:
 
     @property
     def language_model(self) -> LanguageModel | None:
-        """The configured language model."""
-        return self.assembly.language_model
+        """The configured language model, for prompts of which secrets are redacted."""
+        model = self.assembly.language_model
+        return None if model is None else RedactingModel(model, self.config.conversations.redactor)
 
     @property
     def converters(self) -> Converters:

@@ -187,5 +187,10 @@ class OpenMemory(ABC):
 
         assembly = self._assembly
         return Searcher(
-            assembly.store, lambda: assembly.embedder, assembly.retrievers, assembly.fusion, assembly.stages
+            assembly.store,
+            lambda: assembly.embedder,
+            assembly.retrievers,
+            assembly.fusion,
+            assembly.stages,
+            self.config.conversations.redactor,
         )

@@ -14,9 +14,10 @@ from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError
+from klaw_core.redaction import Redactor
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
 from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, SpaceChangedError, leave_out
@@ -61,17 +62,21 @@ _MAY_NAME_A_DAY = re.compile(
 
 @frozen(eq=False, repr=False)
 class Searcher:
-    """Searches the collections of one store. ``get_embedder`` is called only if a retriever needs a vector."""
+    """Searches the collections of one store. ``get_embedder`` is called only if a retriever needs a vector.
+
+    Embedders and rerankers, which may be on a server, get questions without secrets; words are searched as given.
+    """
 
     store: Store[Any]
     get_embedder: Callable[[], Embedder]
     retrievers: Sequence[ConfiguredRetriever]
     fusion: Fusion
     stages: Sequence[Stage] = ()
+    redactor: Redactor = field(factory=Redactor)
 
     @cached_property
     def _questions(self) -> QuestionEmbedder:
-        return QuestionEmbedder(self.store, self.get_embedder)
+        return QuestionEmbedder(self.store, self.get_embedder, self.redactor)
 
     def search(
         self,
@@ -176,7 +181,9 @@ class Searcher:
         if self.stages and found:
             from klaw_core.searching.reranking import rerank
 
-            found, failures = rerank(self.stages, self.store, scope.target_of(found[0][0].key).query, found, limit)
+            asked = scope.target_of(found[0][0].key).query
+            asked = evolve(asked, text=self.redactor.text(asked.text))
+            found, failures = rerank(self.stages, self.store, asked, found, limit)
             notices.extend(failures)
         if reorders:
             collector = _collect(scope, found, ResultCollector(limit, per_document))

@@ -12,9 +12,10 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core.errors import QueryError, as_klaw_error
+from klaw_core.redaction import Redactor
 from klaw_core.searching.relevance import familiarity
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class QuestionEmbedder:
 
     store: Store[Any]
     get_embedder: Callable[[], Embedder]
+    redactor: Redactor = field(factory=Redactor)
 
     @cached_property
     def _query_vectors(self) -> QueryVectors:
@@ -93,7 +95,8 @@ class QuestionEmbedder:
         if not isinstance(question, str):
             return _checked_vector(question, record), record
         try:
-            return self._query_vectors.embed(question, self.get_embedder(), record, collection), record
+            text = self.redactor.text(question)
+            return self._query_vectors.embed(text, self.get_embedder(), record, collection), record
         except Exception as error:  # an embedder may raise anything; the other retrievers can still answer
             if last is not None:
                 with self.store.read() as snapshot:
@@ -111,7 +114,7 @@ class QuestionEmbedder:
         if all(vector is None for vector in embedded):
             return 1.0
         try:
-            return self._cached_familiarity(text)
+            return self._cached_familiarity(self.redactor.text(text))
         except Exception:  # noqa: BLE001  # an embedder may raise anything; its vectors can still be used
             return 1.0
 
@@ -139,7 +142,7 @@ class QuestionEmbedder:
         with suppress(Exception, SystemExit):  # an embedder may raise anything; the answer is optional
             embedder = self.get_embedder()
             if not is_remote(embedder):
-                vector = self._query_vectors.embed(question, embedder, records[0], "")
+                vector = self._query_vectors.embed(self.redactor.text(question), embedder, records[0], "")
                 return int((embedder.embed_documents(texts) @ vector).argmax())
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,16 @@ class ConversationSettings:
     @property
     def redactor(self) -> Redactor:
         """The redactor of secrets: that of the known formats, unless they are turned off, and of the own patterns."""
-        from klaw_core.redaction import BUILTIN_PATTERNS, Redactor
+        return _redactor(self.redact, builtin=self.redact_secrets)
 
-        patterns = (*(BUILTIN_PATTERNS if self.redact_secrets else ()), *self.redact)
-        return Redactor(patterns)
+
+@lru_cache(maxsize=8)
+def _redactor(own: tuple[str, ...], *, builtin: bool) -> Redactor:
+    """Return the redactor of these patterns; one object for all, because it keeps what it has computed."""
+    from klaw_core.redaction import BUILTIN_PATTERNS, Redactor
+
+    patterns = (*(BUILTIN_PATTERNS if builtin else ()), *own)
+    return Redactor(patterns)
 
 
 @frozen

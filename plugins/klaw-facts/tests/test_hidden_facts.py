@@ -284,10 +284,10 @@ class Offering(ContextExtension, ArrangingExtension):
 
     name = "offering"
 
-    def offer(self, _question):
+    def offer(self, _question, /):
         return [ContextItem("an item of another program", "volatile"), ContextItem("a stable item", "stable")]
 
-    def arrange(self, _question, items):
+    def arrange(self, _question, items, /):
         return [*items, ContextItem("an added item")]
 
 
