@@ -146,3 +146,7 @@ def test_the_defaults_of_rrf_are_those_of_the_paper_and_of_the_decision():
     assert (rrf.k, rrf.pool, rrf.min_confidence) == (60, 50, 0.3)
     (hit,) = rrf.fuse([Ranking("words", (Hit(1, 2.0),))], 1)
     assert hit.score == pytest.approx(1 / 61)
+
+
+def test_the_range_of_weighted_scores_covers_a_multiple_of_the_limit():
+    assert [WeightedFusion(multiplier=factor).depth(10) for factor in (1, 2, 4)] == [10, 20, 40]

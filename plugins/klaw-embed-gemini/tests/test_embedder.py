@@ -116,3 +116,13 @@ def test_a_missing_model_is_named(connect: Connect) -> None:
 
 def test_empty_texts_are_sent_in_an_accepted_form(connect: Connect) -> None:
     assert connect().embed_documents(["", "a"]).shape == (2, 64)
+
+
+def test_the_options_of_all_remote_embedders_apply(gemini: FakeGemini, connect: Connect) -> None:
+    embedder = connect(max_tokens=20, query_prefix="query: ", document_prefix="passage: ", timeout_seconds=30.0)
+    assert embedder.max_tokens < 20, "the prefix takes some of them"
+    assert embedder.space.pooling == "mean/17 estimated, after 'passage: '"
+    embedder.embed_query("tides")
+    embedder.embed_documents(["tides"])
+    sent = [each["content"]["parts"][0]["text"] for request in gemini.requests for each in request]
+    assert sent == ["query: tides", "passage: tides"]

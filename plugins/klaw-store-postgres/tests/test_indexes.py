@@ -157,3 +157,72 @@ def test_chunks_without_a_vector_are_counted(open_store, exact_up_to):
     assert lacking() == 2, "chunks that are newer than those it has counted"
     embed(9)
     assert lacking() == 0
+
+
+def test_the_options_of_the_index_of_vectors_reach_the_server(options, agent):
+    from klaw_store_postgres.options import PgVectorOptions
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.vectors import VectorIndex
+
+    chosen = PgVectorOptions(exact_up_to=0, m=5, ef_construction=44, ef_search=33)
+    store, index = PostgresStore(options, agent=agent), VectorIndex(chosen)
+    store.enlist("pgvector", index)
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", SPACE)
+        chunks = [stored(1, "text")]
+        index.add(transaction.resource, "memory", chunks, unit_vectors(chunks))
+        table = index._own_table(transaction.resource, "memory")
+        made = transaction.resource.value("SELECT indexdef FROM pg_indexes WHERE tablename = %s AND indexdef LIKE %s",
+                                          (table, "%hnsw%"))  # fmt: skip
+    assert "m='5'" in made
+    assert "ef_construction='44'" in made
+    with store.read() as snapshot:
+        assert len(index.search(snapshot.resource, Query("text", vector=unit_vector("text")), 3)) == 1
+        assert snapshot.resource.value("SELECT current_setting('hnsw.ef_search')") == "33"
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("weights", "first"),
+    [
+        ({"heading_weight": 9.0, "text_weight": 0.1, "context_weight": 0.1}, "heading"),
+        ({"heading_weight": 0.1, "text_weight": 9.0, "context_weight": 0.1}, "text"),
+        ({"heading_weight": 0.1, "text_weight": 0.1, "context_weight": 9.0}, "context"),
+    ],
+)
+def test_the_weights_of_words_decide_the_order(options, agent, weights, first):
+    from klaw_store_postgres.options import PgWordsOptions
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.words.index import WordIndex
+
+    store, index = PostgresStore(options, agent=agent), WordIndex(PgWordsOptions(**weights))
+    store.enlist("pgwords", index)
+    chunks = {
+        "heading": stored(1, "other", heading=("lantern",)),
+        "text": stored(2, "lantern"),
+        "context": stored(3, "other", context="lantern"),
+    }
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", None)
+        index.add(transaction.resource, "memory", list(chunks.values()), None)
+    with store.read() as snapshot:
+        hits = index.search(snapshot.resource, Query("lantern"), 3)
+    assert hits[0].key == chunks[first].key
+    store.close()
+
+
+@pytest.mark.parametrize(("weight", "first"), [(0.0, 1), (1.0, 2)])
+def test_neighbouring_words_rank_higher_by_the_weight_of_pairs(options, agent, weight, first):
+    from klaw_store_postgres.options import PgWordsOptions
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.words.index import WordIndex
+
+    store, index = PostgresStore(options, agent=agent), WordIndex(PgWordsOptions(pair_weight=weight))
+    store.enlist("pgwords", index)
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", None)
+        chunks = [stored(1, "lantern kiln tide"), stored(2, "kiln lantern tide")]
+        index.add(transaction.resource, "memory", chunks, None)
+    with store.read() as snapshot:
+        assert index.search(snapshot.resource, Query("lantern tide"), 2)[0].key == first
+    store.close()

@@ -1,0 +1,90 @@
+"""Every option of every component that is installed from this checkout is set by a test of its distribution."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import attrs
+import pytest
+
+from klaw_core.plugins.discover import discover
+from klaw_core.values.config import CacheSettings, ConversationSettings, SyncSettings
+
+ROOT = Path(__file__).parents[2]
+#: A table in a text of TOML: ``name = …``, perhaps with its place before the name.
+_SET = re.compile(r"(?:^|[\s.\[{,(])([a-z_0-9]+)\s*=(?!=)")
+
+
+def options_classes() -> Iterator[type]:
+    yield from (CacheSettings, ConversationSettings, SyncSettings)
+    offered = {offer.component.options for offers in discover().whole.offers.values() for offer in offers}
+    yield from sorted(offered, key=lambda kind: kind.__qualname__)
+
+
+def home_of(kind: type) -> Path:
+    """Return the directory of the distribution that defines a class."""
+    file = Path(inspect.getfile(kind)).resolve()
+    inside = file.relative_to(ROOT).parts
+    return ROOT / "plugins" / inside[1] if inside[0] == "plugins" else ROOT
+
+
+@cache
+def nodes_of(home: Path) -> tuple[ast.AST, ...]:
+    """Return what the tests of a distribution consist of, and those of a contract that it ships."""
+    if home == ROOT:
+        files = [*ROOT.glob("tests/**/*.py"), *ROOT.glob("klaw_core/testing/*.py")]
+    else:
+        shipped = [
+            path for path in home.glob("src/**/*.py") if path.stem == "testing" or path.stem.endswith("contract")
+        ]
+        files = [*home.glob("tests/**/*.py"), *shipped]
+    wanted = ast.keyword | ast.Dict | ast.Constant | ast.Call
+    walked = (node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8"))))
+    return tuple(node for node in walked if isinstance(node, wanted))
+
+
+@cache
+def named_in(home: Path) -> frozenset[str]:
+    """Return what the tests of a distribution set: keywords of calls, keys of dictionaries, names in TOML."""
+    found: set[str] = set()
+    for node in nodes_of(home):
+        if isinstance(node, ast.keyword) and node.arg:
+            found.add(node.arg)
+        elif isinstance(node, ast.Dict):
+            found.update(key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.update(_SET.findall(node.value))
+            found.update([node.value.rpartition(".")[2]] if node.value.isprintable() else [])
+    return frozenset(found)
+
+
+def given_in_order(kind: type) -> frozenset[str]:
+    """Return the fields that a test gives a class by their place: the first ones."""
+    names = [field.name for field in attrs.fields(kind) if field.init]
+    calls = [node for node in nodes_of(home_of(kind)) if isinstance(node, ast.Call)]
+    own = [call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == kind.__name__]
+    return frozenset(names[: max((len(call.args) for call in own), default=0)])
+
+
+def homes_of(kind: type, name: str) -> set[Path]:
+    """Return the distributions whose tests may set a field: that of the class, and that of the one it comes from."""
+    origins = {base for base in kind.__mro__ if attrs.has(base) and name in attrs.fields_dict(base)}
+    return {home_of(base) for base in origins}
+
+
+CLASSES = [kind for kind in options_classes() if Path(inspect.getfile(kind)).resolve().is_relative_to(ROOT)]
+
+
+def test_the_classes_are_found():
+    names = {kind.__name__ for kind in CLASSES}
+    assert {"SyncSettings", "FactsOptions", "OpenAIModelOptions", "MarkdownOptions", "ReciprocalRankFusion"} <= names
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.__module__}.{kind.__qualname__}")
+def test_every_option_has_a_test(kind):
+    options = [field.name for field in attrs.fields(kind) if field.init]
+    named = {name for name in options if any(name in named_in(home) for home in homes_of(kind, name))}
+    assert set(options) - named - given_in_order(kind) == set()
