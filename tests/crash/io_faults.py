@@ -6,6 +6,7 @@ of a call that fails is done; of one that finds the disk full, the first half.
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,18 +36,17 @@ class Fault:
     target: int | None = None
     sticky: bool = False
     count: int = 0
-    failed: int = 0
+    calls: Counter[str] = field(factory=Counter)
     _vfs: "FailingVfs | None" = None  # registered for as long as it is referred to
     _restore: list[Callable[[], None]] = field(factory=list)
 
     def hits(self, call: str) -> bool:
         """Count a call; return whether it is to fail."""
+        self.calls[call] += 1
         if call not in KINDS[self.kind][0]:
             return False
         self.count += 1
-        hit = self.target is not None and (self.count > self.target if self.sticky else self.count - 1 == self.target)
-        self.failed += hit
-        return hit
+        return self.target is not None and (self.count > self.target if self.sticky else self.count - 1 == self.target)
 
     def install(self) -> None:
         """Count and fail from now on, until :meth:`clear`."""

@@ -71,10 +71,12 @@ class Trial:
     root: Path
     provider: Provider
     kills: int = 0
+    chunks: int = 0
     log: list[str] = field(factory=list)
 
     def prepare(self, chunks: int) -> None:
         """Write notes that make so many chunks, ten a note, all different."""
+        self.chunks = chunks
         notes = self.root / "notes"
         notes.mkdir()
         for number in range(chunks // 10):

@@ -1,6 +1,6 @@
 """Klaw killed inside its n-th write: nothing acknowledged is lost, nothing forgotten is back, and the next run goes on.
 
-A sample of the points by default; ``KLAW_CRASH_POINTS=all`` (``nox -s crash``) takes every one.
+A sample of the points by default; ``--campaigns`` (``nox -s campaigns``) takes every one.
 """
 
 import pytest
@@ -23,23 +23,17 @@ SEEDED = {
 SEEDED_POINTS = 10
 
 
-@pytest.fixture(scope="module")
-def outcomes(drive, whole):
-    """Every scene, and every bug in its scene."""
-    runs = {scene: (scene, *([] if whole else ["--points", str(points)])) for scene, points in SAMPLE.items()}
-    runs |= {bug: (scene, "--points", str(SEEDED_POINTS), "--bug", bug) for bug, (scene, _) in SEEDED.items()}
-    return drive(runs)
-
-
 @pytest.mark.parametrize("scene", SAMPLE)
-def test_whatever_was_acknowledged_is_there_after_a_crash(outcomes, scene):
-    outcome = outcomes[scene]()
+def test_whatever_was_acknowledged_is_there_after_a_crash(drive, cases, scene):
+    outcome = drive(scene, *([] if cases.whole else ["--points", str(SAMPLE[scene])]))
     assert outcome["run"] >= SAMPLE[scene]
     assert outcome["failures"] == []
 
 
 @pytest.mark.parametrize("bug", SEEDED)
-def test_a_defect_is_seen(outcomes, bug):
-    crashes = [failure for failure in outcomes[bug]()["failures"] if failure["point"] is not None]
+def test_a_defect_is_seen(drive, bug):
+    scene, said = SEEDED[bug]
+    outcome = drive(scene, "--points", str(SEEDED_POINTS), "--bug", bug, "--until", said)
+    crashes = [failure for failure in outcome["failures"] if failure["point"] is not None]
     problems = [problem for failure in crashes for problem in failure["problems"]]
-    assert any(SEEDED[bug][1] in problem for problem in problems), problems
+    assert any(said in problem for problem in problems), problems

@@ -1,18 +1,10 @@
-"""How many cases a campaign tries: a sample by default, ``KLAW_CAMPAIGN_CASES=1000`` for as many of each."""
+"""What campaigns share: how bytes are damaged, and children that may die."""
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
-
-# Read as this is loaded: while a test runs, no variable of the person who runs it is there.
-_CASES = int(os.environ.get("KLAW_CAMPAIGN_CASES", "0"))
-
-
-def cases(default: int) -> range:
-    """Return the numbers of the cases to try."""
-    return range(_CASES or default)
+from collections.abc import Callable
 
 
 def damaged(data: bytes, dice: random.Random) -> bytes:
@@ -65,9 +57,3 @@ def in_child(work: Callable[[], None], seconds: int = 60) -> str:
     if os.WIFSIGNALED(status):
         return f"killed by signal {os.WTERMSIG(status)} {said}"
     return said if os.WEXITSTATUS(status) else ""
-
-
-def seeded(name: str, default: int) -> Iterator[tuple[int, random.Random]]:
-    """Yield each case with its own dice."""
-    for number in cases(default):
-        yield number, random.Random(f"{name} {number}")

@@ -57,7 +57,7 @@ def make_target(targets: ModuleType, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def campaign() -> ModuleType:
-    """What campaigns share: how many cases, how bytes are damaged, children that may die."""
+    """What campaigns share: how bytes are damaged, and children that may die."""
     path = Path(__file__).with_name("campaign.py")
     spec = importlib.util.spec_from_file_location("klaw_campaign", path)
     assert spec is not None

@@ -46,8 +46,8 @@ def clock(monkeypatch):
     return jump
 
 
-def test_whatever_the_clock_says_nothing_is_lost(campaign, clock, tmp_path):
-    for number, dice in campaign.seeded("clock", SAMPLE):
+def test_whatever_the_clock_says_nothing_is_lost(cases, clock, tmp_path):
+    for number, dice in cases.seeded("clock", SAMPLE):
         root = tmp_path / str(number)
         (root / "notes").mkdir(parents=True)
         environment = {"KLAW_CONFIG": os.devnull}

@@ -74,9 +74,9 @@ def check(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("names", [("klaw.db-wal",), ("klaw.db-shm",), ("klaw.db-wal", "klaw.db-shm")])
-def test_a_damaged_log_loses_nothing_that_was_acknowledged(died, tmp_path, campaign, names):
+def test_a_damaged_log_loses_nothing_that_was_acknowledged(died, tmp_path, campaign, cases, names):
     problems = []
-    for number, dice in campaign.seeded(" ".join(names), SAMPLE):
+    for number, dice in cases.seeded(" ".join(names), SAMPLE):
         root = tmp_path / str(number)
         shutil.copytree(died, root)
         (root / "data" / "workspaces.json").write_text(

@@ -27,11 +27,11 @@ def lean() -> None:
 
 
 @pytest.mark.parametrize("name", ["manifest", "tokenizer", "graph"])
-def test_a_damaged_file_of_a_model_ends_nothing(campaign, make_target, name):
+def test_a_damaged_file_of_a_model_ends_nothing(campaign, cases, make_target, name):
     """With the checksum that fits: whoever makes a model makes its manifest."""
     target = make_target(name)
     problems = []
-    for number, dice in campaign.seeded(f"model {name}", SAMPLE):
+    for number, dice in cases.seeded(f"model {name}", SAMPLE):
         data = dice.choice([seed for seed in target.seeds if seed] or [b""])
         for _ in range(dice.randrange(1, 5)):
             data = campaign.damaged(data, dice)
@@ -121,7 +121,7 @@ def test_a_graph_that_is_made_to_harm_does_none(campaign, make_target, kind):
     assert campaign.in_child(run) == ""
 
 
-def test_a_damaged_header_of_a_gguf_file_ends_nothing(campaign, tmp_path):
+def test_a_damaged_header_of_a_gguf_file_ends_nothing(campaign, cases, tmp_path):
     from klaw_embed_llamacpp.header import Header
 
     def text(value: str) -> bytes:
@@ -137,7 +137,7 @@ def test_a_damaged_header_of_a_gguf_file_ends_nothing(campaign, tmp_path):
     path = tmp_path / "x.gguf"
     path.write_bytes(sound)
     assert Header.read(path)
-    for _, dice in campaign.seeded("gguf", 300):
+    for _, dice in cases.seeded("gguf", 300):
         data = sound
         for _ in range(dice.randrange(1, 4)):
             data = campaign.damaged(data, dice)

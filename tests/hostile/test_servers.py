@@ -185,9 +185,9 @@ def use_embedder(embedder) -> None:
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
-def test_an_embedding_server_may_answer_anything(campaign, tmp_path, name):
+def test_an_embedding_server_may_answer_anything(cases, tmp_path, name):
     problems = []
-    for number, dice in campaign.seeded(f"server {name}", SAMPLE):
+    for number, dice in cases.seeded(f"server {name}", SAMPLE):
         with serving(dice) as url:
             embedder = build("embedder", name, tmp_path, url=url, **REMOTE, **EMBEDDERS[name])
             if problem := outcome(lambda embedder=embedder: use_embedder(embedder)):
@@ -196,7 +196,7 @@ def test_an_embedding_server_may_answer_anything(campaign, tmp_path, name):
 
 
 @pytest.mark.parametrize("dialect", ["jina", "tei"])
-def test_a_reranking_server_may_answer_anything(campaign, tmp_path, dialect):
+def test_a_reranking_server_may_answer_anything(cases, tmp_path, dialect):
     document = make_document("notes/a.md", "one\ntwo\nthree")
     chunks = [
         StoredChunk(key, chunk, document.path, document.source, document.created_at)
@@ -210,7 +210,7 @@ def test_a_reranking_server_may_answer_anything(campaign, tmp_path, dialect):
         assert {score.key for score in scores} <= {stored.key for stored in chunks}
 
     problems = []
-    for number, dice in campaign.seeded(f"reranker {dialect}", SAMPLE):
+    for number, dice in cases.seeded(f"reranker {dialect}", SAMPLE):
         with serving(dice) as url:
             options = {"api_key": KEY, "retries": 0, "timeout_seconds": DEADLINE_SECONDS, "bypass": False}
             reranker = build("reranker", "http", tmp_path, url=url, dialect=dialect, **options)
@@ -219,7 +219,7 @@ def test_a_reranking_server_may_answer_anything(campaign, tmp_path, dialect):
     assert problems == []
 
 
-def test_a_language_model_may_answer_anything(campaign, tmp_path):
+def test_a_language_model_may_answer_anything(cases, tmp_path):
     city = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {"city": {}}}
 
     def use(model, schema) -> None:
@@ -231,7 +231,7 @@ def test_a_language_model_may_answer_anything(campaign, tmp_path):
         assert schema is None or set(completion.value) == {"city"}
 
     problems = []
-    for number, dice in campaign.seeded("language model", SAMPLE):
+    for number, dice in cases.seeded("language model", SAMPLE):
         with serving(dice) as url:
             model = build("language model", "openai", tmp_path, url=url, model="m", api_key=KEY, retries=0)
             schema = dice.choice([None, city])

@@ -17,7 +17,11 @@ from klaw_embed_ollama.testing import FakeOllama
 from klaw_http.embedding import RemoteEmbedder
 
 
-@pytest.fixture(scope="class", params=[1, 2], ids=["as estimated", "twice as many tokens"])
+@pytest.fixture(
+    scope="class",
+    params=[1, pytest.param(2, marks=pytest.mark.another_form)],
+    ids=["as estimated", "twice as many tokens"],
+)
 def _embedder(request: pytest.FixtureRequest) -> Iterator[RemoteEmbedder]:
     with HTTPServer(host="127.0.0.1", threaded=True) as server:
         ollama = FakeOllama(server)

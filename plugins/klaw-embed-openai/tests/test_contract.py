@@ -20,9 +20,11 @@ _SHAPES: dict[str, dict[str, object]] = {
     "floats of a server with a finer tokenizer": {"model": "bge", "encoding": "float", "max_tokens": 254},
     "batches": {"batch_api": True, "batch_min_texts": 2},
 }
+_FIRST, *_OTHERS = _SHAPES
+_FORMS = [_FIRST, *(pytest.param(name, marks=pytest.mark.another_form) for name in _OTHERS)]
 
 
-@pytest.fixture(scope="class", params=list(_SHAPES))
+@pytest.fixture(scope="class", params=_FORMS)
 def _embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteEmbedder]:
     with HTTPServer(host="127.0.0.1", threaded=True) as server:
         openai = FakeOpenAI(server, dimension=64)

@@ -14,7 +14,10 @@ NEVER = 10**9
 
 class TestLanceIndex(CheckedIndexContract[apsw.Connection]):
     @pytest.fixture(
-        params=[(1, NEVER), (7, NEVER), (1_000, NEVER), (7, 300)],
+        params=[
+            (7, NEVER),
+            *(pytest.param(form, marks=pytest.mark.another_form) for form in ((1, NEVER), (1_000, NEVER), (7, 300))),
+        ],
         ids=lambda param: f"buffer {param[0]}, approximate from {param[1]}",
     )
     def index(self, request, tmp_path) -> LanceIndex:

@@ -15,8 +15,8 @@ from klaw_core.testing.store import dump, put
 from klaw_core.testing.values import cut_lines, make_document
 
 CAMPAIGN = Path(__file__).with_name("campaign.py")
-# How many clients, and how many servers, are killed: a sample, or as many as the session `crash` asks for.
-CLIENTS, SERVERS = (200, 200) if os.environ.get("KLAW_CRASH_POINTS") == "all" else (20, 4)
+#: How many clients, and how many servers, are killed: in a sample, and in a campaign.
+CLIENTS, SERVERS = (20, 200), (4, 200)
 
 
 @pytest.fixture
@@ -213,14 +213,15 @@ def run_campaign(dsn, who, points):
     return done.stdout.splitlines()
 
 
-def test_clients_that_are_killed_lose_nothing_that_was_acknowledged(server):
-    lines = run_campaign(server.dsn, "client", CLIENTS)
-    assert len(lines) == CLIENTS
+def test_clients_that_are_killed_lose_nothing_that_was_acknowledged(server, cases):
+    clients = cases.number(*CLIENTS)
+    lines = run_campaign(server.dsn, "client", clients)
+    assert len(lines) == clients
     survivors(server.dsn, lines)
 
 
-def test_a_server_that_is_killed_loses_nothing_that_was_acknowledged(mortal):
-    survivors(mortal.dsn, run_campaign(mortal.dsn, "server", SERVERS))
+def test_a_server_that_is_killed_loses_nothing_that_was_acknowledged(mortal, cases):
+    survivors(mortal.dsn, run_campaign(mortal.dsn, "server", cases.number(*SERVERS)))
 
 
 def test_a_whole_server_that_is_killed_starts_again_with_what_was_acknowledged(mortal):

@@ -25,7 +25,13 @@ def connection() -> Iterator[apsw.Connection]:
 
 class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
     @pytest.fixture(
-        params=[("exact", 0), ("quantized", 0), ("auto", 0), ("auto", 7), ("auto", 10_000)],
+        params=[
+            ("exact", 0),
+            ("quantized", 0),
+            ("auto", 7),
+            pytest.param(("auto", 0), marks=pytest.mark.another_form),
+            pytest.param(("auto", 10_000), marks=pytest.mark.another_form),
+        ],
         ids=lambda param: f"{param[0]}-{param[1]}",
     )
     def index(self, request) -> VectorIndex:
@@ -45,6 +51,7 @@ class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
         resource.execute("ROLLBACK")
 
 
+@pytest.mark.another_form
 class TestVectorIndexWithoutVec0(TestVectorIndex):
     """The same laws where the SQLite extension does not load."""
 

@@ -1,0 +1,84 @@
+"""Campaigns: tests that try many cases, a sample of them unless ``--campaigns`` asks for all.
+
+With ``--campaigns`` a table says at the end how many cases each test has tried, and how many of them have failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+#: Cases of a campaign that has no end of its own.
+MANY = 1_000
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--campaigns", action="store_true", help="try every case of each campaign, and print a table")
+
+
+class Cases:
+    """How many cases a test tries, which it counts here, with those that fail."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole
+        self.tried = self.failed = 0
+
+    def add(self, tried: int, failed: int = 0) -> None:
+        """Count cases that something else has tried."""
+        self.tried += tried
+        self.failed += failed
+
+    def number(self, sample: int, whole: int = MANY) -> int:
+        """Return how many to try, and count them."""
+        chosen = whole if self.whole else sample
+        self.add(chosen)
+        return chosen
+
+    def seeded(self, name: str, sample: int) -> Iterator[tuple[int, Random]]:
+        """Yield the number of each case to try, with its own dice."""
+        for number in range(MANY if self.whole else sample):
+            self.add(1)
+            yield number, Random(f"{name} {number}")
+
+
+@pytest.fixture
+def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
+    """Count the cases that a test tries."""
+    counted = Cases(whole=request.config.option.campaigns)
+    yield counted
+    request.node.user_properties.append(("cases", [counted.tried, counted.failed]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.campaigns and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Table(), "klaw-campaigns")
+
+
+class _Table:
+    def __init__(self) -> None:
+        self._tried: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()  # of tests
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid.partition("[")[0]
+        self._failures[name] += report.failed
+        if report.when == "teardown":
+            for tried, failed in (value for key, value in report.user_properties if key == "cases"):
+                self._tried[name] += tried
+                self._failed[name] += failed
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        rows = [(n, max(self._failed[n], self._failures[n]), name) for name, n in self._tried.items()]
+        rows.append((sum(row[0] for row in rows), sum(row[1] for row in rows), "in all"))
+        terminalreporter.section("campaigns")
+        terminalreporter.write_line(f"{'cases':>8} {'failures':>8}")
+        for tried, failed, name in rows:
+            terminalreporter.write_line(f"{tried:>8,} {failed:>8,} {name}", red=bool(failed))
