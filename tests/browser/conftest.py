@@ -119,5 +119,5 @@ def served(tmp_path_factory):
         yield Served(json.loads(said)["url"], (root / "data" / "serve.token").read_text().strip())
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(300)
         process.stdout.close()

@@ -178,6 +178,6 @@ def test_one_that_hangs_at_its_import_is_named_when_it_is_interrupted_and_can_be
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
     )
     assert "klaw-hangs" in without.stdout

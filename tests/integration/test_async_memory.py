@@ -117,7 +117,7 @@ class TestAnswers:
 
 class TestConcurrency:
     def test_searches_run_concurrently(self, indexed):
-        together = threading.Barrier(3, timeout=30)
+        together = threading.Barrier(3, timeout=300)
 
         def meet(event):
             if isinstance(event, SearchEvent):  # in the thread of the search
@@ -155,7 +155,7 @@ class TestCancellation:
             def on_progress(progress):
                 seen.append(progress)
                 loop.call_soon_threadsafe(begun.set)
-                released.wait(30)
+                released.wait(300)
 
             task = asyncio.create_task(memory.index(on_progress=on_progress))
             await begun.wait()
@@ -175,7 +175,7 @@ class TestCancellation:
         async def main():
             released, ran = threading.Event(), []
             async with AsyncMemory(indexed.open(), threads=1) as memory:
-                first = asyncio.create_task(memory._run(lambda: released.wait(30)))
+                first = asyncio.create_task(memory._run(lambda: released.wait(300)))
                 second = asyncio.create_task(memory._run(lambda: ran.append(1)))
                 await asyncio.sleep(0)
                 second.cancel()
@@ -197,7 +197,7 @@ class TestCancellation:
 
                 def slow(self, *arguments):
                     begun.set()
-                    released.wait(30)
+                    released.wait(300)
                     return original(self, *arguments)
 
                 monkeypatch.setattr(type(part), "save", slow)

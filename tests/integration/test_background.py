@@ -34,11 +34,11 @@ def test_runs_start_at_the_beginning_and_after_a_request(home, caplog):
         memory.index(home.notes)
         home.write("b.md", "a lantern on the pier")
         with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert memory.search("lantern", mode="fts")
             home.write("c.md", "a buoy")
             indexer.request()
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert memory.search("buoy", mode="fts")
     assert caplog.messages.count("memory index ready") == 2
 
@@ -56,10 +56,10 @@ def test_requests_in_quick_succession_cause_one_run(home, monkeypatch):
         runs = []
         monkeypatch.setattr(memory, "index", lambda **_: runs.append("run") or IndexReport())
         with BackgroundIndexer(memory, debounce_seconds=0.2) as indexer:
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             for _ in range(50):
                 indexer.request()
-            assert indexer.wait(20)
+            assert indexer.wait(300)
         assert len(runs) == 2
 
 
@@ -70,11 +70,11 @@ def test_an_error_is_logged_and_the_next_request_tries_again(home, caplog):
         home.write("b.md", "a lantern on the pier")
         home.recorder.fail_at = 1
         with caplog.at_level(logging.WARNING, "klaw"), BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert any("told to fail" in message for message in caplog.messages)
             home.recorder.fail_at = None
             indexer.request()
-            assert indexer.wait(20)
+            assert indexer.wait(300)
         assert memory.search("lantern", mode="fts")
 
 
@@ -84,12 +84,12 @@ def test_a_request_never_waits_and_closing_waits_for_the_run(home, monkeypatch):
 
         def index(_memory, **_):
             entered.set()
-            leave.wait(20)
+            leave.wait(300)
             return IndexReport()
 
         monkeypatch.setattr(type(memory), "index", index)
         indexer = BackgroundIndexer(memory, debounce_seconds=0.01)
-        assert entered.wait(20)
+        assert entered.wait(300)
         indexer.request()  # returns although a run is under way
         assert not indexer.wait(0.05)
         leave.set()
@@ -106,12 +106,12 @@ def test_words_are_written_while_another_process_embeds_and_vectors_follow(home,
         home.write("b.md", "a lantern on the pier")
         with locked(memory.config.data_dir / "embedding.lock"):
             with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
-                assert indexer.wait(20)  # not for the lock
+                assert indexer.wait(300)  # not for the lock
                 assert memory.search("lantern", mode="fts")
                 assert _lacking(memory) == 1
                 home.write("c.md", "a buoy")
                 indexer.request()
-                assert indexer.wait(20)
+                assert indexer.wait(300)
                 assert memory.search("buoy", mode="fts")
             assert any("another process is embedding" in message for message in caplog.messages)
         with BackgroundIndexer(memory, debounce_seconds=0.01):
@@ -126,7 +126,7 @@ def test_postponed_chunks_are_embedded_without_a_request(home, monkeypatch):
         lock = locked(memory.config.data_dir / "embedding.lock")
         lock.__enter__()
         with BackgroundIndexer(memory) as indexer:
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert _lacking(memory) == 1
             lock.__exit__(None, None, None)
             _wait_for_vectors(memory)
@@ -144,17 +144,17 @@ def test_embedding_pauses_for_words_and_ends_at_closing(home, monkeypatch):
             if texts == [embedding.PROBE]:
                 return embed(texts)
             asked.release()
-            assert answers.acquire(timeout=20)
+            assert answers.acquire(timeout=300)
             return embed(texts)
 
         monkeypatch.setattr(memory._assembly.embedder, "embed_documents", slow)
         monkeypatch.setattr(embedding, "SECONDS_PER_COMMIT", 0.0)
         with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
-            assert asked.acquire(timeout=20)
+            assert asked.acquire(timeout=300)
             home.write("late.md", "a lantern on the pier")
             indexer.request()
             answers.release()
-            assert asked.acquire(timeout=20)  # of the next run, which has written its words
+            assert asked.acquire(timeout=300)  # of the next run, which has written its words
             assert memory.search("lantern", mode="fts")
             threading.Timer(0.1, answers.release).start()
         assert _lacking(memory)  # most of them were left for another run
@@ -172,12 +172,12 @@ def test_closing_interrupts_writing_words_and_the_next_run_continues(home, monke
 
         def slow(self, *arguments, **options):
             entered.set()
-            assert leave.wait(20)
+            assert leave.wait(300)
             return replace(self, *arguments, **options)
 
         monkeypatch.setattr(Collection, "replace", slow)
         indexer = BackgroundIndexer(memory)
-        assert entered.wait(20)
+        assert entered.wait(300)
         assert not indexer.close(0.01)
         leave.set()
         assert indexer.close(20)
@@ -192,18 +192,18 @@ def test_single_files_and_sources_can_be_requested_and_are_reported(home):
         memory.index(home.notes)
         runs = []
         with BackgroundIndexer(memory, debounce_seconds=0.01, at_start=False, on_run=runs.append) as indexer:
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert runs == []
             home.write("b.md", "a lantern on the pier")
             home.write("c.md", "a buoy")
             indexer.request(paths=[home.notes / "b.md"], reason="watch")
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert (runs[-1].reasons, runs[-1].report.added, runs[-1].report.unchanged) == (("watch",), 1, 0)
             indexer.request(home.notes.name, reason="interval")
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert (runs[-1].reasons, runs[-1].report.added, runs[-1].report.unchanged) == (("interval",), 1, 2)
             indexer.request(force=True, reason="forced")
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert runs[-1].report.changed == 3
 
 
@@ -214,7 +214,7 @@ def test_a_file_of_a_removed_source_does_not_affect_the_others(home, tmp_path):
         with BackgroundIndexer(memory, debounce_seconds=0.01, at_start=False) as indexer:
             home.write("b.md", "a lantern on the pier")
             indexer.request(paths=[tmp_path / "elsewhere.md", home.notes / "b.md"])
-            assert indexer.wait(20)
+            assert indexer.wait(300)
             assert memory.search("lantern", mode="fts")
 
 
@@ -236,8 +236,8 @@ def test_a_run_that_found_the_store_locked_is_repeated(home, monkeypatch):
         with BackgroundIndexer(memory, debounce_seconds=0.01, at_start=False, on_run=runs.put) as indexer:
             home.write("b.md", "a lantern on the pier")
             indexer.request(paths=[home.notes / "b.md"])
-            assert isinstance(runs.get(timeout=20).error, StoreLockedError)
-            assert runs.get(timeout=20).report.added == 1
+            assert isinstance(runs.get(timeout=300).error, StoreLockedError)
+            assert runs.get(timeout=300).report.added == 1
 
 
 def test_endless_requests_do_not_postpone_runs_forever(home):

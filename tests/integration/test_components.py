@@ -166,7 +166,7 @@ class TestBuiltOnce:
 
         def factory(options, place):
             threads.append(current_thread().name)
-            again.set() if len(threads) > 1 else again.wait(0.3)
+            again.set() if len(threads) > 1 else again.wait(0.3)  # brief: no other should come
             return home._embedder(options, place)
 
         counting = home.registry().component("embedder", "counting")

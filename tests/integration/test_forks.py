@@ -60,7 +60,7 @@ for number in range(forks):
         failed.append(status)
 ended.set()
 for thread in threads:
-    thread.join(60)
+    thread.join(300)
 assert not any(thread.is_alive() for thread in threads), "a thread of the parent hangs"
 memory.index()
 assert not [finding for finding in memory.doctor().findings if finding.severity == "error"], memory.doctor().findings
@@ -116,5 +116,5 @@ os.waitpid(child, 0)
     path = tmp_path / "program.py"
     path.write_text(program)
     command = [sys.executable, "-W", "ignore", str(path), str(tmp_path / "locks")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

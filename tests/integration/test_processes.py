@@ -101,7 +101,7 @@ def workers(root, *roles, seconds=SECONDS):
             process.stdin.flush()
         results = []
         for process in started:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=300)
             assert process.returncode == 0, err
             results.append(json.loads(out))
         return results
@@ -286,7 +286,7 @@ def test_use_of_a_memory_that_another_thread_closed_is_an_error(root):
     thread.start()
     time.sleep(0.1)
     memory.close()
-    thread.join(10)
+    thread.join(300)
     assert not thread.is_alive()
     assert "is closed" in str(told[0])
 
@@ -298,7 +298,7 @@ CONFIG = """\
 type = "none"
 
 [memory.store]
-busy_timeout_seconds = {timeout}
+busy_timeout_seconds = {busy_seconds}
 """
 
 
@@ -309,14 +309,14 @@ def klaw(root, monkeypatch):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(root / name.lower()))
     monkeypatch.setenv("KLAW_DATA_DIR", str(root / "data"))
     monkeypatch.setenv("NO_COLOR", "1")
-    configure(root, timeout=5.0)
+    configure(root, busy_seconds=300.0)
 
     def begin(*arguments):
         command = [sys.executable, "-m", "klaw_core", *arguments]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
         def end():
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=300)
             return process.returncode, out
 
         return end
@@ -330,9 +330,9 @@ def klaw(root, monkeypatch):
     return begin
 
 
-def configure(root, timeout):
+def configure(root, busy_seconds):
     (root / "config" / "klaw").mkdir(parents=True, exist_ok=True)
-    (root / "config" / "klaw" / "config.toml").write_text(CONFIG.format(timeout=timeout))
+    (root / "config" / "klaw" / "config.toml").write_text(CONFIG.format(busy_seconds=busy_seconds))
 
 
 def configured(root):
@@ -401,7 +401,7 @@ WRITING = "is locked by another process"
     ],
 )
 def test_a_command_next_to_a_blocked_one_reports_it(root, klaw, held, command, code, says):  # noqa: PLR0917
-    configure(root, timeout=0.2)
+    configure(root, busy_seconds=0.2)
     with configured(root) as memory:
         hold = memory._assembly.store.rebuild if held == "rebuild" else memory._assembly.store.write
         with suppress(KeyboardInterrupt), hold():

@@ -504,14 +504,14 @@ def test_a_concurrent_reindex_and_index_run_embed_no_text_twice(home, monkeypatc
                 asked.append(texts)
                 if len(asked) == 1:
                     thread.start()
-                    again.wait(1)  # until the other asks as well; it should not
+                    again.wait(1)  # brief: until the other asks as well; it should not
                 else:
                     again.set()
             return original(self, texts)
 
         monkeypatch.setattr(embedder, "embed_documents", ask)
         one.reindex()
-        thread.join(10)
+        thread.join(300)
         assert not thread.is_alive()
         assert len(asked) == 1
         check(one)

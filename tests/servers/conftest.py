@@ -55,7 +55,7 @@ def _running(command: Sequence[str], ready: str, environment: Mapping[str, str] 
             for _ in range(START_SECONDS * 10):
                 assert process.poll() is None, f"{command[0]} exits with {process.returncode}"
                 try:
-                    with urlopen(ready, timeout=5):
+                    with urlopen(ready, timeout=5):  # brief: it is asked again
                         break
                 except OSError:
                     time.sleep(0.1)

@@ -146,7 +146,7 @@ def test_only_a_regular_file_is_opened(tmp_path):
 def _hold(directory, begun, done):
     with locked(directory):
         begun.set()
-        done.wait(30)
+        done.wait(300)
 
 
 class TestLocks:
@@ -172,7 +172,7 @@ class TestLocks:
         begun, done = context.Event(), context.Event()
         process = context.Process(target=_hold, args=(tmp_path, begun, done))
         process.start()
-        assert begun.wait(30)
+        assert begun.wait(300)
         descriptor = os.open(tmp_path, os.O_RDONLY)
         with pytest.raises(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -57,7 +57,7 @@ def test_concurrent_threads_wait_for_the_first():
 
     def make() -> object:
         entered.set()
-        assert go.wait(10)
+        assert go.wait(300)
         made.append(object())
         return made[-1]
 
@@ -66,11 +66,11 @@ def test_concurrent_threads_wait_for_the_first():
     threads = [threading.Thread(target=lambda: found.append(lazy.get())) for _ in range(8)]
     for thread in threads:
         thread.start()
-    assert entered.wait(10)
+    assert entered.wait(300)
     assert not found
     go.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(300)
     assert len(made) == 1
     assert found == made * 8
 
@@ -79,7 +79,7 @@ def test_preloading_creates_the_value_in_a_thread():
     factory = Factory()
     lazy = Lazy(factory)
     lazy.preload()
-    assert factory.called.wait(10)
+    assert factory.called.wait(300)
     assert lazy.get() == "made"
     assert factory.threads == ["klaw-load"]
 
@@ -88,6 +88,6 @@ def test_get_tries_again_after_a_failed_preload():
     factory = Factory(failures=1)
     lazy = Lazy(factory)
     lazy.preload()
-    assert factory.called.wait(10)
+    assert factory.called.wait(300)
     assert lazy.get() == "made"
     assert factory.threads == ["klaw-load", threading.current_thread().name]

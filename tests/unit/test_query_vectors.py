@@ -29,7 +29,7 @@ class Slow:
     def embed_query(self, text, /):
         self.asked.append(text)
         self.entered.set()
-        assert self.go.wait(20)
+        assert self.go.wait(300)
         return VECTOR
 
 
@@ -44,7 +44,7 @@ def slow(monkeypatch):
     yield embedder
     embedder.go.set()
     for thread in threads():
-        thread.join(20)
+        thread.join(300)
     assert threads() == [], "no thread outlives its answer for long"
 
 
@@ -73,7 +73,7 @@ def test_a_hanging_call_is_abandoned_and_its_late_answer_is_cached(slow):
         questions.embed("where", slow, RECORD, "memory")
     slow.go.set()
     for thread in threads():
-        thread.join(20)
+        thread.join(300)
     assert questions.embed("where", slow, RECORD, "memory") is VECTOR
     assert slow.asked == ["where"]
 
@@ -82,9 +82,9 @@ def test_equal_concurrent_questions_share_one_call(slow):
     questions = QueryVectors()
     with ThreadPoolExecutor(4) as executor:
         waiting = [executor.submit(questions.embed, "where", slow, RECORD, "memory") for _ in range(4)]
-        assert slow.entered.wait(20)
+        assert slow.entered.wait(300)
         slow.go.set()
-        assert all(future.result(20) is VECTOR for future in waiting)
+        assert all(future.result(300) is VECTOR for future in waiting)
     assert slow.asked == ["where"]
 
 
@@ -193,4 +193,4 @@ def test_an_idle_thread_does_not_keep_the_embedder_alive(monkeypatch):
     gc.collect()
     assert kept() is None
     for thread in threads():
-        thread.join(20)
+        thread.join(300)

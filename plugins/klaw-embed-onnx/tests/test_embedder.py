@@ -128,7 +128,7 @@ def test_the_next_texts_are_tokenised_while_the_first_are_computed(encoder: Sent
 
     def groups() -> Iterator[list[tuple[int, ...]]]:
         yield WINDOWS[:4]
-        assert gate.asked.wait(60), "nothing is computed before everything is tokenised"
+        assert gate.asked.wait(300), "nothing is computed before everything is tokenised"
         yield WINDOWS[4:]
 
     np.testing.assert_array_equal(_on(encoder, gate).embed_groups(groups()), encoder.embed(WINDOWS))

@@ -29,7 +29,7 @@ class Home:
     path: Path
 
     #: No call takes longer, on any machine; nothing is measured by it.
-    patience = 60
+    patience = 300
     notes = NOTES
 
     @property

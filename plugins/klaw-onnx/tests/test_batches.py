@@ -26,7 +26,7 @@ def test_a_single_batch_is_computed_in_the_calling_thread(batches: list[int], th
 
 def test_as_many_batches_as_threads_are_computed_at_once() -> None:
     together = threading.Barrier(3)
-    assert len(compute_batches(lambda _: together.wait(60), range(3), 3)) == 3
+    assert len(compute_batches(lambda _: together.wait(300), range(3), 3)) == 3
 
 
 def test_the_next_batch_is_made_while_the_first_is_computed() -> None:
@@ -34,7 +34,7 @@ def test_the_next_batch_is_made_while_the_first_is_computed() -> None:
 
     def batches() -> Iterator[int]:
         yield from (1, 2)
-        assert asked.wait(60), "nothing is computed before every batch is made"
+        assert asked.wait(300), "nothing is computed before every batch is made"
         yield 3
 
     def compute(batch: int) -> int:
@@ -51,12 +51,12 @@ def test_after_a_stop_no_further_batch_starts(stop: BaseException) -> None:
 
     def compute(batch: int) -> None:
         asked.set()
-        assert released.wait(60)
+        assert released.wait(300)
         computed.append(batch)
 
     def batches() -> Iterator[int]:
         yield from range(100)
-        assert asked.wait(60)
+        assert asked.wait(300)
         released.set()
         raise stop
 

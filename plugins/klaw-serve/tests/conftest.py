@@ -56,7 +56,7 @@ class Running:
     port: int
     token: str
     #: No answer takes longer, on any machine; nothing is measured by it.
-    patience = 60
+    patience = 300
 
     def ask(self, method, path, body=None, *, token=None, headers=None):
         """Ask once, with the right token unless another is given."""

@@ -80,7 +80,7 @@ def test_nothing_heavy_is_imported_for_a_served_search(home, running):
 
     command = [sys.executable, "-X", "importtime", "-m", "klaw_core", *QUESTION, "--json", "--data-dir", str(home.data)]
     done = subprocess.run(
-        command, env=home.environment, cwd=home.path, capture_output=True, text=True, check=True, timeout=60
+        command, env=home.environment, cwd=home.path, capture_output=True, text=True, check=True, timeout=300
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert _calls(running) == 1

@@ -147,7 +147,7 @@ def test_a_running_server_is_used(run, home):
     places = ["--config", str(home / "klaw.toml"), "--data-dir", str(home / "data")]
     serving = subprocess.Popen([sys.executable, "-m", "klaw_core", "serve", "--port", "0", *places])
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (home / "data" / "server.json").exists():
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -16,7 +16,7 @@ from klaw_core import Memory, load_config
 from klaw_watch import Watcher
 
 # No run takes longer, on any machine; nothing is measured by it.
-PATIENCE = 60
+PATIENCE = 300
 
 
 @define(eq=False)

@@ -101,7 +101,7 @@ def spawn_klaw(
         encoding="utf-8",
         env={**os.environ, **(environment or {})},
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 

@@ -162,5 +162,5 @@ def test_a_run_that_waits_for_another_prints_a_notice_without_a_bar(embedding, n
         waiting = Popen([sys.executable, "-m", "klaw_core", "embed"], stdout=PIPE, stderr=PIPE, text=True)
         assert "waiting for another process that is embedding" in waiting.stderr.readline()
         assert "notes/auth.md" in embedding("search", "tokens expire").stdout
-    waiting.communicate(timeout=60)
+    waiting.communicate(timeout=300)
     assert waiting.returncode == 0

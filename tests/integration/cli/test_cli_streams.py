@@ -31,7 +31,7 @@ def in_shell(redirection, *arguments, stdin=None):
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -79,7 +79,7 @@ class TestOutput:
             [sys.executable, "-m", "klaw_core", *arguments], stdout=write, stderr=subprocess.PIPE
         ) as process:
             os.close(write)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=300)
 
         assert (process.returncode, errors.replace(b"klaw: exported 1 workspace\n", b"")) == (0, b"")
 

@@ -39,7 +39,7 @@ def on_a_terminal(arguments, environment, typed=b""):
     except OSError:  # the other end is closed
         pass
     os.close(mine)
-    process.wait(60)
+    process.wait(300)
     return data.decode()
 
 
