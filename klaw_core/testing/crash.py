@@ -19,6 +19,10 @@ from attrs import define, field, frozen
 Program: TypeAlias = Callable[[Path, Callable[[str], None]], None]
 
 _CALLS = ("mkdir", "open", "write", "fdatasync", "fsync", "replace", "link", "unlink")
+#: How much of a write is done before the process is killed.
+_SHARES = ("nothing", "a byte", "half", "all but a byte", "all")
+#: Begins the lines in which a child names a system call.
+_CALL = "call of "
 
 
 @frozen
@@ -30,22 +34,25 @@ class Crash:
     acknowledged: tuple[str, ...]
 
 
-def kill_everywhere(program: Program, root: Path) -> Iterator[Crash]:
+def kill_everywhere(program: Program, root: Path, *, every: int = 1) -> Iterator[Crash]:
     """Run a program repeatedly, kill it (SIGKILL) at a different point each time, and yield the result.
 
     The points are before and after each system call that changes files, and inside each write: after one byte, after
-    half, and before the last byte. Each run has its own directory below ``root``.
+    half, and before the last byte. ``every`` is the number of points of which one is chosen. Each run has its own
+    directory below ``root``. A program may make fewer calls than it did before: the points that it does not reach are
+    left out.
     """
-    for step in count():
-        name = "write"
-        for share in ("nothing", "a byte", "half", "all but a byte", "all"):
-            if name != "write" and share != "all":
-                continue
-            directory = root / f"{step}-{share.replace(' ', '-')}"
-            directory.mkdir(parents=True)
-            name, acknowledged = _run_killed(partial(program, directory), step, share)
-            if not name:
-                return
+    (whole := root / "whole").mkdir(parents=True)
+    calls, _ = _run_killed(partial(program, whole), None, "")
+    ends = (_SHARES[0], _SHARES[-1])
+    points = [
+        (step, name, share) for step, name in enumerate(calls) for share in (_SHARES if name == "write" else ends)
+    ]
+    for step, name, share in points[::every]:
+        directory = root / f"{step}-{share.replace(' ', '-')}"
+        directory.mkdir()
+        killed_in, acknowledged = _run_killed(partial(program, directory), step, share)
+        if killed_in:
             yield Crash(f"{share} of call {step} ({name})", directory, acknowledged)
 
 
@@ -102,8 +109,13 @@ def _intercepted(intercept: Callable[[str, Callable[[], Any], tuple[Any, ...]], 
             setattr(os, name, real)
 
 
-def _run_killed(program: Callable[[Callable[[str], None]], None], step: int, share: str) -> tuple[str, tuple[str, ...]]:
-    """Run a program in a child process, killed at a step; return the step's call (or "") and the acknowledged words."""
+def _run_killed(
+    program: Callable[[Callable[[str], None]], None], step: int | None, share: str
+) -> tuple[list[str], tuple[str, ...]]:
+    """Run a program in a child process, killed at a step; return the step's call and the acknowledged words.
+
+    If the step is not reached, no call is returned; if ``step`` is None, all calls.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -117,12 +129,11 @@ def _run_killed(program: Callable[[Callable[[str], None]], None], step: int, sha
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status) and os.WEXITSTATUS(status):
         raise AssertionError(f"the program failed before step {step}")
-    killed_in = [word.removeprefix("killed in ") for word in words if word.startswith("killed in ")]
-    acknowledged = tuple(word for word in words if not word.startswith("killed in "))
-    return (killed_in[0] if killed_in else ""), acknowledged
+    calls = [word.removeprefix(_CALL) for word in words if word.startswith(_CALL)]
+    return calls, tuple(word for word in words if not word.startswith(_CALL))
 
 
-def _run_and_die(program: Callable[[Callable[[str], None]], None], step: int, share: str, pipe: int) -> None:
+def _run_and_die(program: Callable[[Callable[[str], None]], None], step: int | None, share: str, pipe: int) -> None:
     write = os.write
     steps = count()
 
@@ -130,9 +141,11 @@ def _run_and_die(program: Callable[[Callable[[str], None]], None], step: int, sh
         write(pipe, f"{word}\n".encode())
 
     def kill_at_step(name: str, call: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+        if step is None:
+            say(f"{_CALL}{name}")
         if next(steps) != step:
             return call()
-        say(f"killed in {name}")
+        say(f"{_CALL}{name}")
         if share == "all":
             call()
         elif name == "write":

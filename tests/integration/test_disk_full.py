@@ -202,7 +202,7 @@ def test_a_full_disk_while_rebuilding(disk, home, memory, check, dump):
     whole(memory, home, check, dump)
 
 
-def test_a_full_disk_at_any_point_of_a_rebuild_is_reported_as_such(home, check):
+def test_a_full_disk_at_any_point_of_a_rebuild_is_reported_as_such(home, check, cases):
     """Wherever the limit meets it: in the rebuild, in its place being taken, in the log being emptied."""
     for number in range(30):
         home.write(f"{number}.md", " ".join(f"n{number}w{word}" for word in range(150)))
@@ -211,7 +211,8 @@ def test_a_full_disk_at_any_point_of_a_rebuild_is_reported_as_such(home, check):
     largest = max(path.stat().st_size for path in (home.root / "data").rglob("*"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     told = []
-    for limit in range(16 * 1024, 3 * largest, max(largest // 12, 4096)):
+    for limit in range(16 * 1024, 3 * largest, max(largest // (12 if cases.whole else 4), 4096)):
+        cases.add(1)
         with home.open() as memory:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
             try:

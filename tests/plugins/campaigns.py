@@ -1,5 +1,10 @@
 """Campaigns: tests that try many cases, a sample of them unless ``--campaigns`` asks for all.
 
+- A test counts the cases that it tries itself with the fixture ``cases``.
+- Of the tests with ``@pytest.mark.one_of(n)`` one of ``n`` runs, which one depends on nothing but their names: of the
+  parameters of a test, or of the laws of a contract in another form of an engine, which keeps them all in one form.
+  Tests that are named on the command line are all run.
+
 With ``--campaigns`` a table says at the end how many cases each test has tried, and how many of them have failed.
 """
 
@@ -9,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 
@@ -56,7 +62,21 @@ def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
     request.node.user_properties.append(("cases", [counted.tried, counted.failed]))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.campaigns or any("::" in argument for argument in config.args):
+        return
+    left_out = {item for item in items if not _is_chosen(item)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_chosen(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("one_of")
+    return marker is None or crc32(item.nodeid.encode()) % marker.args[0] == 0
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "one_of(n): one of n such tests runs, and all of them with --campaigns")
     if config.option.campaigns and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Table(), "klaw-campaigns")
 
@@ -74,9 +94,10 @@ class _Table:
             for tried, failed in (value for key, value in report.user_properties if key == "cases"):
                 self._tried[name] += tried
                 self._failed[name] += failed
+            self._tried[name] += "one_of" in report.keywords
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        rows = [(n, max(self._failed[n], self._failures[n]), name) for name, n in self._tried.items()]
+        rows = [(n, max(self._failed[name], self._failures[name]), name) for name, n in self._tried.items() if n]
         rows.append((sum(row[0] for row in rows), sum(row[1] for row in rows), "in all"))
         terminalreporter.section("campaigns")
         terminalreporter.write_line(f"{'cases':>8} {'failures':>8}")

@@ -19,7 +19,7 @@ from klaw_http.embedding import RemoteEmbedder
 
 @pytest.fixture(
     scope="class",
-    params=[1, pytest.param(2, marks=pytest.mark.another_form)],
+    params=[1, pytest.param(2, marks=pytest.mark.one_of(3))],
     ids=["as estimated", "twice as many tokens"],
 )
 def _embedder(request: pytest.FixtureRequest) -> Iterator[RemoteEmbedder]:

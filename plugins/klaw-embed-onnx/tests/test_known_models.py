@@ -205,7 +205,7 @@ def small_e5(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     return OnnxEmbedder(find_model(OnnxEmbedderManifest, "any", str(directory), directory))
 
 
-@pytest.mark.another_form
+@pytest.mark.one_of(3)
 class TestSmallE5KeepsTheContract(EmbedderContract):
     """The whole contract on a tokenizer of SentencePiece's kind, with both prefixes."""
 

@@ -21,7 +21,7 @@ _SHAPES: dict[str, dict[str, object]] = {
     "batches": {"batch_api": True, "batch_min_texts": 2},
 }
 _FIRST, *_OTHERS = _SHAPES
-_FORMS = [_FIRST, *(pytest.param(name, marks=pytest.mark.another_form) for name in _OTHERS)]
+_FORMS = [_FIRST, *(pytest.param(name, marks=pytest.mark.one_of(3)) for name in _OTHERS)]
 
 
 @pytest.fixture(scope="class", params=_FORMS)

@@ -33,7 +33,7 @@ class TestInMemory(CheckedIndexContract[apsw.Connection]):
         resource.execute("ROLLBACK")
 
 
-@pytest.mark.another_form
+@pytest.mark.one_of(3)
 class TestInAFile(TestInMemory):
     @pytest.fixture
     def connection(self, tmp_path: Path) -> Iterator[apsw.Connection]:

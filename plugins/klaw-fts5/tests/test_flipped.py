@@ -91,6 +91,7 @@ def expected(filled: apsw.Connection) -> list[list[tuple[int, float]]]:
     return answers(filled, EXACT)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case", CASES, ids=map(" ".join, CASES))
 def test_every_changed_value_is_detected(
     undone: apsw.Connection, expected: list[list[tuple[int, float]]], case: tuple[str, str, str, str]

@@ -16,7 +16,7 @@ class TestLanceIndex(CheckedIndexContract[apsw.Connection]):
     @pytest.fixture(
         params=[
             (7, NEVER),
-            *(pytest.param(form, marks=pytest.mark.another_form) for form in ((1, NEVER), (1_000, NEVER), (7, 300))),
+            *(pytest.param(form, marks=pytest.mark.one_of(3)) for form in ((1, NEVER), (1_000, NEVER), (7, 300))),
         ],
         ids=lambda param: f"buffer {param[0]}, approximate from {param[1]}",
     )

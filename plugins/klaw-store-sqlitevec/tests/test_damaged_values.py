@@ -76,6 +76,7 @@ def answers(index, connection, vectors):
     return [[(hit.key, round(hit.score, 5)) for hit in hits] for hits in found]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("case", CASES, ids=map(" ".join, CASES))
 def test_every_changed_value_is_detected(databases, vectors, case):
     form, table, column, value = case
