@@ -1,5 +1,7 @@
 """What is struck out, what is left, and that no pattern can hold Klaw up."""
 
+import time
+
 import pytest
 import regex
 from hypothesis import given
