@@ -56,7 +56,7 @@ def load(path: Path = LIST) -> list[Mutant]:
 
 def _is_python(text: str) -> bool:
     try:
-        ast.parse(text)
+        compile(text, "mutant", "exec", dont_inherit=True)  # more than the grammar: `continue` outside of a loop
     except SyntaxError:
         return False
     return True
