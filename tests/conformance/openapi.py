@@ -1,4 +1,6 @@
-"""Serve a memory and let schemathesis make requests of its OpenAPI document: no answer may be a defect (5xx).
+"""Serve a memory and let schemathesis make requests of its OpenAPI document.
+
+No answer may be a defect (5xx), and no exception may reach the log.
 
 python tests/conformance/openapi.py [EXAMPLES]
 """
@@ -16,7 +18,7 @@ from klaw_core import Memory, load_config
 
 
 def main(examples: str = "20") -> int:
-    """Run both; return schemathesis's exit status."""
+    """Run both; return schemathesis's exit status, or 1 if an exception reached the log."""
     with tempfile.TemporaryDirectory() as root:
         notes = Path(root, "notes")
         notes.mkdir()
@@ -26,7 +28,9 @@ def main(examples: str = "20") -> int:
             memory.index(notes)
         command = [sys.executable, "-m", "klaw_core", "serve", "--port", "0", "--json", "--data-dir", str(data)]
         environment = {**os.environ, "KLAW_EMBEDDER": "none"}
-        server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        log = Path(root, "log")
+        with log.open("wb") as errors:
+            server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
             assert server.stdout is not None
             said = ""
@@ -37,7 +41,12 @@ def main(examples: str = "20") -> int:
                 *("schemathesis", "run", f"{url}/openapi.json", "-H", f"Authorization: Bearer {token}"),
                 *("--checks", "not_a_server_error", "--max-examples", examples, "--exclude-path", "/api/events"),
             ]
-            return subprocess.run(asked, check=False).returncode
+            failed = subprocess.run(asked, check=False).returncode
+            said = log.read_text("utf-8", "replace")
+            if "Traceback" in said:
+                sys.stderr.write(said[-5_000:])
+                return 1
+            return failed
         finally:
             server.terminate()
             server.wait()

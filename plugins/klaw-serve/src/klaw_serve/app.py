@@ -132,7 +132,7 @@ def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_o
         Route("/openapi.json", openapi),
         Route("/metrics", count),
         *rest.routes(calls),
-        *rpc.routes(calls, service.app.accepts),
+        *rpc.routes(calls, service.app.admit),
     ]
     service._router = Starlette(  # noqa: SLF001  # made here, of parts that need each other
         routes=routes,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 from attrs import define, field
 from starlette.exceptions import HTTPException
@@ -36,11 +36,19 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-_MAX_ADDRESSES = 10_000
+# More buckets than this, and all are forgotten: each takes memory, and one may have many addresses.
+_MAX_BUCKETS = 10_000
 
 
 class _RefusedError(HTTPException):
     """A request that the guard refuses. If it is raised while the body is read, the application behind answers it."""
+
+
+@define
+class _Share:
+    """Whose limits a running request counts for."""
+
+    who: str
 
 
 def bearer(headers: dict[bytes, bytes]) -> str:
@@ -67,6 +75,7 @@ class Guard:
     tokens: Tokens
     metrics: Metrics
     _rates: dict[str, tuple[float, float]] = field(factory=dict, init=False)
+    _running: Counter[str] = field(factory=Counter, init=False)
 
     async def __call__(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
         """Pass a request on, or refuse it."""
@@ -78,35 +87,41 @@ class Guard:
         except _RefusedError as refused:
             await self._refuse(scope, send, refused)
             return
-        if scope["type"] == "websocket":
-            await self.app(scope, receive, send)
-        else:
-            await self._http(scope, receive, send)
+        share = scope["klaw.share"] = _Share(_spender(scope))
+        self._running[share.who] += 1
+        try:
+            if scope["type"] == "websocket":
+                await self.app(scope, receive, send)
+            else:
+                await self._http(scope, receive, send)
+        finally:
+            self._end(share)
 
     def _check(self, scope: Scope) -> None:
+        """Raise the refusal of a request. What another site sent is not counted: its sender is not known."""
         headers = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
+        host = headers.get(b"host", b"").decode("latin-1").lower()
         if not self.listening.accepts(_without_port(host)):
             raise _RefusedError(
                 421, "the Host header has a name that this server does not accept; start it with --allow-host NAME"
             )
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin.decode("latin-1")).netloc.lower() != host.lower():
+        if origin is not None and origin.decode("latin-1").lower() not in {f"http://{host}", f"https://{host}"}:
             raise _RefusedError(403, "requests from other sites are not allowed")
-        self._count(scope)
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:20]) > self.limits.body_bytes:
-            raise _RefusedError(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
         agent, path = agent_of(scope["path"])
         scope["klaw.agent"], scope["klaw.path"] = agent, path
         token = bearer(headers)
-        if path in _OPEN or path.startswith(_OPEN_BELOW):
+        scope["klaw.authorised"] = bool(token) and self.accepts(token, agent)
+        self._count(scope)
+        if not path.startswith("/"):  # OPTIONS *
+            raise _RefusedError(400, "the target of the request must be a path")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length[:20]) > self.limits.body_bytes:
+            raise _RefusedError(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
+        if scope["klaw.authorised"] or path in _OPEN or path.startswith(_OPEN_BELOW):
             return
-        if not token and scope["type"] == "websocket":
-            return  # the first frame has the token
-        if not self.accepts(token, agent):
+        if token or scope["type"] != "websocket":  # the first frame of a WebSocket may have the token
             raise _RefusedError(401, "the token is missing or wrong; `klaw serve token` prints it")
-        scope["klaw.authorised"] = True
 
     def accepts(self, token: str, agent: str) -> bool:
         """Return whether a token opens an agent's memory. If the token's file cannot be read, no token does."""
@@ -116,16 +131,41 @@ class Guard:
             _LOG.warning("%s", error)
             return False
 
+    def admit(self, token: str, scope: MutableMapping[str, Any]) -> bool:
+        """Return whether the token in the first frame opens a WebSocket, which then counts as one with a token."""
+        scope["klaw.authorised"] = self.accepts(token, scope["klaw.agent"])
+        who = _spender(scope)
+        if not scope["klaw.authorised"] or self._is_busy(scope, who):
+            return False
+        self._end(scope["klaw.share"])
+        scope["klaw.share"].who = who
+        self._running[who] += 1
+        return True
+
+    def _end(self, share: _Share) -> None:
+        self._running[share.who] -= 1
+        if not self._running[share.who]:
+            del self._running[share.who]
+
+    def _is_busy(self, scope: Mapping[str, Any], who: str) -> bool:
+        """Return whether too many requests run. The owner's are limited only by the number of connections."""
+        is_owners = scope["klaw.authorised"] and not scope["klaw.agent"]
+        return not is_owners and self._running[who] >= self.limits.running
+
     def _count(self, scope: Scope) -> None:
-        """Refuse an address that sends too many requests (a token bucket for each address)."""
-        address = (scope.get("client") or ("local",))[0]
+        """Refuse a client that sends too many requests, on average or at once.
+
+        Who has a token is counted by the token, everybody else by the address. All programs of a machine have one
+        address: one of them without a token must not use up what is left for those that have one.
+        """
+        who = _spender(scope)
         rate, now = self.limits.requests_per_second, time.monotonic()
-        left, then = self._rates.get(address, (2 * rate, now))
+        left, then = self._rates.get(who, (2 * rate, now))
         left = min(2 * rate, left + (now - then) * rate) - 1
-        if len(self._rates) >= _MAX_ADDRESSES:
+        if len(self._rates) >= _MAX_BUCKETS:
             self._rates.clear()
-        self._rates[address] = (max(left, 0.0), now)
-        if left < 0:
+        self._rates[who] = (max(left, 0.0), now)
+        if left < 0 or self._is_busy(scope, who):
             raise _RefusedError(429, "too many requests")
 
     async def _http(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
@@ -179,6 +219,14 @@ class Guard:
             headers.append((b"retry-after", b"1"))
         await send({"type": "http.response.start", "status": refused.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def _spender(scope: Mapping[str, Any]) -> str:
+    """Return whose requests are counted together. The Unix socket is the owner's, and has no address."""
+    address = (scope.get("client") or ("",))[0]
+    if scope["klaw.authorised"]:
+        return f"token of {scope['klaw.agent']}/{'address' if address else 'local'}"
+    return f"address {address}"
 
 
 def _without_port(host: str) -> str:

@@ -15,10 +15,16 @@ class Limits:
     """Limits of a server, so that no client can exhaust it."""
 
     body_bytes: int = 4 * 1024 * 1024
-    requests_per_second: float = 1_000.0  # from one address, on average; a burst may have twice as many
+    requests_per_second: float = (
+        1_000.0  # with one token, or without one from one address; a burst may have twice as many
+    )
+    running: int = (
+        128  # requests, streams and WebSockets at once, with an agent's token, or without one from one address
+    )
     request_seconds: float = 60.0  # from the first byte of the body to the last of the response; streams have no limit
     header_seconds: float = 10.0
-    connections: int = 512
+    connections: int = 512  # over the network; the Unix socket has as many again, which nobody else can use
+    unauthorised_sockets: int = 64  # WebSockets that wait for their token
     pending: int = 256  # calls that wait for a thread
     stop_seconds: int = 10  # how long running calls may take after the server is told to stop
 

@@ -7,10 +7,11 @@ frame is a call: ``{"id": "1", "method": "memory.search", "params": {"query": "â
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any, Final
 
+from attrs import define, field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -19,6 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from klaw_serve.answers import answer, json_body, parsed
 from klaw_serve.calls import Calls
 from klaw_serve.operations import Json, OperationError
+from klaw_serve.tenants import Tenant
 
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
@@ -31,17 +33,24 @@ _CODES: Final = {400: _INVALID_PARAMS, 500: _INTERNAL}
 
 _MAX_BATCH_CALLS: Final = 50
 _AUTH_SECONDS: Final = 5.0
-_UNAUTHORISED: Final = 4401
+#: Codes of the close frame: an HTTP status, above those of the protocol.
+_REFUSED_SOCKET: Final = 4000
+_UNAUTHORISED: Final = _REFUSED_SOCKET + 401
+_MAX_REASON_CHARACTERS: Final = 40  # at most 123 bytes
 # The number of calls of one WebSocket that run at once; further frames are not read until one ends.
 _MAX_RUNNING_CALLS: Final = 32
 _SUBSCRIBE: Final = "events.subscribe"
 
 
-def routes(calls: Calls, accepts: Callable[[str, str], bool]) -> list[BaseRoute]:
-    """Return the routes of the POST and of the WebSocket."""
+Admit = Callable[[str, MutableMapping[str, Any]], bool]
+
+
+def routes(calls: Calls, admit: Admit) -> list[BaseRoute]:
+    """Return the routes of the POST and of the WebSocket. ``admit`` checks the token in a first frame."""
+    door = _Door(admit, calls.limits.unauthorised_sockets)
     return [
         Route("/rpc", partial(_post, calls), methods=["POST"]),
-        WebSocketRoute("/ws", partial(_socket, calls, accepts)),
+        WebSocketRoute("/ws", partial(_socket, calls, door)),
     ]
 
 
@@ -82,29 +91,48 @@ def _error(call_id: Any, code: int, message: str, data: Json | None = None) -> J
     return {"jsonrpc": "2.0", "id": call_id, "error": error}
 
 
-async def _socket(calls: Calls, accepts: Callable[[str, str], bool], socket: WebSocket) -> None:
-    await socket.accept()
+async def _socket(calls: Calls, door: _Door, socket: WebSocket) -> None:
     try:
-        if not socket.scope.get("klaw.authorised") and not await _authorised(accepts, socket):
+        await socket.accept()
+        if not socket.scope["klaw.authorised"] and not await door.opens(socket):
             await socket.close(_UNAUTHORISED, "the token is missing or wrong")
             return
-        await _Conversation(calls, socket).run()
+        try:
+            tenant = await calls.tenant(socket.scope["klaw.agent"])
+        except OperationError as error:
+            await socket.close(_REFUSED_SOCKET + error.status, error.message[:_MAX_REASON_CHARACTERS])
+            return
+        await _Conversation(calls, socket).run(tenant)
     except (WebSocketDisconnect, RuntimeError):  # RuntimeError: the client disconnected during a send
         return
 
 
-async def _authorised(accepts: Callable[[str, str], bool], socket: WebSocket) -> bool:
-    """Wait for the first frame, and return whether its token is valid."""
-    try:
-        async with asyncio.timeout(_AUTH_SECONDS):
-            frame = parsed(await _text(socket))
-    except (TimeoutError, OperationError):
-        return False
-    token = frame.get("token") if isinstance(frame, dict) and frame.get("type") == "auth" else None
-    if not isinstance(token, str) or not accepts(token, socket.scope["klaw.agent"]):
-        return False
-    await _send(socket, {"type": "auth", "ok": True})
-    return True
+@define(eq=False)
+class _Door:
+    """WebSockets that wait for their token. If there are too many, the oldest has waited long enough."""
+
+    admit: Admit
+    limit: int
+    _waiting: dict[WebSocket, asyncio.Timeout] = field(factory=dict, init=False)
+
+    async def opens(self, socket: WebSocket) -> bool:
+        """Wait for the first frame, and return whether its token is valid."""
+        if len(self._waiting) >= self.limit:
+            oldest = next(iter(self._waiting))
+            self._waiting.pop(oldest).reschedule(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(_AUTH_SECONDS) as deadline:
+                self._waiting[socket] = deadline
+                frame = parsed(await _text(socket))
+        except (TimeoutError, OperationError):
+            return False
+        finally:
+            self._waiting.pop(socket, None)
+        token = frame.get("token") if isinstance(frame, dict) and frame.get("type") == "auth" else None
+        if not isinstance(token, str) or not self.admit(token, socket.scope):
+            return False
+        await _send(socket, {"type": "auth", "ok": True})
+        return True
 
 
 async def _text(socket: WebSocket) -> str | bytes:
@@ -129,9 +157,8 @@ class _Conversation:
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscribed = False
 
-    async def run(self) -> None:
+    async def run(self, tenant: Tenant) -> None:
         """Answer calls until the client disconnects or the server stops."""
-        tenant = await self._calls.tenant(self._agent)
         with tenant.hub.stream() as ended:  # ends when the server stops
             self._begin(self._pass_on(ended))
             try:

@@ -13,7 +13,7 @@ import uvicorn
 
 from klaw_core import ConfigError, Memory
 from klaw_serve.app import Service, make_service
-from klaw_serve.http import protocol
+from klaw_serve.http import protocol, quiet
 from klaw_serve.options import Limits, Listening
 from klaw_serve.running import announce, local_socket, only_server
 from klaw_serve.tokens import Tokens
@@ -83,23 +83,24 @@ async def _serve(  # noqa: PLR0917  # positional by Runner.run
     ready: Callable[[], None],
 ) -> None:
     service = make_service(memory, listening, limits, read_only=read_only)
+    quiet()
     config = uvicorn.Config(
         service.app,
-        http=protocol(limits.header_seconds),
+        http=protocol(limits.header_seconds, limits.connections),
         ws="websockets-sansio",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=listening.behind_proxy,
-        limit_concurrency=limits.connections,
         timeout_graceful_shutdown=limits.stop_seconds,
         ws_max_size=limits.body_bytes,
         ws_max_queue=8,
         ssl_certfile=listening.tls_cert,
         ssl_keyfile=listening.tls_key,
     )
-    server = _Server(config, service, sockets[1], ready)
+    of_local = protocol(limits.header_seconds, limits.connections)
+    server = _Server(config, service, sockets[1], of_local, ready)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, server.stop)
@@ -110,10 +111,15 @@ class _Server(uvicorn.Server):
     """uvicorn's server with a second socket without TLS. It ends all streams before it waits for connections."""
 
     def __init__(
-        self, config: uvicorn.Config, service: Service, local: socket.socket | None, ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        service: Service,
+        local: socket.socket | None,
+        of_local: type[asyncio.Protocol],
+        ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._service, self._local, self._ready = service, local, ready
+        self._service, self._local, self._of_local, self._ready = service, local, of_local, ready
 
     def stop(self) -> None:
         """Stop the server; a second call stops it without waiting for running calls."""
@@ -133,7 +139,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
     def _connection(self) -> asyncio.Protocol:
-        kind: Any = self.config.http_protocol_class
+        kind: Any = self._of_local
         made: asyncio.Protocol = kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
         return made
 
