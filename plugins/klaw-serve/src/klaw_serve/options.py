@@ -24,6 +24,7 @@ class Limits:
     request_seconds: float = 60.0  # from the first byte of the body to the last of the response; streams have no limit
     header_seconds: float = 10.0
     connections: int = 512  # over the network; the Unix socket has as many again, which nobody else can use
+    auth_seconds: float = 5.0  # until the first frame of a WebSocket
     unauthorised_sockets: int = 64  # WebSockets that wait for their token
     pending: int = 256  # calls that wait for a thread
     stop_seconds: int = 10  # how long running calls may take after the server is told to stop

@@ -20,6 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from klaw_serve.answers import answer, json_body, parsed
 from klaw_serve.calls import Calls
 from klaw_serve.operations import Json, OperationError
+from klaw_serve.options import Limits
 from klaw_serve.tenants import Tenant
 
 _PARSE_ERROR: Final = -32700
@@ -32,7 +33,6 @@ _REFUSED: Final = -32000
 _CODES: Final = {400: _INVALID_PARAMS, 500: _INTERNAL}
 
 _MAX_BATCH_CALLS: Final = 50
-_AUTH_SECONDS: Final = 5.0
 #: Codes of the close frame: an HTTP status, above those of the protocol.
 _REFUSED_SOCKET: Final = 4000
 _UNAUTHORISED: Final = _REFUSED_SOCKET + 401
@@ -47,7 +47,7 @@ Admit = Callable[[str, MutableMapping[str, Any]], bool]
 
 def routes(calls: Calls, admit: Admit) -> list[BaseRoute]:
     """Return the routes of the POST and of the WebSocket. ``admit`` checks the token in a first frame."""
-    door = _Door(admit, calls.limits.unauthorised_sockets)
+    door = _Door(admit, calls.limits)
     return [
         Route("/rpc", partial(_post, calls), methods=["POST"]),
         WebSocketRoute("/ws", partial(_socket, calls, door)),
@@ -112,16 +112,16 @@ class _Door:
     """WebSockets that wait for their token. If there are too many, the oldest has waited long enough."""
 
     admit: Admit
-    limit: int
+    limits: Limits
     _waiting: dict[WebSocket, asyncio.Timeout] = field(factory=dict, init=False)
 
     async def opens(self, socket: WebSocket) -> bool:
         """Wait for the first frame, and return whether its token is valid."""
-        if len(self._waiting) >= self.limit:
+        if len(self._waiting) >= self.limits.unauthorised_sockets:
             oldest = next(iter(self._waiting))
             self._waiting.pop(oldest).reschedule(asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(_AUTH_SECONDS) as deadline:
+            async with asyncio.timeout(self.limits.auth_seconds) as deadline:
                 self._waiting[socket] = deadline
                 frame = parsed(await _text(socket))
         except (TimeoutError, OperationError):
