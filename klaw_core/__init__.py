@@ -67,6 +67,7 @@ _MODULES = {
     "values.context": "Context ContextItem ContextNotice ContextQuestion",
     "values.conversions": "Conversion",
     "values.documents": "Document DocumentRecord Entry RecordedDocuments Replacement",
+    "values.environment": "child_environment",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
     "values.journals": "BadLine BrokenRecord LogRecord Replay",

@@ -106,6 +106,7 @@ from klaw_core.values.config import Config
 from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextQuestion
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
+from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
 from klaw_core.values.journals import BadLine, BrokenRecord, LogRecord, Replay
@@ -307,6 +308,7 @@ __all__ = [
     "check_lines",
     "check_metadata",
     "check_private",
+    "child_environment",
     "cut_windows",
     "discover",
     "embed_in_windows",

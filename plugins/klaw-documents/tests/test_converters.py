@@ -6,6 +6,7 @@ import os
 import threading
 import zipfile
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -401,3 +402,17 @@ def test_a_missing_package_is_named(tmp_path):
             assert caught.value.keep
         finally:
             process.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the environment of a process is not readable here")
+def test_the_process_has_no_keys_in_its_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    monkeypatch.setenv("LC_TIME", "C")
+    process = ParserProcess(60, 1024)
+    try:
+        assert ParsedConverter("html", ParsedOptions(), process).convert(PAGE, "page.html").text
+        environment = Path(f"/proc/{process._process.pid}/environ").read_bytes()
+    finally:
+        process.close()
+    assert b"s3cret" not in environment
+    assert b"LC_TIME=C" in environment

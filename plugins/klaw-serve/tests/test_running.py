@@ -7,8 +7,13 @@ import os
 import signal
 import socket
 import threading
+from importlib.metadata import requires
 
 import pytest
+
+
+def test_a_library_whose_undocumented_methods_are_overridden_has_an_upper_bound():
+    assert [each for each in requires("klaw-serve") if each.startswith("uvicorn") and "<1" in each]
 
 
 def test_a_data_directory_has_at_most_one_server(home):

@@ -21,7 +21,7 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import Conversion, ConversionError
+from klaw_core import Conversion, ConversionError, child_environment
 
 _FILES = 200  # files per process; then it is replaced, because libraries may leak memory
 _BLOCK = 1 << 16
@@ -116,7 +116,7 @@ class ParserProcess:
             return self._process
         self._end(0)
         # Not the current directory, which may contain a malicious module with the name of a library.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
+        environment = child_environment(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONSAFEPATH="1")
         self._process = subprocess.Popen(  # noqa: S603  # this Python, and a module of ours
             [sys.executable, "-P", "-m", "klaw_documents.worker", str(self.memory_mb)],
             stdin=subprocess.PIPE,

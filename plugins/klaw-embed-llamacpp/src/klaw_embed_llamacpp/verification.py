@@ -21,7 +21,14 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, update_command, write_atomically
+from klaw_core import (
+    EmbedderUnavailableError,
+    ModelCorruptError,
+    StoreError,
+    child_environment,
+    update_command,
+    write_atomically,
+)
 from klaw_embed_llamacpp.header import FETCH_AGAIN
 from klaw_embed_llamacpp.runtime import Settings
 
@@ -87,7 +94,9 @@ def _try_out(path: Path, settings: Settings) -> int:
     arguments = [str(path), str(settings.context_tokens), settings.pooling, str(settings.threads)]
     command = [sys.executable, "-m", "klaw_embed_llamacpp.trial", *arguments]
     try:
-        trial = subprocess.run(command, capture_output=True, timeout=_LOAD_SECONDS, check=False)  # noqa: S603  # this very Python
+        trial = subprocess.run(  # noqa: S603  # this very Python
+            command, env=child_environment("GGML_", "OMP_"), capture_output=True, timeout=_LOAD_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise EmbedderUnavailableError(
             f"llama.cpp has not loaded {path} in {_LOAD_SECONDS} seconds", hint="use a smaller model, or a faster disk"
