@@ -32,7 +32,9 @@ def bootstrap() -> int:
             sys.exit("this Python cannot make environments; on Debian: apt-get install python3-venv")
         install = [scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*install, "nox>=2024.10.9", "uv>=0.5"], check=True)
-    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    # Interpreters of pyenv are found by their own directories; its shims run only the selected one.
+    others = sorted(Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/3.*/bin"))
+    environment = {**os.environ, "PATH": os.pathsep.join(map(str, (scripts, os.environ["PATH"], *others)))}
     arguments = ["-f", __file__, *sys.argv[1:]]
     LEFT_OUT.unlink(missing_ok=True)
     code = subprocess.call([scripts / "python", "-m", "nox", *arguments], env=environment)
@@ -54,6 +56,8 @@ nox.options.default_venv_backend = "uv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "agents", "packaging", "browser"]
 
+# The versions of Python that Klaw runs on.
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
 TEST_TOOLS = [
@@ -159,7 +163,6 @@ def types(session: nox.Session) -> None:
     session.run("mypy", "klaw_core", *SOURCES)
 
 
-@nox.session
 def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
@@ -171,6 +174,11 @@ def tests(session: nox.Session) -> None:
 def without_adapters() -> list[str]:
     """Return the options that leave out the adapters' tests: `frameworks` and `agents` have their tools."""
     return [f"--ignore=plugins/{name}" for name in ADAPTERS]
+
+
+nox.session(tests)
+for version in PYTHONS:
+    nox.session(tests, python=version, name=f"tests-{version}")
 
 
 @nox.session
@@ -358,10 +366,26 @@ def run_upstream(session: nox.Session, swap: str, distribution: str, *arguments:
 
 @nox.session
 def packaging(session: nox.Session) -> None:
-    """Build every wheel and search with them in an empty environment outside the checkout."""
-    session.install("pytest>=9", "hypothesis>=6.112", "uv>=0.5")
+    """Build every wheel and use them in empty environments, also with the oldest and the newest Python there is."""
+    session.install("pytest>=9", "hypothesis>=6.112", "uv>=0.5", "pip>=23", "pipx>=1.7")
+    found = {version: find_python(session, version) for version in PYTHONS}
+    for version in (version for version, python in found.items() if not python):
+        leave_out(session, f"Python {version}, which is neither here nor to be had from uv")
+    here = [python for python in found.values() if python]
+    others = {here[0], here[-1]} - {found[f"{sys.version_info.major}.{sys.version_info.minor}"]}
     # The fakes' own tests run where the fakes are installed: test_fakes.py does that.
-    session.run("pytest", "tests/packaging", "--ignore=tests/packaging/fakes", *session.posargs)
+    environment = {"KLAW_TEST_PYTHONS": os.pathsep.join(sorted(others))}
+    session.run("pytest", "tests/packaging", "--ignore=tests/packaging/fakes", *session.posargs, env=environment)
+
+
+def find_python(session: nox.Session, version: str) -> str:
+    """Return the interpreter of a version, fetched by uv if need be; empty if it is not to be had."""
+    either = {"silent": True, "success_codes": range(256)}
+    for command in (("find",), ("install", "--no-bin"), ("find",)):
+        said = str(session.run("uv", "python", *command, version, **either)).strip().splitlines()[-1:]
+        if said and Path(said[0]).is_file():
+            return said[0]
+    return ""
 
 
 @nox.session

@@ -161,9 +161,12 @@ def _incompatibility(component: Component[Any, Any]) -> str:
 
 
 def _distribution(point: EntryPoint) -> tuple[str, str]:
-    """Return name and version; either may be missing in a broken installation."""
-    dist = point.dist
-    return (point.value, "") if dist is None else (dist.name or point.value, dist.version or "")
+    """Return name and version; either may be missing in a broken installation, and then is not asked for."""
+    if point.dist is None:
+        return point.value, ""
+    known = point.dist.metadata
+    name, version = (known[key] if key in known else "" for key in ("Name", "Version"))  # noqa: SIM401  # has no `get`
+    return name or point.value, version
 
 
 def _normalized(name: str) -> str:

@@ -53,8 +53,10 @@ class _Pip:
 
     #: Whether an installation removes what it does not name.
     forgets: ClassVar[bool] = False
-    #: The options that find the plugins of a clone.
-    plugins: ClassVar[tuple[str, ...]] = ("-c", "constraints.txt")
+    #: Whether it has to be told where the plugins of a clone are.
+    constrained: ClassVar[bool] = True
+    #: Whether it runs in the directory that it is called in.
+    stays: ClassVar[bool] = True
 
     def run(self, verb: str, *words: str) -> str:
         program = "pip" if _is_active() else f"{shlex.quote(sys.executable)} -m pip"
@@ -78,7 +80,9 @@ class _Pip:
 
 
 class _Pipx(_Pip):
-    """pip, in an environment of pipx."""
+    """pip, in an environment of pipx, which runs it elsewhere."""
+
+    stays = False
 
     def run(self, verb: str, *words: str) -> str:
         return " ".join(["pipx runpip", shlex.quote(Path(sys.prefix).name), verb, *words])
@@ -87,7 +91,7 @@ class _Pipx(_Pip):
 class _Uv(_Pip):
     """``uv pip``, told the running Python if a shell would call another one. It finds a clone's plugins by itself."""
 
-    plugins = ()
+    constrained = False
 
     def run(self, verb: str, *words: str) -> str:
         return " ".join(["uv pip", verb, *([] if _is_active() else ["-p", shlex.quote(sys.executable)]), *words])
@@ -141,12 +145,14 @@ def _install_klaw(installer: _Pip, extras: Iterable[str] = (), *, options: Itera
     names = f"[{','.join(extras)}]" if extras else ""
     if clone is None:
         return installer.install(_requirement(_KLAW, names), *options)
-    directory = str(clone)
-    # pip puts PWD into addresses, where a blank has to be quoted.
-    where = f"PWD={quote(directory)} " if installer.plugins and quote(directory) != directory else ""
-    editable = ("-e",) if _origin(_KLAW)["dir_info"].get("editable") else ()
-    command = installer.install(shlex.quote(f".{names}"), *installer.plugins, *options, *editable)
-    return f"cd {shlex.quote(directory)} && {before}{where}{command}"
+    directory = shlex.quote(str(clone))
+    place = "." if installer.stays else str(clone)
+    if installer.constrained:
+        options = ["-c", shlex.quote(str(Path(place) / "constraints.txt")), *options]
+        if (address := quote(str(clone))) != str(clone):  # pip writes PWD into addresses
+            before += f"PWD={address} "
+    editable = ["-e"] if _origin(_KLAW)["dir_info"].get("editable") else []
+    return f"cd {directory} && {before}{installer.install(shlex.quote(place + names), *options, *editable)}"
 
 
 def _is_active() -> bool:

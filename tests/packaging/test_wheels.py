@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
+#: Other versions of Python, which the session `packaging` found.
+PYTHONS = list(filter(None, os.environ.get("KLAW_TEST_PYTHONS", "").split(os.pathsep)))
 NOTE = "# Bees\n\nHives are opened in April, when the willows bloom.\n\n## Honey\n\nExtracted in July.\n"
 
 
@@ -38,15 +40,27 @@ def wheels(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def environment(wheels, tmp_path_factory) -> Path:
+def constraints(wheels, tmp_path_factory) -> Path:
+    """Write a file that names each wheel as the source of its distribution."""
+    file = tmp_path_factory.mktemp("constraints") / "wheels.txt"
+    file.write_text("".join(f"{name} @ {path.as_uri()}\n" for name, path in wheels.items() if name != "klaw"))
+    return file
+
+
+@pytest.fixture(scope="session")
+def environment(wheels, constraints, tmp_path_factory) -> Path:
     """Install the extra ``klaw[default]`` from the wheels alone and return the directory of its programs."""
     home = tmp_path_factory.mktemp("installed")
-    run("uv", "venv", "--quiet", home / "venv", cwd=home)
-    others = [f"{name} @ {path.as_uri()}" for name, path in wheels.items() if name != "klaw"]
-    python = home / "venv" / "bin" / "python"
-    chosen = f"klaw[default] @ {wheels['klaw'].as_uri()}"
-    run("uv", "pip", "install", "--quiet", "--python", python, chosen, *others, cwd=home)
-    return python.parent
+    return install(home, "klaw[default]", wheels, constraints)
+
+
+def install(home: Path, klaw: str, wheels: dict[str, Path], constraints: Path, *others: str, python: str = "") -> Path:
+    """Install Klaw and other packages in a new environment; return the directory of its programs."""
+    run("uv", "venv", "--quiet", *(["--python", python] if python else []), home / "venv", cwd=home)
+    programs = home / "venv" / "bin"
+    command = ["uv", "pip", "install", "--quiet", "--python", programs / "python", "-c", constraints]
+    run(*command, f"{klaw} @ {wheels['klaw'].as_uri()}", *others, cwd=home)
+    return programs
 
 
 def test_every_wheel_is_typed_and_licensed_as_it_says(wheels):
@@ -89,3 +103,14 @@ def test_the_core_alone_says_what_to_install(wheels, tmp_path):
     for missing in ("store 'sqlite'", "embedder 'onnx'", "retriever 'fts5'", "pip install 'klaw[default]'"):
         assert missing in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_demo_and_the_unit_tests_pass_with_another_python(wheels, constraints, tmp_path, python):
+    tools = ["pytest-httpserver", "pytest-xdist"]
+    programs = install(tmp_path, "klaw[default,testing]", wheels, constraints, *tools, python=python)
+    shown = run(programs / "klaw", "demo", cwd=tmp_path, KLAW_DATA_DIR=str(tmp_path / "data"))
+    assert "sqlite-vec ranked it 1st" in shown
+    tests = [ROOT / "tests" / "unit", "-q", "-p", "no:cacheprovider", "-n", "auto", "--dist", "loadfile"]
+    # Killing thousands of processes says nothing about the version of Python.
+    assert " passed" in run(programs / "pytest", *tests, "-k", "not killed_at_every_point", cwd=tmp_path)

@@ -457,11 +457,11 @@ def test_a_file_that_is_too_large_can_be_made_smaller(tmp_path, size):
 
 def test_a_file_that_is_too_large_is_reported_with_its_fix(tmp_path):
     core = CoreMemory(tmp_path / "core_memory.json")
-    fill(core, 17 << 20)
+    fill(core, (16 << 20) + 50_000)
     with pytest.raises(StoreCorruptError) as caught:
         core.get()
     assert caught.value.hint == "make it smaller with `klaw core delete`"
-    for number in range(150):
+    for number in range(10):
         core.delete("user", f"key {number}")
     assert len(core.get().user) > 1000
 

