@@ -22,6 +22,7 @@ from hypothesis import settings
 
 # No deadlines: on a busy machine they fail, and say nothing about what is tested.
 settings.register_profile("untimed", deadline=None)
+settings.register_profile("few", max_examples=10, deadline=None)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile("untimed")
 

@@ -356,7 +356,7 @@ def run_upstream(session: nox.Session, swap: str, distribution: str, *arguments:
     if not archive.exists():
         fetch = ["pip", "download", "--quiet", "--no-deps", "--no-binary", distribution, "--dest", str(where)]
         session.run("python", "-m", *fetch, f"{distribution}=={version}")
-    shutil.unpack_archive(archive, where)
+    shutil.unpack_archive(archive, where, filter="data")
     settings = {"KLAW_IN_PLACE_OF": swap, "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
     settings["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "upstream"), str(source)])
     options = ["-c", os.devnull, "-o", "asyncio_mode=auto", "-p", "klaw_in_place", "-rx"]
