@@ -113,4 +113,4 @@ def test_the_demo_and_the_unit_tests_pass_with_another_python(wheels, constraint
     assert "sqlite-vec ranked it 1st" in shown
     tests = [ROOT / "tests" / "unit", "-q", "-p", "no:cacheprovider", "-n", "auto", "--dist", "loadfile"]
     # Killing thousands of processes says nothing about the version of Python.
-    assert " passed" in run(programs / "pytest", *tests, "--hypothesis-profile=few", "-k", "not killed_at", cwd=tmp_path)
+    assert " passed" in run(programs / "pytest", *tests, "--hypothesis-profile=few", "-k", "not killed_at", cwd=ROOT)
