@@ -70,7 +70,7 @@ def test_the_embedder_is_swapped_by_configuration_alone(klaw):
         ("twin", ["klaw-twin-a", "klaw-twin-b", "plugins.disabled"]),
         ("future", ["API 99"]),
         ("hashin", ["did you mean 'hashing'"]),
-        ("onnx", ["pip install ", "[onnx"]),
+        ("onnx", ["uv pip install ", "onnx,minilm"]),
     ],
 )
 def test_what_cannot_be_used_says_why_in_one_line(klaw, embedder, says):

@@ -100,7 +100,7 @@ def test_the_core_alone_says_what_to_install(wheels, tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    for missing in ("store 'sqlite'", "embedder 'onnx'", "retriever 'fts5'", "pip install 'klaw[default]'"):
+    for missing in ("store 'sqlite'", "embedder 'onnx'", "retriever 'fts5'", "uv pip install ", " 'klaw[default]'"):
         assert missing in done.stderr
     assert "Traceback" not in done.stderr
 
