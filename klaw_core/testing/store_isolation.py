@@ -21,6 +21,7 @@ from klaw_core.testing.store_cache import C, vector
 from klaw_core.testing.store_machine import dump
 from klaw_core.testing.values import MOMENT, cut_lines, make_document
 from klaw_core.values.chat_rows import JournalFileState, Summary
+from klaw_core.values.documents import DocumentRecord
 from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
 from klaw_core.values.vectors import SpaceRecord, VectorSpace
@@ -29,6 +30,7 @@ SECRET = "the lantern hangs at the pier"  # noqa: S105  # a text
 SPACE = VectorSpace("test", "r1", 8)
 HASH = text_hash("x")
 DOCUMENT = make_document("notes/a.md", SECRET, chat_id=CHAT, metadata={"kind": "secret"})
+RECORD = DocumentRecord(DOCUMENT.path, DOCUMENT.origin, DOCUMENT.content_hash, DOCUMENT.created_at, "seen by the thief")
 
 #: A call of each method of a snapshot. The result is truthy if it shows an agent's rows; the second argument is their
 #: keys.
@@ -37,6 +39,8 @@ READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
     "collections": lambda view, _keys: view.collections(),
     "documents": lambda view, _keys: view.documents(C, "", "", 9),
     "manifest": lambda view, _keys: view.manifest(C, "notes"),
+    "manifest_digest": lambda view, _keys: view.manifest_digest(C, "notes")[0],
+    "newest": lambda view, _keys: view.newest(C, 9),
     "record": lambda view, _keys: view.record(C, "notes", DOCUMENT.path),
     "select": lambda view, _keys: view.select(C, Filters(source="a.md")).keys().tolist(),
     "chunks": lambda view, keys: view.chunks(C, keys),
@@ -61,6 +65,8 @@ READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
 #: A call of each method of a transaction that would change those rows.
 WRITES: Mapping[str, Callable[[Transaction[Any]], Any]] = {
     "replace": lambda work: work.replace(C, make_document(DOCUMENT.path, "mine"), []),
+    "replace_all": lambda work: work.replace_all(C, [(make_document(DOCUMENT.path, "mine"), [])]),
+    "remember": lambda work: work.remember(C, [RECORD]),
     "touch": lambda work: work.touch(C, make_document(DOCUMENT.path, "mine", hours=9)),
     "delete": lambda work: work.delete(C, DOCUMENT.path),
     "set_space": lambda work: work.set_space(C, SpaceRecord(OTHER_SPACE, vector(1, 0, 0, 0))),
