@@ -31,6 +31,11 @@ class MemoryMessages:
         own = (message for (chat, _), message in self.tables.messages.items() if chat == chat_id)
         return tuple(sorted(own, key=lambda message: message.place))
 
+    def get(self, chat_id: str, ids: Sequence[str], /) -> Sequence[StoredMessage]:
+        """Return the messages with these ids."""
+        found = (self.tables.messages.get((chat_id, name)) for name in dict.fromkeys(ids))
+        return tuple(message for message in found if message is not None)
+
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return the messages with the most words of ``text``."""
         own = [(message, _words(message.content)) for message in self.tables.messages.values()]

@@ -10,16 +10,21 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.journal import Journal, JournalEntry, JournalLine
+from klaw_core.conversations.journal import Journal, JournalEntry, JournalLine, chosen
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.conversations.row_sync import RowSync, SyncReport
+from klaw_core.conversations.names import full_name
+from klaw_core.conversations.row_sync import RowSync
+from klaw_core.conversations.row_values import SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import summaries_path
-from klaw_core.errors import NotFoundError, StoreLockedError
+from klaw_core.errors import NotFoundError, QueryError, StoreLockedError
 from klaw_core.interfaces.store import Store
 from klaw_core.redaction import Redactor
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
 from klaw_core.values.listings import ListedChat
+
+# Messages in an error message.
+_MAX_LISTED = 5
 
 
 @frozen
@@ -54,14 +59,26 @@ class Conversations:
         return self.append_many([message])[0]
 
     def append_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Append messages in order and return them with their ids. Raise the errors of :meth:`append`."""
-        written = self.journal.append_many(messages)
-        for chat, day in dict.fromkeys((Chat.of(message.meta), message.ts.date()) for message in written):
+        """Append messages in order and return them with their ids. Raise the errors of :meth:`append`.
+
+        A message whose id another message of the chat has is returned with a longer one, by which all readers know it.
+        """
+        given = tuple(messages)
+        entries = self.journal.append_entries(given)
+        for chat, day in dict.fromkeys((entry.file.chat, entry.file.day) for entry in entries):
             with suppress(StoreLockedError):
                 self.row_sync.sync_file(chat, day)
+        written = tuple(
+            self._named(entry) if message.id else entry.message for message, entry in zip(given, entries, strict=True)
+        )
         for message in written:
             self.on_append(message)
         return written
+
+    def _named(self, entry: JournalEntry) -> Message:
+        """Return the message of an entry with its name. A new id needs no other name."""
+        (line,) = self.journal.with_names(entry.file.chat, [entry], self.row_sync.names.find_first)
+        return line.message if isinstance(line, JournalEntry) else entry.message
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
         """Start a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
@@ -69,11 +86,11 @@ class Conversations:
 
     def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
         """Return the last messages of a chat's current segment, oldest first, for a model's prompt."""
-        return self.journal.window(chat, limit)
+        return self.journal.window(chat, limit, self.row_sync.names.find_first)
 
     def tail(self, chat: Chat, count: int) -> tuple[JournalLine, ...]:
         """Return a chat's last messages, oldest first, and the bad lines among and after them."""
-        return self.journal.tail(chat, count)
+        return self.journal.tail(chat, count, self.row_sync.names.find_first)
 
     def read(self, chat: Chat, since: datetime | None = None, until: datetime | None = None) -> Iterator[JournalLine]:
         """Yield a chat's messages in order, and a description of each invalid line."""
@@ -124,25 +141,33 @@ class Conversations:
         return self.row_sync.sync()
 
     def find(self, chat: Chat, message_id: str) -> Message | None:
-        """Return the unredacted message with an id, or None."""
-        for line in self.journal.read(chat):
-            if isinstance(line, JournalEntry) and line.message.id == message_id:
-                return line.message
-        return None
+        """Return the unredacted message with an id or a full name, or None."""
+        said = (line for line in self.journal.read(chat) if isinstance(line, JournalEntry))
+        found = chosen(said, [message_id])
+        return found[0].message if found else None
 
     def forget(self, chat: Chat, ids: str | Collection[str]) -> int:
         """Delete single messages permanently, as :meth:`remove` does; return the number of deleted messages.
 
-        Raise NotFoundError, with nothing deleted, if the journal lacks one of the ids. Raise StoreError.
+        Raise NotFoundError, with nothing deleted, if the journal lacks one of the ids, and QueryError if different
+        messages have one of them: afterwards the id would name another one, so they are named by their full names.
+        Raise StoreError.
         """
         wanted = {ids} if isinstance(ids, str) else set(ids)
-        said = [line.message.id for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
-        if missing := wanted - set(said):
-            raise NotFoundError(
-                f"{chat.name} has no message {min(missing)!r:.200}", hint="`klaw logs --json` shows ids"
-            )
+        said = [line for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
+        for name in sorted(wanted):
+            if not chosen(said, [name]):
+                raise NotFoundError(f"{chat.name} has no message {name!r:.200}", hint="`klaw logs --json` shows ids")
+            same = dict.fromkeys(full_name(line.written) for line in said if line.id == name)
+            if len(same) > 1:
+                listed = ", ".join(list(same)[:_MAX_LISTED])
+                raise QueryError(
+                    f"{len(same):,} messages of {chat.name} have the id {name!r:.200}",
+                    hint=f"name one of them: {listed}",
+                )
+        going = chosen(said, wanted)
         self.remove(chat, wanted)
-        return sum(name in wanted for name in said)
+        return len(going)
 
     def remove(self, chat: Chat, ids: Collection[str]) -> int:
         """Remove single messages permanently: from the files, the rows, the chunks and the cache.
@@ -151,13 +176,14 @@ class Conversations:
         found while the messages exist. After a crash the next index run removes the rest. Raise StoreError.
         """
         said = [line for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
-        if not any(line.message.id in ids for line in said):
+        going = frozenset(line.message.id for line in chosen(said, ids))
+        if not going:
             return 0
         with self._store.read() as snapshot:
             before = len(snapshot.messages.all(chat.name))
-        self.row_sync.summaries.forget(chat, [line.message.id for line in said], ids)
-        self.journal.remove(chat, frozenset(ids))
-        self.row_sync.mirror_again(chat, frozenset(ids))
+        self.row_sync.summaries.forget(chat, [line.message.id for line in said], going)
+        self.journal.remove(chat, ids)
+        self.row_sync.mirror_again(chat, going)
         self.on_removal()
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))

@@ -81,8 +81,9 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
         return None
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
-        """Bring the rows of messages in a store up to date. Raise StoreError."""
-        return evolve(self.row_sync, store=store).sync().bad
+        """Bring the rows of messages in a store up to date; return broken lines and repeated ids. Raise StoreError."""
+        report = evolve(self.row_sync, store=store).sync()
+        return (*report.bad, *report.renamed)
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows and the sync state of files that cannot be read now from the old store to the new one."""
@@ -115,8 +116,8 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
         if found is None:
             return None
         chat, message = found
-        self.archive.forget(chat, message.id)
-        return ForgetReport((target,), 0)
+        self.archive.forget(chat, target.partition("/")[2])
+        return ForgetReport((f"{chat.name}/{message.id}",), 0)
 
     def _message(self, target: str) -> tuple[Chat, Message] | None:
         name, _, message_id = target.partition("/")

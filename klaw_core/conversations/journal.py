@@ -1,13 +1,17 @@
 """The journal of conversations: ``{root}/{channel}_{chat_id}/YYYY-MM-DD.jsonl``."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.conversations.names import Names, full_name, may_be_full
 from klaw_core.errors import RecordError
 from klaw_core.files.journals import as_logs, shown_path
 from klaw_core.files.timestamps import as_utc, format_ts
@@ -46,7 +50,8 @@ class Listing:
 class JournalEntry:
     """A message and its bytes in a log, from ``offset`` to ``end``.
 
-    It is a ``duplicate`` if a message with the same id came before it in the same read.
+    It is a ``duplicate`` if an equal message came before it in the same read. ``id`` is the id in the line; the id of
+    the message is its name in the chat (see :mod:`klaw_core.conversations.names`), except from ``read_file``.
     """
 
     message: Message
@@ -54,10 +59,39 @@ class JournalEntry:
     offset: int
     end: int
     duplicate: bool = False
+    id: str = field(default="", kw_only=True)
+
+    @property
+    def place(self) -> Place:
+        """The day of the file, and the offset."""
+        return self.file.day, self.offset
+
+    @property
+    def written(self) -> Message:
+        """The message as it is in the line."""
+        return self.message if self.message.id == self.id else evolve(self.message, id=self.id)
+
+    @property
+    def full_name(self) -> str:
+        """The name that no other message of the chat can have, whatever is appended or forgotten."""
+        return full_name(self.written)
+
+    def is_called(self, name: str) -> bool:
+        """Return whether this is the name of the message in its chat, or its full name."""
+        return self.message.id == name or (may_be_full(name) and full_name(self.written) == name)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether another message of the chat has the id of the line, so that this one has another name."""
+        return self.message.id != self.id
 
 
+#: The place of a message in its chat.
+Place: TypeAlias = tuple[date, int]
 #: The result of reading one line of the journal.
 JournalLine: TypeAlias = JournalEntry | BadLine
+#: Returns the places of the first messages with some ids before a place of a chat.
+FindFirst: TypeAlias = Callable[[Chat, Place, Collection[str]], Mapping[str, Place]]
 
 
 @frozen
@@ -83,23 +117,46 @@ class Journal:
 
         Raise the errors of :meth:`append`; some of the messages may then have been written, each of them completely.
         """
+        return tuple(entry.message for entry in self.append_entries(messages))
+
+    def append_entries(self, messages: Iterable[Message]) -> tuple[JournalEntry, ...]:
+        """Write messages as :meth:`append_many` does; return them with their places."""
         batch = tuple(messages)
         shares: dict[tuple[Chat, date], list[int]] = {}
         chats = [Chat.of(message.meta) for message in batch]
         for index, (message, chat) in enumerate(zip(batch, chats, strict=True)):
             shares.setdefault((chat, message.ts.date()), []).append(index)
-        written: dict[int, Message] = {}
+        written: dict[int, JournalEntry] = {}
         for share, indices in shares.items():
-            records = self.file(*share).log.append(*(_with_id(batch[index], chats[index]) for index in indices))
-            written.update(zip(indices, (Message.parse(record.value) for record in records), strict=True))
+            file = self.file(*share)
+            records = file.log.append(*(_with_id(batch[index], chats[index]) for index in indices))
+            for index, record in zip(indices, records, strict=True):
+                message = Message.parse(record.value)
+                written[index] = JournalEntry(message, file, record.offset, record.end, id=message.id)
         return tuple(written[index] for index in range(len(batch)))
 
     def remove(self, chat: Chat, ids: Collection[str]) -> tuple[ChatFile, ...]:
-        """Remove messages permanently; return the changed files. Unknown ids are ignored. Raise StoreError."""
-        wanted = frozenset(ids)
-        return tuple(
-            file for file in self.files(chat).files if file.log.remove(lambda record: record.value.get("id") in wanted)
-        )
+        """Remove messages permanently; return the changed files. Unknown ids are ignored. Raise StoreError.
+
+        ``ids`` are names or full names of messages. An invalid line goes with them if it has their id, unless another
+        message with this id stays.
+        """
+        entries = [line for line in self.read(chat) if isinstance(line, JournalEntry)]
+        going = chosen(entries, ids)
+        written = {*ids, *(entry.id for entry in going)}
+        full = {full_name(entry.written) for entry in going}
+        staying = {entry.id for entry in entries if entry.id in written and full_name(entry.written) not in full}
+
+        def goes(record: LogRecord) -> bool:
+            name = record.value.get("id")
+            if name not in written:
+                return False
+            try:
+                return full_name(Message.parse(record.value)) in full
+            except RecordError:
+                return name not in staying
+
+        return tuple(file for file in self.files(chat).files if file.log.remove(goes))
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
         """Start a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
@@ -108,32 +165,48 @@ class Journal:
     def read(self, chat: Chat, since: datetime | None = None, until: datetime | None = None) -> Iterator[JournalLine]:
         """Yield a chat's messages in order, and a :class:`BadLine` for each invalid line.
 
-        ``since`` is inclusive and ``until`` exclusive; both must be timezone-aware. Only the files of those days are
-        read. A repeated message is yielded and marked as duplicate. Invalid content is reported, not raised.
+        ``since`` is inclusive and ``until`` exclusive; both must be timezone-aware. Earlier days are read too, because
+        a message is named after those before it. A repeated message is yielded and marked as duplicate. Invalid content
+        is reported, not raised.
         """
         first = None if since is None else as_utc(since)
         last = None if until is None else as_utc(until)
+        names = self.names(chat)
         seen: set[str] = set()
         for file in self.files(chat).files:
-            if (first and file.day < first.date()) or (last and file.day > last.date()):
-                continue
+            if last and file.day > last.date():
+                return
+            is_early = first is not None and file.day < first.date()
             for line in self.read_file(file):
                 if isinstance(line, JournalEntry):
+                    line = named(line, names)  # noqa: PLW2901  # the same line, with its name
                     ts = line.message.ts
-                    if (first and ts < first) or (last and ts >= last):
+                    if is_early or (first and ts < first) or (last and ts >= last):
                         continue
                     if line.message.id in seen:
                         line = evolve(line, duplicate=True)  # noqa: PLW2901  # the same line, with a mark
                     seen.add(line.message.id)
+                elif is_early:
+                    continue
                 yield line
 
     def read_file(self, file: ChatFile, start: int = 0) -> Iterator[JournalLine]:
-        """Yield the lines of one file; ``start`` is 0 or the ``end`` of an earlier line."""
+        """Yield the lines of one file as they are written; ``start`` is 0 or the ``end`` of an earlier line.
+
+        Two messages may have one id here: :meth:`with_names` gives them their names.
+        """
         for line in file.log.read(start):
             yield _entry(file, line)
 
-    def tail(self, chat: Chat, count: int) -> tuple[JournalLine, ...]:
-        """Return a chat's last ``count`` messages, oldest first, and the bad lines among and after them."""
+    def read_day(self, file: ChatFile) -> tuple[JournalLine, ...]:
+        """Return the lines of one file, with the names of the messages in their chat."""
+        return self.with_names(file.chat, tuple(self.read_file(file)))
+
+    def tail(self, chat: Chat, count: int, find_first: FindFirst | None = None) -> tuple[JournalLine, ...]:
+        """Return a chat's last ``count`` messages, oldest first, and the bad lines among and after them.
+
+        For ``find_first`` see :meth:`with_names`.
+        """
         lines: list[JournalLine] = []
         if count > 0:
             for line in self._read_backwards(chat):
@@ -141,26 +214,71 @@ class Journal:
                 count -= isinstance(line, JournalEntry)
                 if count == 0:
                     break
-        return tuple(reversed(lines))
+        return self.with_names(chat, lines[::-1], find_first)
 
-    def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
+    def window(self, chat: Chat, limit: int = 100, find_first: FindFirst | None = None) -> tuple[Message, ...]:
         """Return the last ``limit`` messages of a chat's current segment, oldest first, for a model's prompt.
 
-        The segment starts after the last session break. The files are read backwards, only as far as necessary. A
-        message that was appended twice keeps its first position.
+        The segment starts after the last session break. A message that was appended twice keeps its first position. For
+        ``find_first`` see :meth:`with_names`.
         """
-        messages: dict[str, Message] = {}
-        if limit > 0:
-            for line in self._read_backwards(chat):
-                if isinstance(line, BadLine):
-                    continue
-                if line.message.type == SESSION_BREAK:
-                    break
-                messages.pop(line.message.id, None)
-                messages[line.message.id] = line.message
-                if len(messages) == limit:
-                    break
-        return tuple(reversed(messages.values()))
+        kept: dict[Place, JournalEntry] = {}
+        by_id: dict[str, list[JournalEntry]] = {}
+        for line in self._read_backwards(chat) if limit > 0 else ():
+            if isinstance(line, BadLine):
+                continue
+            if line.message.type == SESSION_BREAK:
+                break
+            same = by_id.setdefault(line.id, [])
+            if same:
+                name = full_name(line.message)
+                for later in [entry for entry in same if full_name(entry.message) == name]:
+                    same.remove(later)
+                    del kept[later.place]
+            same.append(line)
+            kept[line.place] = line
+            if len(kept) == limit:
+                break
+        lines = self.with_names(chat, list(kept.values())[::-1], find_first)
+        return tuple(line.message for line in lines if isinstance(line, JournalEntry))
+
+    def names(self, chat: Chat, first: Mapping[str, Place] = MappingProxyType({})) -> Names[Place]:
+        """Return what names the messages of a chat in order, after those at the places ``first``, by id."""
+        return Names(lambda place: self._written_at(chat, place), dict(first))
+
+    def with_names(
+        self, chat: Chat, lines: Sequence[JournalLine], find_first: FindFirst | None = None
+    ) -> tuple[JournalLine, ...]:
+        """Return lines of a chat, in order, with the names of the messages, which depend on those before them.
+
+        ``find_first`` finds the earlier messages with the same ids; without it, every file up to the lines is read.
+        """
+        entries = [line for line in lines if isinstance(line, JournalEntry)]
+        if not entries:
+            return tuple(lines)
+        find = self.find_first if find_first is None else find_first
+        names = self.names(chat, find(chat, entries[0].place, {entry.id for entry in entries}))
+        return tuple(named(line, names) if isinstance(line, JournalEntry) else line for line in lines)
+
+    def find_first(self, chat: Chat, before: Place, ids: Collection[str]) -> Mapping[str, Place]:
+        """Return the places of the first messages with some ids before a place. Reads every file up to it."""
+        found: dict[str, Place] = {}
+        for file in self.files(chat).files:
+            if file.day > before[0]:
+                break
+            for line in self.read_file(file):
+                if isinstance(line, JournalEntry) and line.id in ids and line.place < before:
+                    found.setdefault(line.id, line.place)
+        return found
+
+    def is_at(self, chat: Chat, place: Place, name: str) -> bool:
+        """Return whether there is a message with an id at a place."""
+        message = self._written_at(chat, place)
+        return message is not None and message.id == name
+
+    def _written_at(self, chat: Chat, place: Place) -> Message | None:
+        line = next(self.read_file(self.file(chat, place[0]), place[1]), None)
+        return line.message if isinstance(line, JournalEntry) and line.offset == place[1] else None
 
     def chats(self) -> tuple[Chat, ...]:
         """Return every chat that has a file."""
@@ -246,6 +364,20 @@ def _entry(file: ChatFile, line: LogLine) -> JournalLine:
     if not isinstance(line, LogRecord):
         return line
     try:
-        return JournalEntry(Message.parse(line.value), file, line.offset, line.end)
+        message = Message.parse(line.value)
     except RecordError as error:
         return BadLine(file.log.location, line.offset, line.end, error.message)
+    return JournalEntry(message, file, line.offset, line.end, id=message.id)
+
+
+def named(entry: JournalEntry, names: Names[Place]) -> JournalEntry:
+    """Return the next entry of a chat with the name of its message."""
+    name = names.name(entry.written, entry.place)
+    return entry if name == entry.message.id else evolve(entry, message=evolve(entry.message, id=name))
+
+
+def chosen(entries: Iterable[JournalEntry], names: Collection[str]) -> list[JournalEntry]:
+    """Return the entries that have one of these names, or full names."""
+    wanted = frozenset(names)
+    full = [name for name in wanted if may_be_full(name)]
+    return [entry for entry in entries if entry.message.id in wanted or any(map(entry.is_called, full))]

@@ -32,7 +32,7 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
         behind: list[str] = []
         wrong: list[str] = []
         for name in sorted({*known, *journal}):
-            recipe = row_sync.redactor.recipe
+            recipe = row_sync.recipe
             files = rows.files(name)
             days = {day for day, state in files.items() if state.recipe == recipe}
             held = [_key(row, days) for row in rows.all(name)]

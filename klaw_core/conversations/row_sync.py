@@ -3,6 +3,8 @@
 All rows of a chat are made again if a mirrored part of its files has changed (cut, replaced or deleted by hand), or if
 the redaction patterns have changed. A row of a message that is no longer in the files shows that its text must still be
 forgotten. So the text always leaves the index before the row is removed.
+
+The ids of rows are the names of the messages (see :mod:`klaw_core.conversations.names`).
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from attrs import evolve, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
+from klaw_core.conversations.names import base_of, may_be_full
+from klaw_core.conversations.row_names import OutOfOrderError, RowNames, is_among, renamed
+from klaw_core.conversations.row_values import Batch, ReadAhead, Row, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import SummaryFiles, summaries_path
 from klaw_core.errors import RecordError
@@ -37,49 +42,11 @@ _TOGETHER = 20_000
 _MAX_AHEAD_BYTES = 16 * 1024 * 1024
 
 
-#: Messages as rows, the end of the batch in bytes, and the bad lines in it.
-_Batch: TypeAlias = tuple[list[StoredMessage], int, list[BadLine]]
-#: A message or a summary, with the path of its document.
+# Changes with the form of the rows, so that those of earlier versions are made again.
+_FORM = "named"
+
+#: A message or a summary, with the path of its document; empty if its file is gone.
 _Part: TypeAlias = tuple[str, object]
-
-
-@frozen
-class SyncReport:
-    """The result of a sync: the number of new messages, the invalid lines (``bad``), and the skipped files.
-
-    A bad line is named by file and byte offset: ``conversations/telegram_123456/2026-02-24.jsonl@1024``.
-    """
-
-    messages: int = 0
-    bad: tuple[SkippedEntry, ...] = ()
-    skipped: tuple[SkippedEntry, ...] = ()
-
-    def __add__(self, other: SyncReport) -> SyncReport:
-        return SyncReport(self.messages + other.messages, self.bad + other.bad, self.skipped + other.skipped)
-
-
-@frozen(eq=False)
-class _ReadAhead:
-    """The batches of the first ``size`` bytes of a file, which have this checksum."""
-
-    size: int = 0
-    checksum: int = 0
-    batches: tuple[_Batch, ...] = ()
-
-    @property
-    def ids(self) -> set[str]:
-        """The ids of the messages."""
-        return {message.id for messages, _, _ in self.batches for message in messages}
-
-    @property
-    def has_bad_lines(self) -> bool:
-        """Whether a line could not be read."""
-        return any(bad for _, _, bad in self.batches)
-
-    def is_still_in(self, log: Log) -> bool:
-        """Return whether the file still begins with these bytes."""
-        size = log.size
-        return size is not None and size >= self.size and log.checksum(0, self.size) == self.checksum
 
 
 @frozen
@@ -92,6 +59,8 @@ class RowSync:
     redactor: Redactor
     # Called with the documents that have lost messages or summaries, before their rows are made again.
     forget_removed_text: Callable[[Sequence[str]], object] = lambda _paths: None
+    # Called with the removed messages, each as chat and name, before their rows are made again.
+    on_removed: Callable[[Sequence[str]], object] = lambda _messages: None
 
     @classmethod
     def over(
@@ -100,10 +69,19 @@ class RowSync:
         journal: Journal,
         summaries: SummaryFiles,
         settings: ConversationSettings,
-        forget_removed_text: Callable[[Sequence[str]], object] = lambda _paths: None,
     ) -> Self:
         """Return the sync of these files with a store."""
-        return cls(store, journal, summaries, settings.redactor, forget_removed_text)
+        return cls(store, journal, summaries, settings.redactor)
+
+    @property
+    def names(self) -> RowNames:
+        """The names of messages, as the rows have them."""
+        return RowNames(self.store, self.journal)
+
+    @property
+    def recipe(self) -> str:
+        """What the content of rows depends on, besides the files."""
+        return f"{self.redactor.recipe} {_FORM}"
 
     def sync(self) -> SyncReport:
         """Bring the rows of every chat up to date. Invalid content is reported, not raised. Raise StoreError."""
@@ -143,8 +121,7 @@ class RowSync:
         recorded = self._recorded(chat)
         mirrored = [(file, recorded[file.day]) for file in files if file.day in recorded]
         is_stale = any(
-            known.recipe != self.redactor.recipe or _has_changed(file.log, known, verified=verified)
-            for file, known in mirrored
+            known.recipe != self.recipe or _has_changed(file.log, known, verified=verified) for file, known in mirrored
         )
         if is_stale or (complete and recorded.keys() - {file.day for file in files}):
             return self.mirror_again(chat)
@@ -163,34 +140,43 @@ class RowSync:
         The text of messages and summaries that have left the files leaves the index first: no other process can do that
         when the rows are gone. The files are read before the transaction, so that other writers do not wait for that. A
         file that has changed since, other than by appending, is read again inside. ``removed`` has the ids of messages
-        that were removed from the files. Raise StoreError.
+        that were removed from the files: their names. Raise StoreError.
         """
         read_ahead = self._read_ahead(chat)
         forgotten: set[_Part] = set()
         while True:
             with self.store.write() as transaction:
                 rows = transaction.messages  # before the files: a store with several writers locks the messages here
-                files = self.journal.files(chat).files
+                listing = self.journal.files(chat)
+                files = listing.files
                 ahead = {file.day: self._still_ahead(file, read_ahead) for file in files}
                 gone = self._gone(chat, files, ahead, rows, removed)
+                if not any(skipped.keep for skipped in listing.skipped):
+                    days = {file.day for file in files}  # an index run forgets the documents of other days
+                    gone |= {("", row.id) for row in rows.all(chat.name) if row.day not in days}
                 if gone <= forgotten:
                     return self._replace_rows(chat, files, ahead, rows)
-            self.forget_removed_text(sorted({path for path, _ in gone}))
+            if paths := sorted({path for path, _ in gone if path}):
+                self.forget_removed_text(paths)
+            if messages := sorted({part for _, part in gone if isinstance(part, str)}):
+                self.on_removed([f"{chat.name}/{name}" for name in messages])
             forgotten |= gone
 
     def _replace_rows(
-        self, chat: Chat, files: Sequence[ChatFile], ahead: Mapping[date, _ReadAhead], rows: MessageWriter
+        self, chat: Chat, files: Sequence[ChatFile], ahead: Mapping[date, ReadAhead], rows: MessageWriter
     ) -> SyncReport:
         report = SyncReport()
         rows.purge(chat.name)
+        names = self.journal.names(chat)
         waiting: list[StoredMessage] = []  # inserted together, because the session is derived after each insert
         for file in files:
             known = ahead[file.day]
             end = 0
-            for messages, reached, broken in (*known.batches, *self._batches(file, known.size)):
+            for batch, reached, broken in (*known.batches, *self._batches(file, known.size)):
                 end = reached
-                waiting += messages
-                report += SyncReport(bad=_named(file, broken))
+                made = [(entry, evolve(row, id=names.name(entry.message, entry.place))) for entry, row in batch]
+                waiting += [row for _, row in made]
+                report += SyncReport(bad=_bad(file, broken), renamed=renamed(file, made))
                 if len(waiting) >= _TOGETHER:
                     report += SyncReport(rows.insert(waiting))
                     waiting = []
@@ -204,7 +190,7 @@ class RowSync:
         self,
         chat: Chat,
         files: Sequence[ChatFile],
-        ahead: Mapping[date, _ReadAhead],
+        ahead: Mapping[date, ReadAhead],
         rows: MessageReader,
         removed: AbstractSet[str],
     ) -> set[_Part]:
@@ -213,23 +199,32 @@ class RowSync:
         An index run forgets the documents of files that do not exist. Messages in lines or files that cannot be read
         do not count as gone, unless they were ``removed``.
         """
-        held: dict[date, set[str]] = {}
+        held: dict[date, list[StoredMessage]] = {}
         for row in rows.all(chat.name):
-            held.setdefault(row.day, set()).add(row.id)
+            held.setdefault(row.day, []).append(row)
+        shared = {base_of(row.id) for each in held.values() for row in each if may_be_full(row.id)}
+        states = rows.files(chat.name)
+        names = self.journal.names(chat)
         gone: set[_Part] = set()
         for file in files:
-            known, ids = ahead[file.day], held.get(file.day, set())
-            ids -= known.ids
-            if known.has_bad_lines:
-                ids &= removed
-            for line in self.journal.read_file(file, known.size) if ids else ():
+            known, left = ahead[file.day], held.get(file.day, [])
+            has_bad_lines = known.has_bad_lines
+            there = {names.name(entry.message, entry.place) for entry, _ in known.rows}
+            for line in self.journal.read_file(file, known.size):
                 if isinstance(line, JournalEntry):
-                    ids.discard(line.message.id)
+                    there.add(names.name(line.message, line.place))
                 else:
-                    ids &= removed
-            gone |= {(document_path(file), name) for name in ids}
+                    has_bad_lines = True
+            if has_bad_lines:
+                left = [row for row in left if row.id in removed]
+            # An id that several messages have had may be that of another one now.
+            left = [row for row in left if row.id not in there or row.id in shared]
+            if left:
+                is_alike = file.day in states and states[file.day].recipe == self.recipe
+                now = [*known.rows, *(row for rows, _, _ in self._batches(file, known.size) for row in rows)]
+                left = [row for row in left if not is_among(row, now, is_alike=is_alike)]
+            gone |= {(document_path(file), row.id) for row in left}
         if gone:  # a message may also have been in the file of another day, of which it has no row
-            states = rows.files(chat.name)
             changed = (file for file in files if file.day in states and not _is_unchanged(file.log, states[file.day]))
             gone |= {(document_path(file), None) for file in changed}
         return gone | self._gone_summaries(chat, rows)
@@ -239,9 +234,9 @@ class RowSync:
         gone = Counter(rows.summaries(chat.name)) - Counter(self.written_summaries(chat))
         return {(summaries_path(chat), summary) for summary in gone.items()}
 
-    def _read_ahead(self, chat: Chat) -> Mapping[date, _ReadAhead]:
+    def _read_ahead(self, chat: Chat) -> Mapping[date, ReadAhead]:
         """Read the files of a chat, up to a limit; leave out those without a checksum, or that change meanwhile."""
-        found: dict[date, _ReadAhead] = {}
+        found: dict[date, ReadAhead] = {}
         left = _MAX_AHEAD_BYTES
         for file in self.journal.files(chat).files:
             size = file.log.size or 0
@@ -253,14 +248,14 @@ class RowSync:
             end = batches[-1][1]  # less than the size if the last line is incomplete
             before_end = checksum if end == size else file.log.checksum(0, end)
             if before_end is not None and file.log.checksum(0, size) == checksum:
-                found[file.day] = _ReadAhead(end, before_end, batches)
+                found[file.day] = ReadAhead(end, before_end, batches)
         return found
 
     @staticmethod
-    def _still_ahead(file: ChatFile, read_ahead: Mapping[date, _ReadAhead]) -> _ReadAhead:
+    def _still_ahead(file: ChatFile, read_ahead: Mapping[date, ReadAhead]) -> ReadAhead:
         """Return what was read ahead of a file; nothing if the file has changed."""
         found = read_ahead.get(file.day)
-        return found if found is not None and found.is_still_in(file.log) else _ReadAhead()
+        return found if found is not None and found.is_still_in(file.log) else ReadAhead()
 
     def sync_summaries(self, chat: Chat) -> None:
         """Replace a chat's summaries in the store with those of its file. Raise StoreError."""
@@ -281,25 +276,28 @@ class RowSync:
 
     def _sync_file(self, file: ChatFile) -> SyncReport:
         """Mirror the new lines of a file. If another process mirrors the same lines, continue after them."""
-        total = 0
+        total = SyncReport()
         while True:
             known = self._recorded(file.chat).get(file.day)
             start = 0 if known is None else known.end
-            bad: list[BadLine] = []
+            report = SyncReport()
             overtaken = False
-            for messages, end, broken in self._batches(file, start):
-                new = self._write(file, messages, start, end)
+            for batch, end, broken in self._batches(file, start):
+                try:
+                    new = self._write(file, batch, start, end)
+                except OutOfOrderError:
+                    return self.mirror_again(file.chat)
                 if new is None:
                     overtaken = True
                     break
-                total, start = total + new, end
-                bad += broken
+                report, start = report + new + SyncReport(bad=_bad(file, broken)), end
+            total += report
             if not overtaken:
-                return SyncReport(total, _named(file, bad))
+                return total
 
-    def _batches(self, file: ChatFile, start: int, stop: int | None = None) -> Iterator[_Batch]:
+    def _batches(self, file: ChatFile, start: int, stop: int | None = None) -> Iterator[Batch]:
         """Yield the lines from ``start``, of which none ends after ``stop``, in batches."""
-        messages: list[StoredMessage] = []
+        messages: list[Row] = []
         bad: list[BadLine] = []
         end = start
         for line in self.journal.read_file(file, start):
@@ -309,20 +307,20 @@ class RowSync:
             if isinstance(line, BadLine):
                 bad.append(line)
             else:
-                messages.append(self.row(line))
+                messages.append((line, self.row(line)))
             if len(messages) == _BATCH:
                 yield messages, end, bad
                 messages, bad = [], []
         yield messages, end, bad
 
-    def _write(self, file: ChatFile, messages: Sequence[StoredMessage], start: int, end: int) -> int | None:
-        """Add rows and record ``end`` as the file's synced byte; return the number of new rows.
+    def _write(self, file: ChatFile, messages: Sequence[Row], start: int, end: int) -> SyncReport | None:
+        """Add rows and record ``end`` as the file's synced byte; report the new rows.
 
         Return None, and write nothing, if the file's synced byte is no longer ``start``, or if the lines are no longer
-        in the file.
+        in the file. Raise OutOfOrderError, and write nothing, if other rows must get other names.
         """
         if end == start:
-            return 0
+            return SyncReport()
         with self.store.write() as transaction:
             known = transaction.messages.files(file.chat.name).get(file.day)
             if start != (0 if known is None else known.end) or file.log.size is None or not file.log.is_end(end):
@@ -330,15 +328,16 @@ class RowSync:
             checksum = 0 if known is None else known.checksum
             if checksum is not None:
                 checksum = file.log.checksum(start, end, checksum)
-            new = transaction.messages.insert(messages)
+            made = self.names.name_new(file.chat, messages, transaction.messages)
+            new = transaction.messages.insert([row for _, row in made])
             transaction.messages.put_file(self._state(file, end, checksum))
-        return new
+        return SyncReport(new, renamed=renamed(file, made))
 
     def _state(self, file: ChatFile, end: int, checksum: int | None) -> JournalFileState:
-        return JournalFileState(file.chat.name, file.day, end, self.redactor.recipe, checksum)
+        return JournalFileState(file.chat.name, file.day, end, self.recipe, checksum)
 
     def row(self, entry: JournalEntry) -> StoredMessage:
-        """Return the row of a journal entry, with secrets redacted."""
+        """Return the row of a journal entry, with secrets redacted. Its id is that of the entry's message."""
         message, file = entry.message, entry.file
         return StoredMessage(
             id=message.id,
@@ -358,7 +357,7 @@ class RowSync:
             return snapshot.messages.files(chat.name)
 
 
-def _named(file: ChatFile, bad: Sequence[BadLine]) -> tuple[SkippedEntry, ...]:
+def _bad(file: ChatFile, bad: Sequence[BadLine]) -> tuple[SkippedEntry, ...]:
     return tuple(SkippedEntry(f"{document_path(file)}@{line.offset}", line.reason, keep=True) for line in bad)
 
 

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.conversations.names import Names
 from klaw_core.errors import RecordError
 from klaw_core.interfaces.journal import Log
 from klaw_core.interfaces.source import Source
@@ -111,14 +112,17 @@ class ConversationSource(Source):
         A writer may append a message twice to be safe; only the first copy is shown.
         """
         end = 0
+        lines = tuple(lines)
+        names = Names({line.offset: line.message for line in lines if isinstance(line, JournalEntry)}.get)
         seen: set[str] = set()
         for line in lines:
             yield from [("", None)] * log.count_blank(end, line.offset)
             end = line.end
-            if not isinstance(line, JournalEntry) or line.message.id in seen:
+            name = names.name(line.message, line.offset) if isinstance(line, JournalEntry) else ""
+            if not isinstance(line, JournalEntry) or name in seen:
                 yield "", None
                 continue
-            seen.add(line.message.id)
+            seen.add(name)
             shown = self._line(line.message)
             yield shown, line.message.ts if shown.strip() else None
 

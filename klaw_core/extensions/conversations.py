@@ -37,7 +37,7 @@ from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
 from klaw_core.values.config import ConversationSettings
-from klaw_core.values.events import MessageEvent
+from klaw_core.values.events import ForgetEvent, MessageEvent
 from klaw_core.values.findings import Finding, named
 from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
@@ -101,8 +101,14 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
     def archive(self) -> Conversations:
         """The object behind ``Memory.conversations``; available once the extension is attached."""
         host = self._attached
-        forget = partial(host.forget_removed_text, CONVERSATIONS)
-        row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings, forget)
+        row_sync = RowSync(
+            host.store,
+            self.journal,
+            self.summaries,
+            self.settings.redactor,
+            partial(host.forget_removed_text, CONVERSATIONS),
+            lambda messages: host.emit(ForgetEvent(tuple(messages))),
+        )
         return Conversations(row_sync, host.forget, self._emit, self._index)
 
     @property
@@ -248,9 +254,21 @@ def _skipped(line: BadLine) -> SkippedEntry:
 
 def _check_journal(journal: Journal) -> Iterator[Finding]:
     listing = journal.files()
-    for file in listing.files:
-        bad = [line for line in journal.read_file(file) if isinstance(line, BadLine)]
-        yield from check_lines("conversation-lines", file.log.location, bad)
+    renamed: list[str] = []
+    for chat in dict.fromkeys(file.chat for file in listing.files):
+        bad: dict[str, list[BadLine]] = {}
+        for line in journal.read(chat):
+            if isinstance(line, BadLine):
+                bad.setdefault(line.location, []).append(line)
+            elif line.is_renamed and not line.duplicate:
+                renamed.append(f"{chat.name}/{line.id} is called {chat.name}/{line.message.id}")
+        for location, lines in bad.items():
+            yield from check_lines("conversation-lines", location, lines)
+    if renamed:
+        messages = "message has" if len(renamed) == 1 else "messages have"
+        what = f"{len(renamed):,} {messages} an id that another message of the chat has: {named(renamed)}"
+        hint = "give each message of a chat an id of its own; these are found by their longer names"
+        yield Finding("conversation-ids", "warning", what, journal.logs.location, hint, tuple(renamed))
     yield from _foreign_file_findings(journal.logs.location, listing.skipped)
 
 

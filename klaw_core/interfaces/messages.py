@@ -19,6 +19,9 @@ class MessageReader(Protocol):
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
         """Return every message of a chat."""
 
+    def get(self, chat_id: str, ids: Sequence[str], /) -> Sequence[StoredMessage]:
+        """Return the messages of a chat that have one of these ids, in any order."""
+
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that contain any word of ``text``, best first. Every text is a valid query."""
 

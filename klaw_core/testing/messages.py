@@ -142,6 +142,18 @@ class MessagesContract:
             assert list(snapshot.messages.search("late", 10)) == []
             assert list(snapshot.messages.search("early", 10)) == [early]
 
+    def test_messages_are_found_by_their_ids(self, store: Store[Any]) -> None:
+        written = [
+            make_message(number, id_=name) for number, name in enumerate(["x", "nul\0", "x~1", "ключ", "%", "X"])
+        ]
+        put_messages(store, *written, make_message(9, "other", id_="x", chat=OTHER))
+        with store.read() as snapshot:
+            for message in written:
+                assert list(snapshot.messages.get(CHAT, [message.id])) == [message]
+            found = snapshot.messages.get(CHAT, ["x", "x", "none", "%", ""])
+            assert sorted(message.id for message in found) == ["%", "x"]
+            assert list(snapshot.messages.get(CHAT, [])) == list(snapshot.messages.get("no_chat", ["x"])) == []
+
     def test_ids_are_unique_only_within_a_chat(self, store: Store[Any]) -> None:
         assert put_messages(store, make_message(1, id_="x"), make_message(1, id_="x", chat=OTHER)) == 2
         with store.read() as snapshot:

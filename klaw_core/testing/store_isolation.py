@@ -56,6 +56,7 @@ READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
     "counts": lambda view, _keys: view.counts(C),
     "cached_vectors": lambda view, _keys: view.cached_vectors(SPACE, [HASH]),
     "messages.all": lambda view, _keys: view.messages.all(CHAT),
+    "messages.get": lambda view, _keys: view.messages.get(CHAT, [make_message(1).id]),
     "messages.search": lambda view, _keys: view.messages.search(SECRET, 9),
     "messages.chats": lambda view, _keys: view.messages.chats(),
     "messages.session": lambda view, _keys: view.messages.session(CHAT),

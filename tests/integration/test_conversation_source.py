@@ -85,11 +85,11 @@ def test_a_transcript_has_a_line_for_each_line_of_its_file(tmp_path_factory, lin
         number: json.loads(line) for number, line in enumerate(lines) if line.startswith(b'{"id"') and b'"ts"' in line
     }
     messages = {n: record for n, record in shown.items() if record["role"] != "robot" and record["type"] != "joke"}
-    first = {record["id"]: number for number, record in reversed(messages.items())}
+    first = {json.dumps(record): number for number, record in reversed(messages.items())}
     expected = {
         number: " ".join(record["content"].split())
         for number, record in messages.items()
-        if first[record["id"]] == number
+        if first[json.dumps(record)] == number
         and record["role"] in ("user", "assistant")
         and record["type"] is None
         and record["content"].split()

@@ -159,7 +159,14 @@ def test_every_good_message_is_kept_in_order_and_every_bad_one_counted(journal):
     path = put(journal, "telegram_123456/2026-02-24.jsonl", *hostile)
     found = list(journal.read(ANNA))
     assert contents(found) == ["text 1", "text 2", "a\0b", "again", "text 5"]
-    assert [entry.duplicate for entry in found if isinstance(entry, JournalEntry)] == [False, False, False, True, False]
+    assert [entry.duplicate for entry in found if isinstance(entry, JournalEntry)] == [False] * 5
+    assert [entry.is_renamed for entry in found if isinstance(entry, JournalEntry)] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
     bad = [item for item in found if isinstance(item, BadLine)]
     assert len(bad) == 8
     assert len({item.offset for item in bad}) == 8

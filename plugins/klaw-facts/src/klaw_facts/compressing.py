@@ -156,7 +156,7 @@ class Compression:
     def _messages(self, chat: Chat, day: date) -> Iterator[SourceMessage]:
         for file in self.conversations.journal.files(chat).files:
             if file.day == day:
-                for line in self.conversations.journal.read_file(file):
+                for line in self.conversations.journal.read_day(file):
                     if isinstance(line, JournalEntry) and line.message.type is None:
                         yield self.extraction.read_message(chat, line.message)
 

@@ -308,10 +308,11 @@ class Facts(
             return (SkippedEntry(FACTS, f"nothing extracted: {error}", keep=True),)
         return (SkippedEntry(FACTS, f"not all extracted: {report.problem}", keep=True),) if report.problem else ()
 
-    def drop_missing(self, *, is_told: bool = True) -> None:
+    def drop_missing(self, *, is_told: bool = True, removed: Iterable[str] = ()) -> None:
         """Forget facts that quote only removed messages; remove quotes of removed messages from the other facts.
 
         ``is_told``: a message was forgotten just now. Otherwise facts stay whose messages may be in damaged lines.
+        ``removed`` are messages, as chat and id, that were removed although another message may have the id now.
         """
         from klaw_facts.forgetting import Dropping
 
@@ -324,7 +325,7 @@ class Facts(
             self._replace,
             extraction.read_message,
             lambda name: extraction.suppression("", name),
-        ).run(is_told=is_told)
+        ).run(is_told=is_told, removed=frozenset(removed))
 
     def on(self, event: Event, /) -> None:
         """Remove the facts and quotes of forgotten messages."""
@@ -334,7 +335,7 @@ class Facts(
             chats = {_CONVERSATIONS, *quoted_chats(self.journal.operations())}
             chats |= {chat for chat, _ in self.journal.state().digests}
             if chats & {path.partition("/")[0] for path in event.paths}:
-                self.drop_missing()
+                self.drop_missing(removed=event.paths)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools of models."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,20 +37,21 @@ class Dropping:
     read: Callable[[Chat, Message], SourceMessage]
     secret: Callable[[str], str]
 
-    def run(self, *, is_told: bool) -> None:
+    def run(self, *, is_told: bool, removed: Collection[str] = ()) -> None:
         """Forget facts whose quoted messages are all removed; delete quotes of removed messages from other facts.
 
         If the text of such a fact came from a removed message, one of its other quotes becomes its text. ``is_told``:
         something was forgotten just now. Otherwise a message that may be in a damaged line counts as existing.
+        ``removed`` are removed messages, as chat and id: another message of the chat may have the id now.
         """
         state = self.journal.state()
         operations = self.journal.operations()
         chats = quoted_chats(operations)
-        there = {chat: self.pointers.messages(chat) for chat in chats}
+        there = self._there(operations, removed)
         read = {chat for chat in chats if self.pointers.is_readable(chat, whole=not is_told)}
 
         def is_gone(chat: str, message: str) -> bool:
-            return chat in read and message not in there[chat]
+            return message not in there[chat] and (chat in read or f"{chat}/{message}" in removed)
 
         asserted = {line["id"]: line for line in operations if line["op"] == "assert"}
         # An undone operation is not a fact any more, but its text is still in the journal.
@@ -94,6 +95,20 @@ class Dropping:
             self.index.remove(replaced)
             self.replace(replaced)
             self.index.put([line["id"] for line in lines if line["op"] == "assert"])
+
+    def _there(
+        self, operations: Sequence[Mapping[str, Any]], removed: Collection[str]
+    ) -> dict[str, dict[str, Message]]:
+        """Return the messages of the quoted chats by id, without the removed ones."""
+        names: dict[str, set[str]] = {}
+        for line in operations:
+            for quote in _quotes(line):
+                names.setdefault(quote["chat"], set()).add(quote["message"])
+        found = {chat: self.pointers.messages(chat, own) for chat, own in names.items()}
+        return {
+            chat: {name: message for name, message in messages.items() if f"{chat}/{name}" not in removed}
+            for chat, messages in found.items()
+        }
 
     def _says_what_is_gone(
         self,

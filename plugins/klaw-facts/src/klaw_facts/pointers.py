@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from attrs import field, frozen
@@ -32,15 +33,17 @@ class Pointers:
 
     conversations: Conversations
 
-    def messages(self, chat: str) -> dict[str, Message]:
-        """Return the messages of a chat by id."""
+    def messages(self, chat: str, names: Iterable[str] = ()) -> dict[str, Message]:
+        """Return the messages of a chat by id, and by those of these names that a message has besides."""
         try:
             lines = self.conversations.read(Chat.parse(chat))
         except RecordError:
             return {}
-        return {
-            line.message.id: line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate
-        }
+        said = [line for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+        found = {line.message.id: line.message for line in said}
+        for name in {name for name in names if "~" in name} - set(found):
+            found.update((name, line.message) for line in said if line.is_called(name))
+        return found
 
     def is_readable(self, chat: str, *, whole: bool) -> bool:
         """Return whether a chat can be read, so that a message that is not found was removed.
@@ -59,13 +62,16 @@ class Pointers:
 
     def unsound(self, facts: Iterable[Fact]) -> list[Fact]:
         """Return facts with a quote that is not in the journal, or with a text that differs from all their quotes."""
-        known: dict[str, dict[str, Message]] = {}
+        facts = list(facts)
+        quotes = [quote for fact in facts for quote in fact.quotes]
+        known = {
+            chat: self.messages(chat, [quote.message for quote in quotes if quote.chat == chat])
+            for chat in {quote.chat for quote in quotes}
+        }
         wrong = []
         for fact in facts:
             texts = []
             for quote in fact.quotes:
-                if quote.chat not in known:
-                    known[quote.chat] = self.messages(quote.chat)
                 message = known[quote.chat].get(quote.message)
                 is_there = message is not None and quote.end <= len(message.content)
                 texts.append(message.content[quote.start : quote.end] if message is not None and is_there else None)
@@ -75,10 +81,11 @@ class Pointers:
 
     def place(self, quote: Quote) -> Place | None:
         """Return the place of a quote; None if its message was removed."""
-        chat = Chat.parse(quote.chat)
-        for file in self.conversations.journal.files(chat).files:
-            for number, line in enumerate(self.conversations.journal.read_file(file), start=1):
-                if isinstance(line, JournalEntry) and line.message.id == quote.message:
-                    path = f"conversations/{quote.chat}/{file.day.isoformat()}.jsonl"
-                    return Place(path, number, line.message, quote.start, quote.end)
+        numbers: Counter[str] = Counter()
+        for line in self.conversations.read(Chat.parse(quote.chat)):
+            location = line.location if isinstance(line, BadLine) else line.file.log.location
+            numbers[location] += 1
+            if isinstance(line, JournalEntry) and line.is_called(quote.message):
+                path = f"conversations/{quote.chat}/{line.file.day.isoformat()}.jsonl"
+                return Place(path, numbers[location], line.message, quote.start, quote.end)
         return None

@@ -39,6 +39,11 @@ class PostgresMessages:
         """Return every message of a chat."""
         return self._rows(f"{_CHAT} ORDER BY day, position", self._of(chat_id))
 
+    def get(self, chat_id: str, ids: Sequence[str], /) -> Sequence[StoredMessage]:
+        """Return the messages with these ids."""
+        digests, names = [digest(name) for name in ids], [to_text(name) for name in ids]
+        return self._rows(f"{_CHAT} AND id_digest = ANY(%s) AND id = ANY(%s)", (*self._of(chat_id), digests, names))
+
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that hold any word of ``text``, by BM25."""
         searcher = PostingsSearch(self.resource, MESSAGES, ColumnWeights((1.0,)))

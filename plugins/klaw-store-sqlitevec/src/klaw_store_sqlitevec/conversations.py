@@ -139,6 +139,11 @@ class SqliteMessages:
         """Return the messages of a chat in order."""
         return self._rows("chat_id = ? ORDER BY day, position", (chat_id,))
 
+    def get(self, chat_id: str, ids: Sequence[str], /) -> Sequence[StoredMessage]:
+        """Return the messages with these ids."""
+        found = (self._rows("chat_id = ? AND id = ?", (chat_id, name)) for name in dict.fromkeys(ids))
+        return tuple(message for each in found for message in each)
+
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages with any word of ``text``, ranked by BM25."""
         match = match_expression(text, self._has)

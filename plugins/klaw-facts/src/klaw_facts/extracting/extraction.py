@@ -142,11 +142,15 @@ class Extraction:
     def _unread(self, chat: Chat) -> list[Message]:
         """Return the messages of a chat after its watermark, in order."""
         lines = self.conversations.read(chat)
-        entries = [line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+        entries = [line for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
         # If the last message that was read is forgotten, use the watermark of the batch before.
         through = {batch.through for batch in self.journal.state().batches.values() if batch.chat == chat.name}
-        after = max((index + 1 for index, message in enumerate(entries) if message.id in through), default=0)
-        return entries[after:]
+        longer = through - {line.message.id for line in entries}  # removed, or called otherwise now
+        after = 0
+        for index, line in enumerate(entries, start=1):
+            if line.message.id in through or any(map(line.is_called, longer)):
+                after = index
+        return [line.message for line in entries[after:]]
 
     def _window(
         self, messages: Sequence[SourceMessage], extractor: ModelExtractor | None, limit: int | None
