@@ -70,7 +70,7 @@ _MODULES = {
     "values.environment": "child_environment",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
-    "values.journals": "BadLine BrokenRecord LogRecord Replay",
+    "values.journals": "BadLine BrokenRecord JournalName LogRecord Replay",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",

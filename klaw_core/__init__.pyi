@@ -109,7 +109,7 @@ from klaw_core.values.documents import Document, DocumentRecord, Entry, Recorded
 from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
-from klaw_core.values.journals import BadLine, BrokenRecord, LogRecord, Replay
+from klaw_core.values.journals import BadLine, BrokenRecord, JournalName, LogRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
@@ -205,6 +205,7 @@ __all__ = [
     "IndexReport",
     "JournalEntry",
     "JournalFileState",
+    "JournalName",
     "JournalingStore",
     "Journals",
     "KeyDigest",

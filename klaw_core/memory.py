@@ -417,7 +417,7 @@ class Memory(OpenMemory):
         return Doctor(self._assembly, self._sources, self.extensions).run(fix=fix)
 
     def export(self, target: str | Path | BinaryIO) -> ExportReport:
-        """Write workspaces, core memory, saved memories, conversations and summaries as JSON Lines.
+        """Write workspaces, core memory, saved memories, conversations, summaries and all other journals as JSON Lines.
 
         To a file (atomically, 0600) or a stream. Notes are already files and are not exported.
         Raise StoreError.
@@ -425,7 +425,7 @@ class Memory(OpenMemory):
         from klaw_core.maintenance.export import export
 
         place = Path(target) if isinstance(target, str) else target
-        return export(self.extensions.all(), self.config.data_dir, place)
+        return export(self.extensions.all(), self.config.data_dir, place, self.extensions.host.journals)
 
     def import_(
         self, source: str | Path, *, importer: str | None = None, workspaces: bool = False, dry_run: bool = False
@@ -440,13 +440,19 @@ class Memory(OpenMemory):
         """
         from klaw_core.maintenance.importing import import_
 
-        extensions = self.extensions.all()
+        add = partial(
+            import_,
+            self.extensions.all(),
+            journals=self.extensions.host.journals,
+            workspaces=workspaces,
+            dry_run=dry_run,
+        )
         if importer is None:
-            return import_(extensions, Path(source), workspaces=workspaces, dry_run=dry_run)
+            return add(Path(source))
         from klaw_core.maintenance.importers import converted
 
         with converted(importer, Path(source)) as (path, skipped):
-            return evolve(import_(extensions, path, workspaces=workspaces, dry_run=dry_run), skipped=skipped)
+            return evolve(add(path), skipped=skipped)
 
     @property
     def _documents(self) -> DocumentsExtension:

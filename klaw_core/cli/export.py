@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
-    """Write workspaces, core memory, saved memories, conversations and summaries to FILE as JSON Lines; - is stdout."""
+    """Write your own data to FILE as JSON Lines: saved memories, conversations, and all other journals; - is stdout."""
     from klaw_core.cli.notices import notify
     from klaw_core.extensions.host import build_extensions
     from klaw_core.maintenance.export import export
@@ -53,4 +53,4 @@ def _report(settings: Settings, file: str, report: ExportReport) -> None:
         print_json({"file": file, **to_json(report)})
     else:
         notify(settings, f"exported {records(report.counts) or 'nothing'}" + (f" to {file}" if file != "-" else ""))
-    notify(settings, *(f"left out {item.path}: {item.reason}" for item in report.skipped))
+    notify(settings, *report.notices, *(f"left out {item.path}: {item.reason}" for item in report.skipped))

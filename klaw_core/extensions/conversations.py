@@ -77,6 +77,7 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
     _host: Host | None = field(default=None, init=False)
 
     name = CONVERSATIONS
+    exported_journals = (CONVERSATIONS, SUMMARIES)
 
     def attach(self, host: Host, /) -> None:
         """Store the host."""

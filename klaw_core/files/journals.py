@@ -15,6 +15,7 @@ from klaw_core.files.atomic import locked, open_regular, require_own_link, write
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.record_journal import FileJournal
+from klaw_core.values.journals import JournalName, is_journal_name
 from klaw_core.values.runs import SkippedEntry
 
 _SUFFIX = ".jsonl"
@@ -37,6 +38,20 @@ class FileJournals:
     def text(self, name: str, /) -> FileText:
         """Return the text ``NAME.json``."""
         return FileText(self.directory.text(name))
+
+    def names(self) -> Sequence[JournalName]:
+        """Return the journals: files and directories with the names of journals. Raise StoreError."""
+        root = self.directory.root
+        found = []
+        try:
+            for path in sorted(root.iterdir()) if root.is_dir() else ():
+                if path.suffix in {_SUFFIX, ".json"} and path.is_file():
+                    found.append(JournalName(path.stem, "records" if path.suffix == _SUFFIX else "text"))
+                elif path.is_dir() and any(self.logs(path.name).files()):
+                    found.append(JournalName(path.name, "log"))
+        except OSError as error:
+            raise StoreError(f"{root} cannot be read: {error.strerror}") from error
+        return [name for name in found if is_journal_name(name)]
 
 
 @frozen

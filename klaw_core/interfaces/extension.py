@@ -213,9 +213,14 @@ class CheckedExtension(Extension):
 
 
 class RecordedExtension(Extension):
-    """An extension whose data is part of an export."""
+    """An extension that exports and imports its data itself.
+
+    Without this, the journals of an extension are exported as they are.
+    """
 
     __slots__ = ()
+    #: The journals whose content :meth:`records` yields; empty for the one with the extension's name.
+    exported_journals: Sequence[str] = ()
 
     if TYPE_CHECKING:  # an attribute or a property
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from klaw_core.values.journals import Appendable, LogLine, LogRecord, Replay
+    from klaw_core.values.journals import Appendable, JournalName, LogLine, LogRecord, Replay
     from klaw_core.values.runs import SkippedEntry
 
 
@@ -175,6 +175,9 @@ class Journals(Protocol):
 
     def text(self, name: str, /) -> OwnedText:
         """Return a text."""
+
+    def names(self) -> Sequence[JournalName]:
+        """Return the journals that have content, of all extensions, in any order."""
 
 
 class JournalingStore:

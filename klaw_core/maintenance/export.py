@@ -15,38 +15,51 @@ from attrs import field, frozen
 from klaw_core.errors import RecordError, StoreError, isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.atomic import sync_directory, writing_failed
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import encode
 from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.extension import Extension, RecordedExtension
-from klaw_core.maintenance.records import as_line, end, header
+from klaw_core.interfaces.journal import Journals
+from klaw_core.maintenance.journals import JournalRecords
+from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, as_line, end, header
 from klaw_core.values.records import Record
 from klaw_core.values.runs import SkippedEntry
 
 
 @frozen
 class ExportReport:
-    """The number of exported records by kind, and the skipped parts, such as broken lines in the files."""
+    """The number of exported records by kind, and the skipped parts, such as broken lines in the files.
+
+    ``notices`` name exported journals that belong to no installed extension.
+    """
 
     counts: Mapping[str, int] = field(factory=dict)
     skipped: tuple[SkippedEntry, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
-def export(extensions: Mapping[str, Extension], data_dir: Path, target: Path | BinaryIO) -> ExportReport:
-    """Write the records of all extensions to a file (atomically, mode 0600) or to a stream, one per line.
+def export(
+    extensions: Mapping[str, Extension], data_dir: Path, target: Path | BinaryIO, journals: Journals | None = None
+) -> ExportReport:
+    """Write the records of all extensions, and other journals, to a file or to a stream, one record per line.
 
-    Equal contents give equal bytes. Raise StoreCorruptError if a file cannot be read completely, StoreError.
+    A file is written atomically, with mode 0600. ``journals`` are those of the store if it has its own, by default
+    files. Equal contents give equal bytes. Raise StoreCorruptError if a file cannot be read completely, StoreError.
     """
+    others = JournalRecords(FileJournals(DataDirectory(data_dir)) if journals is None else journals, extensions)
     if not isinstance(target, Path):
-        return _write(extensions, data_dir, target)
+        return _write(extensions, others, data_dir, target)
     with _replacing(target) as stream:
-        return _write(extensions, data_dir, stream)
+        return _write(extensions, others, data_dir, stream)
 
 
-def _write(extensions: Mapping[str, Extension], data_dir: Path, stream: BinaryIO) -> ExportReport:
+def _write(
+    extensions: Mapping[str, Extension], others: JournalRecords, data_dir: Path, stream: BinaryIO
+) -> ExportReport:
     counts: Counter[str] = Counter()
     skipped: list[SkippedEntry] = []
     stream.write(encode(header()))
-    for item in _items(extensions, data_dir):
+    for item in _items(extensions, others, data_dir):
         if isinstance(item, SkippedEntry):
             skipped.append(item)
             continue
@@ -55,16 +68,23 @@ def _write(extensions: Mapping[str, Extension], data_dir: Path, stream: BinaryIO
         except RecordError as error:  # a record that Klaw did not write, for example after a manual edit
             skipped.append(SkippedEntry(item.kind, error.message, keep=True))
             continue
+        if len(line) > MAX_EXPORT_LINE_BYTES:
+            skipped.append(SkippedEntry(item.kind, "a record is too large for an export", keep=True))
+            continue
         stream.write(line)
         counts[item.kind] += 1
     stream.write(encode(end(counts.total())))
-    return ExportReport(dict(counts), tuple(skipped))
+    notices = (f"included the journal {name!r}, which no installed extension owns" for name in others.unowned())
+    return ExportReport(dict(counts), tuple(skipped), tuple(notices))
 
 
-def _items(extensions: Mapping[str, Extension], data_dir: Path) -> Iterator[Record | SkippedEntry]:
+def _items(
+    extensions: Mapping[str, Extension], others: JournalRecords, data_dir: Path
+) -> Iterator[Record | SkippedEntry]:
     for name, extension in having(extensions, RecordedExtension):
         with isolated(f"the records of the extension {name!r}"):
             yield from extension.records()
+    yield from others.records()
     for place in sorted(DataDirectory(data_dir).agents.glob("*/")):
         reason = f"the memory of an agent is exported separately: klaw export --data-dir {place} FILE"
         yield SkippedEntry(f"agents/{place.name}", reason, keep=True)

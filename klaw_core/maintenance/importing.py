@@ -17,6 +17,8 @@ from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
+from klaw_core.interfaces.journal import Journals
+from klaw_core.maintenance.journals import JOURNAL, JournalRecords, carriers, routed
 from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_version, header, is_frame, is_header, parse_line
 from klaw_core.plugins.installing import update_command
 from klaw_core.values.journals import BadLine
@@ -40,9 +42,16 @@ class ImportReport:
 
 
 def import_(
-    extensions: Mapping[str, Extension], source: Path, *, workspaces: bool = False, dry_run: bool = False
+    extensions: Mapping[str, Extension],
+    source: Path,
+    *,
+    journals: Journals | None = None,
+    workspaces: bool = False,
+    dry_run: bool = False,
 ) -> ImportReport:
     """Add the records of an export to the extensions; existing data is neither changed nor removed.
+
+    Journals that no extension exports are added to ``journals``, also if no installed extension owns them.
 
     Records that change which directories and files are indexed are only listed, unless ``workspaces`` is set. With
     ``dry_run`` nothing is added, but the file is validated and its records are counted.
@@ -56,15 +65,18 @@ def import_(
     if source.is_dir():
         raise RecordError(f"{source} is a directory", hint="exports of other programs: klaw import --from PROGRAM PATH")
     owners = {kind: item for _, item in having(extensions, RecordedExtension) for kind in item.record_kinds}
-    check(source, owners)
+    if journals is not None:
+        owners[JOURNAL] = JournalRecords(journals, extensions)
+    carried = carriers(extensions)
+    check(source, owners, carried)
     if dry_run:
-        return _dry_run(source, owners)
+        return _dry_run(source, owners, carried)
     added: Counter[str] = Counter()
     present: Counter[str] = Counter()
     kept: list[str] = []
     notices: list[str] = []
     try:
-        for kind, group in groupby(_records(source), key=lambda record: record.kind):
+        for kind, group in groupby(_records(source, carried), key=lambda record: record.kind):
             with isolated(f"importing {kind!r}"):
                 counts = _add(owners[kind], group, consented=workspaces)
             added[kind] += counts.added
@@ -79,14 +91,16 @@ def import_(
     return ImportReport(dict(+added), dict(+present), tuple(kept), tuple(dict.fromkeys(notices)))
 
 
-def _dry_run(source: Path, owners: Mapping[str, RecordedExtension]) -> ImportReport:
+def _dry_run(
+    source: Path, owners: Mapping[str, RecordedExtension], carried: Mapping[str, RecordedExtension]
+) -> ImportReport:
     """Count the records that an import would add, and those that exist already."""
     here: Counter[str] = Counter()
-    for owner in dict.fromkeys(owners[record.kind] for record in _records(source)):
+    for owner in dict.fromkeys(owners[record.kind] for record in _records(source, carried)):
         here.update(_canonical(item) for item in owner.records() if isinstance(item, Record))
     added: Counter[str] = Counter()
     present: Counter[str] = Counter()
-    for record in _records(source):
+    for record in _records(source, carried):
         key = _canonical(record)
         (present if here[key] else added)[record.kind] += 1
         here[key] -= bool(here[key])
@@ -110,7 +124,7 @@ def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool
     return owner.add(iter(held)) + ImportCounts(kept=tuple(refused))
 
 
-def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
+def check(source: Path, owners: Mapping[str, RecordedExtension], carried: Mapping[str, RecordedExtension]) -> None:
     """Raise RecordError, with the line number, unless this is a complete export for the installed extensions."""
     _check_is_export(source)
     count = -1  # the header does not count
@@ -129,7 +143,7 @@ def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
                 if line.value.get("records") != count:
                     raise RecordError(f"found {count:,} records, the end record says {line.value.get('records')}")
             else:
-                _check_record(parse_line(line.value), owners)
+                _check_record(routed(parse_line(line.value), carried), owners)
         except KlawError as error:
             raise RecordError(f"{where}: {error.message}; nothing was imported", hint=error.hint) from error
         count += 1
@@ -171,10 +185,10 @@ def _lines(source: Path) -> JsonLines:
     return JsonLines(source, MAX_EXPORT_LINE_BYTES)
 
 
-def _records(source: Path) -> Iterator[Record]:
+def _records(source: Path, carried: Mapping[str, RecordedExtension]) -> Iterator[Record]:
     """Yield the records of a validated export. Raise RecordError if a line has become invalid since."""
     for line in _lines(source).read():
         if isinstance(line, BadLine):
             raise RecordError(f"{source} changed during the import: {line.reason}")
         if not is_frame(line.value):
-            yield parse_line(line.value)
+            yield routed(parse_line(line.value), carried)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.store import Store
     from klaw_core.plugins.isolation import IsolatedSource
 
-_JOURNAL = "sources"
+#: The journal of a store in which machines record their sources; it is not exported.
+SOURCES_JOURNAL = "sources"
 
 
 @frozen
@@ -84,7 +85,7 @@ class SharedSources:
         import socket
 
         machine = Machine(read_machine_id(file), socket.gethostname(), str(data_dir.resolve()))
-        return cls(store.journals.records(_JOURNAL), machine, file, has_notes)
+        return cls(store.journals.records(SOURCES_JOURNAL), machine, file, has_notes)
 
     def all(self) -> dict[str, SharedSource]:
         """Return every recorded source by id. Raise StoreError."""

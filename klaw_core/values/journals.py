@@ -7,6 +7,30 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
+#: Names of files and directories of a data directory that are not journals.
+RESERVED_JOURNALS = frozenset({"agents", "locks", "workspaces", "skipped", "server", "language_model_usage"})
+_MAX_NAME_BYTES = 200
+
+
+@frozen
+class JournalName:
+    """The name of a journal, and its form: ``records``, ``log`` or ``text``."""
+
+    name: str
+    form: str
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a file or a directory can have this name, and is visible."""
+    is_short = len(name.encode("utf-8", "surrogatepass")) <= _MAX_NAME_BYTES
+    return is_short and bool(name) and name.isprintable() and "/" not in name and not name.startswith(".")
+
+
+def is_journal_name(journal: JournalName) -> bool:
+    """Return whether a journal in files can have this name. The name of logs is that of a directory, without a dot."""
+    is_free = journal.name not in RESERVED_JOURNALS and (journal.form != "log" or "." not in journal.name)
+    return is_free and is_file_name(journal.name)
+
 
 @frozen
 class BrokenRecord:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 
 
 def test_an_export_to_a_file_can_be_imported(indexed, user_home):
@@ -23,7 +24,7 @@ def test_an_export_to_a_file_can_be_imported(indexed, user_home):
 
 def test_export_and_import_print_json(indexed, user_home):
     report = json.loads(indexed("export", "here.jsonl", "--json").stdout)
-    assert report == {"file": "here.jsonl", "counts": {"workspace": 1}, "skipped": []}
+    assert report == {"file": "here.jsonl", "counts": {"workspace": 1}, "skipped": [], "notices": []}
     report = json.loads(
         indexed("import", "--workspaces", "here.jsonl", "--json", "--data-dir", str(user_home / "other")).stdout
     )
@@ -96,3 +97,27 @@ def test_the_export_of_another_program_is_counted_then_imported(klaw, tmp_path):
     assert "no importer 'notion'" in unknown.stderr
     assert "install '" not in unknown.stderr, "nothing that could be installed has it"
     assert "klaw import --from mem0" in klaw("plugins").stdout
+
+
+def test_the_command_carries_them_without_opening_the_database(klaw, user_home, tmp_path):
+    data = user_home / "data"
+    data.mkdir()
+    (data / "klaw.db").write_bytes(b"not a database")
+    (data / "mood.jsonl").write_text(
+        "".join(f"{json.dumps(record)}\n" for record in ({"id": "b"}, {"id": "a", "why": [1, "я"]})), "utf-8"
+    )
+    (data / "mood_goals.json").write_text("- learn the accordion\n", "utf-8")
+    (data / "mood_days" / "2026").mkdir(parents=True)
+    (data / "mood_days" / "2026" / "02.jsonl").write_text(
+        "".join(f"{json.dumps(line)}\n" for line in ({"at": 1}, {"at": 1})), "utf-8"
+    )
+    result = klaw("export", str(tmp_path / "export.jsonl"), "--data-dir", str(data))
+    assert result.exit_code == 0, result.stderr
+    assert "included the journal 'mood', which no installed extension owns" in result.stderr
+    result = klaw("import", str(tmp_path / "export.jsonl"), "--data-dir", str(user_home / "other"))
+    assert result.exit_code == 0, result.stderr
+    assert "no installed extension owns the journal 'mood'" in result.stderr
+    assert (user_home / "other" / "mood_goals.json").read_text("utf-8") == "- learn the accordion\n"
+    assert stat.S_IMODE((user_home / "other" / "mood_goals.json").stat().st_mode) == 0o600
+    klaw("export", str(tmp_path / "again.jsonl"), "--data-dir", str(user_home / "other"))
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "export.jsonl").read_bytes()

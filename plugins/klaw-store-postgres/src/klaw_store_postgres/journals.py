@@ -10,7 +10,7 @@ from zlib import crc32
 
 from attrs import define, field
 
-from klaw_core import LogRecord, RecordError, Replay
+from klaw_core import JournalName, LogRecord, RecordError, Replay
 from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.texts import digest, from_text, to_text
 
@@ -69,6 +69,14 @@ class PostgresJournals:
     def text(self, name: str, /) -> PostgresText:
         """Return a text."""
         return PostgresText(self, name)
+
+    def names(self) -> Sequence[JournalName]:
+        """Return the journals that were ever written."""
+        sql = """SELECT journal, 'records' FROM journals WHERE tenant = %s
+                 UNION SELECT folder, 'log' FROM logs WHERE tenant = %s
+                 UNION SELECT name, 'text' FROM owned_texts WHERE tenant = %s"""
+        rows = self.read(lambda session: session.rows(sql, (session.tenant,) * 3))
+        return [JournalName(from_text(name), form) for name, form in rows]
 
     def do(self, work: Callable[[Session], Any]) -> Any:
         """Return what ``work`` returns in a transaction; repeat it after a conflict with another transaction."""
