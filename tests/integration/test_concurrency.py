@@ -119,7 +119,7 @@ def test_a_search_during_an_index_run_sees_complete_documents(home, memory, chec
     while thread.is_alive() or not searched:
         results = memory.search("harbour", limit=3)
         assert results[0].path == "notes/a.md"
-        assert results.notices == ()
+        assert not [notice for notice in results.notices if "no vector yet" not in notice]
         searched += 1
     thread.join()
     assert failures == []
@@ -146,7 +146,7 @@ def test_searches_work_during_a_rebuild(home, memory, check):
     while thread.is_alive() or not searched:
         results = memory.search("harbour", limit=2)
         assert results[0].path == "notes/a.md"
-        assert results.notices == ()
+        assert not [notice for notice in results.notices if "no vector yet" not in notice]
         assert len(results[0].explain) == 2, "by words and by vectors"
         searched += 1
     thread.join()
