@@ -240,10 +240,10 @@ def test_an_unreadable_file_has_a_reason(convert, kind, data, reason):
 
 
 def bomb(name):
-    """Return an archive of a megabyte with a member of a gigabyte of zeros."""
+    """Return an archive of 300 kB with a member of 288 MiB of zeros."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target, target.open(name, "w") as member:
-        for _ in range(1024):
+        for _ in range(288):
             member.write(bytes(2**20))
     return data.getvalue()
 

@@ -15,6 +15,8 @@ from attrs import frozen
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from klaw_core import Memory, load_config
+
 NOTES = {
     "kiln.md": "# Kiln\n\nThe kiln is fired to\ntwelve hundred degrees.\n",
     "boat.md": "# Boat\n\nThe boat lies in Split.\n",
@@ -93,6 +95,6 @@ def home(tmp_path):
     notes.mkdir()
     for name, text in NOTES.items():
         (notes / name).write_text(text, "utf-8")
-    done = made.run("index", notes)
-    assert done.returncode == 0, done.stderr
+    with Memory.open(load_config(data_dir=made.data, environment={"KLAW_EMBEDDER": "none"})) as memory:
+        memory.index(notes)
     return made
