@@ -32,9 +32,13 @@ MAX_LOG = 32_000_000
 
 
 def open_memory(root):
-    """Open a memory whose vectors need no model."""
+    """Open a memory whose vectors need no model, and which waits for the others however busy the machine is."""
     sys.path.insert(0, str(FAKES / "klaw-hello"))
-    tables = {"retrieval": [{"type": "sqlite-vec"}, {"type": "fts5"}], "embedding": {"type": "hashing"}}
+    tables = {
+        "store": {"type": "sqlite", "busy_timeout_seconds": 300.0},
+        "retrieval": [{"type": "sqlite-vec"}, {"type": "fts5"}],
+        "embedding": {"type": "hashing"},
+    }
     config = load_config(data_dir=root / "data", environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": tables})
     points = [*entry_points(group="klaw"), EntryPoint("hello", "klaw_hello", "klaw")]
     return Memory.open(config, registry=discover(points=points))
