@@ -89,8 +89,9 @@ class Component(Generic[OptionsT, T_co]):
 
     The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
     the retrievers to use with a store if ``[[memory.retrieval]]`` is not configured. ``listens``: the events that an
-    extension receives, and for which it is built. ``keeps_journals``: a store is a ``JournalingStore``, so a command
-    that needs only journals opens the store instead of files.
+    extension receives, and for which it is built. ``separate``: collections of an extension that a search leaves out
+    unless it names them. ``keeps_journals``: a store is a ``JournalingStore``, so a command that needs only journals
+    opens the store instead of files.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Component(Generic[OptionsT, T_co]):
     retrievers: tuple[str, ...] = ()
     listens: tuple[type, ...] = ()
     keeps_journals: bool = False
+    separate: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @hookspec

@@ -170,7 +170,7 @@ class Memory(OpenMemory):
         *,
         mode: Mode = "hybrid",
         filters: Filters = Filters(),  # noqa: B008  # frozen
-        collection: str | Sequence[str] = MEMORY,
+        collection: str | Sequence[str] | None = None,
         min_score: float | None = None,
         min_relevance: float | None = None,
         per_document: int | None = 3,
@@ -179,17 +179,22 @@ class Memory(OpenMemory):
     ) -> SearchResults:
         """Return the chunks that answer a question in plain words, best first.
 
-        ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; each result has
-        its collection. ``vector`` replaces the vector of the question: float32 of shape (d,), unit length, in the
-        space of the index. With ``duplicates="keep"``, chunks with the same text as a better result are results too.
-        Scores are comparable only within one answer, relevances also between questions: results below
-        ``min_relevance`` are left out. More than ``per_document`` chunks of a note are results only if no other notes
+        ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; None means all
+        but those that are separate, such as ``docs`` and ``facts``. Each result has its collection. ``vector`` replaces
+        the vector of the question: float32 of shape (d,), unit length, in the space of the index. With
+        ``duplicates="keep"``, chunks with the same text as a better result are results too. Scores are comparable only
+        within one answer, relevances also between questions: results below ``min_relevance`` are left out. More than
+        ``per_document`` chunks of a note are results only if no other notes
         match nearly as well; None sets no limit. Raise QueryError for an empty query or an unknown collection; a
         retriever that fails is reported in the ``notices`` of the answer instead.
         """
-        names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
-        self._check_collections(names)
-        outdated = self._runs.refresh(names) if self.config.sync.on_search else ()
+        if collection is None:
+            outdated = self._runs.refresh(self.collections(searched=True)) if self.config.sync.on_search else ()
+            names = self._searched()
+        else:
+            names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
+            self._check_collections(names)
+            outdated = self._runs.refresh(names) if self.config.sync.on_search else ()
         results = self._searcher.search(
             query,
             limit=limit,
@@ -291,9 +296,10 @@ class Memory(OpenMemory):
         collections = None if collection is None else (collection,)
         return recent_documents(self._assembly.store, limit, since=since, origin=origin, collections=collections)
 
-    def collections(self) -> tuple[str, ...]:
-        """Return the names of all collections."""
-        return tuple(self._sources.collections())
+    def collections(self, *, searched: bool = False) -> tuple[str, ...]:
+        """Return the names of all collections, or only of those that a search covers if it names none."""
+        separate = self._separate if searched else ()
+        return tuple(name for name in self._sources.collections() if name not in separate)
 
     @property
     def workspaces(self) -> WorkspaceManager:

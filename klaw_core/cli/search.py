@@ -59,7 +59,12 @@ if TYPE_CHECKING:
 )
 @click.option("--min-score", type=float, metavar="SCORE", help="Leave out results below this score. [default: none]")
 @click.option(
-    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search. [default: memory]"
+    "-c",
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="NAME",
+    help="Collections to search. [default: all but separate ones]",
 )
 @click.option(
     "--where",
@@ -113,7 +118,6 @@ def command(
         raise click.UsageError(f"--json and --format {form} cannot be used together")
     from klaw_core.cli.output import data
     from klaw_core.cli.results import ResultStyle
-    from klaw_core.values.collections import MEMORY
     from klaw_core.values.metadata import parse_condition
     from klaw_core.values.search import Filters
 
@@ -127,7 +131,7 @@ def command(
             limit,
             mode=mode,
             filters=filters,
-            collection=collections or MEMORY,
+            collection=collections or None,
             min_score=min_score,
             min_relevance=min_relevance,
             per_document=per_document,

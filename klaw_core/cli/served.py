@@ -117,7 +117,7 @@ class ServedMemory:
         *,
         mode: Mode,
         filters: Filters,
-        collection: str | Sequence[str],
+        collection: str | Sequence[str] | None,
         min_score: float | None,
         min_relevance: float | None,
         per_document: int | None,
@@ -126,12 +126,14 @@ class ServedMemory:
         from klaw_core.extensions.json_forms import results_from_json, to_json
 
         narrowed = {name: value for name, value in to_json(filters).items() if value}
+        names = [collection] if isinstance(collection, str) else collection
+        where = {} if names is None else {"collection": list(names)}
         found = self.server.call(
             "memory.search",
             query=query,
             limit=limit,
             mode=mode,
-            collection=[collection] if isinstance(collection, str) else list(collection),
+            **where,
             min_score=min_score,
             min_relevance=min_relevance,
             per_document=per_document,

@@ -42,6 +42,7 @@ INHERITED = frozenset(
         "extensions",
         "conversations",  # redaction
         "cache",
+        "search",
         "sync",
         "disabled_plugins",
         "offline",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from klaw_core.config.layers import shown
-from klaw_core.values.config import CacheSettings, ConversationSettings, SyncSettings
+from klaw_core.values.config import CacheSettings, ConversationSettings, SearchSettings, SyncSettings
 
 S = TypeVar("S", bound=attrs.AttrsInstance)
 
@@ -16,6 +16,7 @@ S = TypeVar("S", bound=attrs.AttrsInstance)
 SETTINGS: Mapping[str, type[attrs.AttrsInstance]] = {
     "conversations": ConversationSettings,
     "cache": CacheSettings,
+    "search": SearchSettings,
     "sync": SyncSettings,
 }
 

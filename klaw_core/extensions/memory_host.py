@@ -175,7 +175,7 @@ class MemoryHost:
         *,
         mode: Mode = "hybrid",
         filters: Filters = Filters(),  # noqa: B008  # frozen
-        collection: str | Sequence[str] = MEMORY,
+        collection: str | Sequence[str] | None = None,
     ) -> SearchResults:
         """Search as ``Memory.search`` does."""
         return self.search_memory(query, limit, mode=mode, filters=filters, collection=collection)

@@ -54,7 +54,7 @@ class ToolMemory(Protocol):
         limit: int = ...,
         *,
         filters: Filters = ...,
-        collection: str | Sequence[str] = ...,
+        collection: str | Sequence[str] | None = ...,
         min_relevance: float | None = ...,
         per_document: int | None = ...,
     ) -> SearchResults:
@@ -88,7 +88,7 @@ class _MemoryTools:
             "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
             "limit": integer("Chunks; 10 by default.", 1, _MAX_RESULTS),
             "path": string("Path prefix: notes/2026/.", _MAX_PATH_CHARACTERS),
-            "collection": string("memory (default), docs or memory,docs.", _MAX_LABEL_CHARACTERS),
+            "collection": string("docs or memory,docs. Default: all but docs, facts.", _MAX_LABEL_CHARACTERS),
             "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
             "since": string("From 2026-02-24, 7d, yesterday on.", 40),
             "until": string("Until then, included.", 40),
@@ -121,7 +121,8 @@ class _MemoryTools:
             since=_moment(arguments, "since"),
             until=_moment(arguments, "until", after_a_day=timedelta(days=1)),
         )
-        collections = [name.strip() for name in arguments.get("collection", MEMORY).split(",") if name.strip()]
+        given = arguments.get("collection")
+        collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
         def found(filters: Filters) -> SearchResults:
             return self.memory.search(

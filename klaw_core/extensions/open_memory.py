@@ -15,7 +15,7 @@ from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.opening import config_for
 from klaw_core.errors import PluginNotFoundError, QueryError
 from klaw_core.plugins.registry import LiveComponent, Registry
-from klaw_core.values.collections import STANDARD_COLLECTIONS
+from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
 from klaw_core.values.config import Config
 
 # Imported where they are used, so that a search in a fresh process does not load them.
@@ -150,6 +150,17 @@ class OpenMemory(ABC):
         for name in unknown:
             if name not in known:
                 raise QueryError(f"unknown collection {name!r}", hint=f"known: {', '.join(known)}")
+
+    def _searched(self) -> tuple[str, ...]:
+        """Return the collections that a search covers if it names none: all that have content and are not separate."""
+        separate = self._separate
+        with self._assembly.store.read() as snapshot:
+            held = (name for name in snapshot.collections() if name not in separate)
+            return (MEMORY, *(name for name in held if name != MEMORY and not snapshot.is_empty(name)))
+
+    @cached_property
+    def _separate(self) -> frozenset[str]:
+        return (self._assembly.registry.separate_collections() | {*self.config.search.separate}) - {MEMORY}
 
     @property
     def _is_listened_to(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions, hookimpl
+from klaw_core.values.collections import DOCS
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.extension import Extension
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
     """Yield Klaw's own extensions."""
     yield Component(
-        "workspaces", NoOptions, _workspaces, API, "directories of notes that `klaw index DIR` added", rank=10
+        "workspaces",
+        NoOptions,
+        _workspaces,
+        API,
+        "directories of notes that `klaw index DIR` added",
+        rank=10,
+        separate=(DOCS,),
     )
     yield Component("core_memory", NoOptions, _core_memory, API, "the few facts in every call to a model", rank=20)
     yield Component("saved", NoOptions, _saved, API, "texts that `klaw save` keeps", rank=30)

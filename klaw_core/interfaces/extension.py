@@ -123,7 +123,7 @@ class Host(Protocol):
         *,
         mode: Literal["hybrid", "fts", "vector"] = ...,
         filters: Filters = ...,
-        collection: str | Sequence[str] = ...,
+        collection: str | Sequence[str] | None = ...,
     ) -> SearchResults:
         """Search as ``Memory.search`` does."""
 

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from klaw_core.errors import KlawError
 from klaw_core.kinds import CONVERTER, EXTENSION
 from klaw_core.plugins.discover import discover, is_disabled, load_plugins
 from klaw_core.plugins.registry import ListedComponent, Listing, Plugin, Registry
 
-_FORMAT = 4
+_FORMAT = 5
 # These components are used by their names in the cache; their plugins are loaded when one of them is built.
 _LISTED = frozenset({EXTENSION.name, CONVERTER.name})
 # A plugin has a few hundred bytes. A larger file is invalid.
@@ -126,7 +126,10 @@ def _read_cache(path: Path, disabled: Collection[str]) -> Sequence[CachedEntryPo
                 value,
                 distribution,
                 version,
-                tuple(ListedComponent(kind, of, rank, tuple(listens)) for kind, of, rank, listens in components or ()),
+                tuple(
+                    ListedComponent(kind, of, rank, tuple(listens), tuple(separate))
+                    for kind, of, rank, listens, separate in components or ()
+                ),
             )
             for name, value, distribution, version, components in content["plugins"]
         ]
@@ -148,12 +151,12 @@ def _write_cache(path: Path, registry: Registry) -> None:
         write_atomically(path, json.dumps(content))
 
 
-def _components(registry: Registry, plugin: Plugin) -> list[tuple[str, str, int, list[str]]] | None:
+def _components(registry: Registry, plugin: Plugin) -> list[tuple[Any, ...]] | None:
     """Return the fields of the ListedComponent of each component of a plugin; None if it is disabled."""
     if plugin.disabled:
         return None
     return [
-        (kind, name, offer.component.rank, [event.__qualname__ for event in offer.component.listens])
+        astuple(ListedComponent.of(kind, offer.component))
         for kind, name, _ in plugin.components
         for offer in registry.offers.get((kind, name), ())
         if offer.distribution == plugin.distribution

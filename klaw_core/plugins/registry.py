@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from attrs import field, frozen
 
@@ -49,9 +49,9 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
 class LiveComponent:
     """An object of the program, under a name that the configuration can select by ``type``.
 
-    ``kind`` is given by its name, such as ``"embedder"``. ``listens`` and ``retrievers`` are those of a
-    :class:`~klaw_core.Component`: the events that an extension receives, the retrievers that go with a store.
-    Raise PluginError for an unknown kind.
+    ``kind`` is given by its name, such as ``"embedder"``. ``listens``, ``retrievers`` and ``separate`` are those of a
+    :class:`~klaw_core.Component`: the events that an extension receives, the retrievers that go with a store, the
+    collections of an extension that only searches that name them cover. Raise PluginError for an unknown kind.
     """
 
     kind: Kind[Any] = field(converter=_kind)
@@ -59,6 +59,7 @@ class LiveComponent:
     component: Any
     listens: tuple[type, ...] = ()
     retrievers: tuple[str, ...] = ()
+    separate: tuple[str, ...] = ()
 
 
 @frozen
@@ -69,6 +70,13 @@ class ListedComponent:
     name: str
     rank: int
     listens: tuple[str, ...] = ()
+    separate: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, kind: str, component: Component[Any, Any]) -> Self:
+        """Return what is listed of a component."""
+        listens = tuple(event.__qualname__ for event in component.listens)
+        return cls(kind, component.name, component.rank, listens, component.separate)
 
 
 @frozen(eq=False, repr=False)
@@ -102,10 +110,7 @@ class Registry:
         """The listed components, by rank; of plugins that are loaded, if no cache lists them."""
         if self.listing is not None:
             return sorted(self.listing.components, key=lambda component: component.rank)
-        loaded = (
-            ListedComponent(kind, name, found[0].component.rank, _names(found[0].component.listens))
-            for (kind, name), found in self.offers.items()
-        )
+        loaded = (ListedComponent.of(kind, found[0].component) for (kind, _), found in self.offers.items())
         return sorted(loaded, key=lambda component: component.rank)
 
     def with_live(self, live: Sequence[LiveComponent]) -> Registry:
@@ -121,6 +126,7 @@ class Registry:
                 "a live object",
                 retrievers=item.retrievers,
                 listens=item.listens,
+                separate=item.separate,
             )
             offers[item.kind.name, item.name] = [Offer(component, "this program")]
         return Registry(whole.plugins, offers)
@@ -132,6 +138,10 @@ class Registry:
     def listed_names(self, kind: Kind[Any]) -> list[str]:
         """Return the names of the installed extensions or converters, by rank. No plugin is loaded for it."""
         return list(dict.fromkeys(component.name for component in self._listed if component.kind == kind.name))
+
+    def separate_collections(self) -> frozenset[str]:
+        """Return the collections that extensions keep separate. No plugin is loaded for it."""
+        return frozenset(name for item in self._listed for name in item.separate)
 
     def listeners(self, event: type) -> list[str]:
         """Return the names of the extensions that listen to this class of events. No plugin is loaded for it."""
@@ -204,10 +214,6 @@ class Registry:
             hint=f"{guess}{disabled}; see `klaw plugins`",
             near=near[0] if near else "",
         )
-
-
-def _names(classes: Sequence[type]) -> tuple[str, ...]:
-    return tuple(each.__qualname__ for each in classes)
 
 
 def _give(component: Any, _options: NoOptions, _context: ComponentContext) -> Any:

@@ -29,6 +29,16 @@ class CacheSettings:
 
 
 @frozen
+class SearchSettings:
+    """The table ``memory.search``: ``separate`` are collections that a search leaves out unless it names them.
+
+    Collections of extensions that ask for it, such as ``facts``, are separate besides these.
+    """
+
+    separate: tuple[str, ...] = ()
+
+
+@frozen
 class SyncSettings:
     """The table ``memory.sync``: when the index is updated automatically.
 
@@ -138,6 +148,7 @@ class Config:
     extensions: Mapping[str, Selection] = field(factory=dict)
     conversations: ConversationSettings = ConversationSettings()
     cache: CacheSettings = CacheSettings()
+    search: SearchSettings = SearchSettings()
     sync: SyncSettings = SyncSettings()
     disabled_plugins: tuple[str, ...] = ()
     offline: bool = False

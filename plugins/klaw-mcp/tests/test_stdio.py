@@ -10,6 +10,8 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
+from klaw_core import Memory, NewDocument, load_config
+from klaw_mcp.resources import page
 from klaw_mcp.tools import NAMES
 
 
@@ -137,6 +139,22 @@ def test_a_resource_of_a_deleted_note_says_that_its_text_is_not_current(home):
             text, notice = (await session.read_resource("klaw:///notes/kiln.md")).contents
             assert text.text.rstrip() == home.notes["kiln.md"].rstrip()
             assert "its file cannot be found" in notice.text
+
+    home.talk(conversation())
+
+
+def test_searches_and_resources_cover_every_collection_that_is_not_separate(home):
+    with Memory.open(load_config(data_dir=home.data, environment={"KLAW_EMBEDDER": "none"})) as memory:
+        for name in ("adk", "docs"):
+            memory.add([NewDocument(f"in-{name}", f"the lantern of {name}")], collection=name)
+        first = page(memory, ())
+        names = {document.path for found in (first, page(memory, (), first.cursor)) for document in found.documents}
+    assert names == {*(f"notes/{name}" for name in home.notes), "documents/in-adk"}
+
+    async def conversation():
+        async with home.client() as session:
+            answer, _ = await home.call(session, "memory_search", query="lantern")
+            assert [result["content"] for result in answer["results"]] == ["the lantern of adk"]
 
     home.talk(conversation())
 

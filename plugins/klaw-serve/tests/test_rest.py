@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
-from klaw_core import Memory, load_config, to_json
+from klaw_core import Memory, NewDocument, load_config, to_json
 from klaw_serve.answers import json_body
 from klaw_serve.events import EventHub
 from klaw_serve.table import OPERATIONS
@@ -44,6 +44,24 @@ def test_a_search_accepts_filters(server):
     found = server.get("/api/search?query=the&path=notes/boat&collection=memory&collection=docs").json["results"]
     assert {result["path"] for result in found} == {"notes/boat.md"}
     assert server.get("/api/search?query=the&since=2999-01-01").json["results"] == []
+
+
+def test_a_search_covers_every_collection_that_is_not_separate(home):
+    with Memory.open(load_config(data_dir=home.data, environment={"KLAW_EMBEDDER": "none"})) as memory:
+        for name in ("adk", "docs"):
+            memory.add([NewDocument("a", f"the lantern of {name}")], collection=name)
+    with home.serving() as running:
+        found = running.get("/api/search?query=lantern").json["results"]
+        assert {result["collection"] for result in found} == {"adk"}
+        found = running.rpc("memory.search", query="lantern")["result"]["results"]
+        assert {result["collection"] for result in found} == {"adk"}
+        found = running.get("/api/search?query=lantern&collection=docs").json["results"]
+        assert {result["collection"] for result in found} == {"docs"}
+        listed = running.get("/api/collections").json
+        assert set(listed["collections"]) - set(listed["searched"]) == {"docs"}
+        assert (
+            "the lantern of adk" in running.rpc("memory.context", message="where is the lantern?")["result"]["context"]
+        )
 
 
 def test_wrong_arguments_are_named(server):

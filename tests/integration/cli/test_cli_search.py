@@ -253,6 +253,21 @@ class TestGet:
             "notice": "",
         }
 
+    def test_a_search_covers_every_collection_that_is_not_separate(self, indexed, user_home):
+        for name in ("work", "docs"):
+            directory = user_home / f"of_{name}"
+            directory.mkdir()
+            (directory / "a.md").write_text(f"the lantern of {name}\n", "utf-8")
+            indexed("index", str(directory), "-c", name)
+
+        found = json.loads(indexed("search", "lantern", "--json").stdout)
+
+        assert [result["collection"] for result in found] == ["work"]
+        found = json.loads(indexed("search", "lantern", "--json", "-c", "docs", "-c", "memory").stdout)
+        assert [result["collection"] for result in found] == ["docs"]
+        indexed("config", "set", "memory.search.separate", '["work"]')
+        assert json.loads(indexed("search", "lantern", "--json").stdout) == []
+
     def test_get_of_a_deleted_note_says_that_the_text_is_not_current(self, indexed, user_home):
         (user_home / "notes" / "2026-02-24.md").unlink()
 

@@ -28,9 +28,10 @@ class KlawMemoryStore(MemoryStore):
         manager = MemoryManager(stores=[KlawMemoryStore(memory)], add_tool_config=True)
         agent = Agent(model=model, memory_manager=manager)
 
-    ``filters``, ``collection`` and ``min_relevance`` restrict searches. An added text is a document of that collection;
-    an equal text is stored once. With ``extraction=True`` the messages of the conversation are stored in the journal of
-    the chat ``strands_NAME``, without a model. Such a store belongs to one agent. The caller closes ``memory``.
+    ``filters``, ``collection`` and ``min_relevance`` restrict searches. An added text is a document of that collection,
+    by default of ``memory``; an equal text is stored once. With ``extraction=True`` the messages of the conversation
+    are stored in the journal of the chat ``strands_NAME``, without a model. Such a store belongs to one agent. The
+    caller closes ``memory``.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class KlawMemoryStore(MemoryStore):
         max_search_results: int | None = None,
         writable: bool = True,
         extraction: ExtractionConfig | bool | None = None,
-        collection: str = "memory",
+        collection: str | None = None,
         filters: Filters = Filters(),  # noqa: B008  # frozen
         min_relevance: float | None = None,
     ) -> None:
@@ -83,7 +84,7 @@ class KlawMemoryStore(MemoryStore):
         name = f"{_CHANNEL}/{_digest(content)}"
         kept = dict(metadata or {})
         document = NewDocument(name, content, metadata_part(kept), source=self.name, payload=kept or None)
-        await in_thread(self._memory.add, [document], collection=self._collection)
+        await in_thread(self._memory.add, [document], collection=self._collection or "memory")
         return name
 
     async def add_messages(self, messages: Sequence[Any], context: AddMessagesContext | None = None) -> None:

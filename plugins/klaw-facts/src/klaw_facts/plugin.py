@@ -34,7 +34,7 @@ def _build(options: FactsOptions, context: ComponentContext) -> Facts:
 def klaw_extensions() -> Iterable[Component[FactsOptions, Facts]]:
     """Yield the extension."""
     summary = "facts with their validity, history and quotes"
-    yield Component("facts", FactsOptions, _build, api=2, summary=summary, listens=(ForgetEvent,))
+    yield Component("facts", FactsOptions, _build, api=2, summary=summary, listens=(ForgetEvent,), separate=("facts",))
 
 
 @hookimpl

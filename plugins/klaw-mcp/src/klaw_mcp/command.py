@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
 @click.option("--allow-forget", is_flag=True, help="Also offer memory_forget.")
 @click.option(
-    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search. [default: memory]"
+    "-c",
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="NAME",
+    help="Collections to search. [default: all but separate ones]",
 )
 @click.option("--tool", "extra", multiple=True, metavar="NAME", help="Also offer this tool of an extension.")
 @common_options

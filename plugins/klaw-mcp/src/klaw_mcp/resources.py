@@ -12,7 +12,6 @@ from klaw_core import DocumentRecord, Memory, NotFoundError
 SCHEME = "klaw"
 TEMPLATE = "klaw:///{+path}"
 PAGE = 100
-_DEFAULT = "memory"
 
 
 @frozen
@@ -49,7 +48,7 @@ def mime_type(path: str) -> str:
 
 def page(memory: Memory, collections: Sequence[str], cursor: str | None = None, size: int = PAGE) -> Page:
     """Return a page of documents. Raise NotFoundError for a cursor that did not come from a page."""
-    names = tuple(collections) or (_DEFAULT,)
+    names = tuple(collections) or memory.collections(searched=True)
     current, after = names[0], ""
     if cursor is not None:
         current, separator, after = cursor.partition("/")

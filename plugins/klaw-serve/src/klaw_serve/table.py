@@ -144,8 +144,11 @@ _OWN: Final[Sequence[Operation]] = (
         "memory.collections",
         "GET",
         "/api/collections",
-        "List the collections.",
-        lambda tenant, _: {"collections": tenant.memory.collections()},
+        "List the collections, and those that a search covers if it names none.",
+        lambda tenant, _: {
+            "collections": tenant.memory.collections(),
+            "searched": tenant.memory.collections(searched=True),
+        },
     ),
     Operation(
         "memory.sources",

@@ -28,7 +28,7 @@ class KlawRetriever(BaseRetriever):
     memory: Memory
     k: int = Field(default=4, ge=1)
     mode: Literal["hybrid", "fts", "vector"] = "hybrid"
-    collection: str | Sequence[str] = "memory"
+    collection: str | Sequence[str] | None = None
     filter: dict[str, Any] = Field(default_factory=dict)
     min_relevance: float | None = None
 

@@ -38,12 +38,12 @@ export async function search(query) {
 }
 
 async function filterFields(query) {
-  const { collections } = await api("collections");
+  const { collections, searched } = await api("collections");
   const choice = (name, options) => h("select", { name }, ...options.map(([value, text]) => h("option", { value, selected: query.get(name) === value }, text)));
   const text = (name, type, placeholder) => h("input", { name, type, placeholder, value: query.get(name) ?? "" });
   const fields = {
     mode: choice("mode", [["", "Words and meaning"], ["fts", "Words"], ["vector", "Meaning"]]),
-    collection: choice("collection", [["", "memory"], ...collections.filter((name) => name !== "memory").map((name) => [name, name])]),
+    collection: choice("collection", [["", searched.length > 1 ? `all (${searched.join(", ")})` : "memory"], ...collections.filter((name) => name !== "memory" || searched.length > 1).map((name) => [name, name])]),
     path: text("path", "text", "notes/2026/"), source: text("source", "text", "MEMORY.md"),
     since: text("since", "date"), until: text("until", "date"),
   };

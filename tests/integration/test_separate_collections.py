@@ -1,0 +1,103 @@
+"""A search that names no collection covers every collection but those that ask to be separate, at every exit."""
+
+import asyncio
+
+import pytest
+
+from klaw_core import API, AsyncMemory, AttachedExtension, Component, NewDocument, QueryError
+from klaw_core.plugins.entry_cache import installed
+
+from .conftest import NoOptions
+
+#: A collection that an adapter writes, one of a person, one that an extension keeps separate, and the documentation.
+COLLECTIONS = ("memory", "adk", "work", "drafts", "docs")
+
+
+class Drafts(AttachedExtension):
+    name = "drafts"
+
+    def attach(self, host, /):
+        self.host = host
+
+
+@pytest.fixture
+def filled(home):
+    home.extra.append(("extension", Component("drafts", NoOptions, lambda _o, _c: Drafts(), API, separate=("drafts",))))
+    with home.open() as memory:
+        for name in COLLECTIONS:
+            memory.add([NewDocument(f"in-{name}", f"the lantern of {name}")], collection=name)
+    return home
+
+
+def found(results):
+    return {result.collection for result in results}
+
+
+SEARCHED = {"memory", "adk", "work"}
+
+
+def test_every_search_without_a_name_leaves_out_only_separate_collections(filled):
+    with filled.open() as memory:
+        for mode in ("hybrid", "fts", "vector"):
+            results = memory.search("lantern", mode=mode)
+            assert found(results) == SEARCHED, mode
+            assert results.notices == ()
+        assert found(memory.extension("drafts").host.search("lantern")) == SEARCHED
+        texts = {result["content"] for result in memory.call_tool("memory_search", {"query": "lantern"})["results"]}
+        assert texts == {f"the lantern of {name}" for name in SEARCHED}
+        context = str(memory.context("where is the lantern?"))
+        assert {name for name in COLLECTIONS if f"the lantern of {name}" in context} == SEARCHED
+        assert set(memory.collections(searched=True)) == SEARCHED
+        assert set(memory.collections()) == set(COLLECTIONS)
+
+
+def test_an_asynchronous_search_covers_the_same(filled):
+    async def ask():
+        async with AsyncMemory.open(filled.config(), registry=filled.registry()) as memory:
+            return await memory.search("lantern")
+
+    assert found(asyncio.run(ask())) == SEARCHED
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_a_named_collection_is_searched_alone(filled, name):
+    with filled.open() as memory:
+        assert found(memory.search("lantern", collection=name)) == {name}
+        texts = memory.call_tool("memory_search", {"query": "lantern", "collection": name})["results"]
+        assert [result["content"] for result in texts] == [f"the lantern of {name}"]
+        assert found(memory.search("lantern", collection=["docs", "drafts"])) == {"docs", "drafts"}
+        with pytest.raises(QueryError, match="unknown collection"):
+            memory.search("lantern", collection="none")
+        with pytest.raises(QueryError, match="no collection given"):
+            memory.search("lantern", collection=[])
+
+
+def test_a_person_keeps_collections_separate_by_the_configuration(filled):
+    with filled.open(search={"separate": ["work", "memory", "none"]}) as memory:
+        assert found(memory.search("lantern")) == {"memory", "adk"}, "memory is always searched"
+        assert set(memory.collections(searched=True)) == {"memory", "adk"}
+        assert found(memory.search("lantern", collection="work")) == {"work"}
+
+
+def test_empty_collections_need_no_vectors(home):
+    with home.open() as memory:
+        memory.add([NewDocument("a", "the lantern")], collection="adk")
+        assert found(memory.search("lantern")) == {"adk"}
+        assert memory.search("lantern").notices == ()
+        memory.delete(["a"], collection="adk")
+        assert not list(memory.search("lantern"))
+
+
+def test_new_text_of_every_searched_collection_is_indexed_before_a_search(home):
+    home.write("a.md", "the lantern")
+    with home.open(sync={"on_search": True}) as memory:
+        memory.index(home.notes, collection="work")
+        home.write("b.md", "the lighthouse")
+        assert found(memory.search("lighthouse")) == {"work"}
+
+
+def test_separate_collections_are_known_without_loading_an_extension(tmp_path):
+    for _ in range(2):  # the second time from the cache
+        registry = installed(tmp_path, [("store", "sqlite")])
+        assert {"docs"} <= registry.separate_collections()
+    assert registry.listing is not None
