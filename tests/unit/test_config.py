@@ -175,8 +175,10 @@ class TestEnvironment:
 
     def test_no_signature_contains_the_environment(self, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
-        for name in klaw_core.__all__:
-            assert "sk-secret" not in pydoc.render_doc(getattr(klaw_core, name)), name
+        public = {name: getattr(klaw_core, name) for name in klaw_core.__all__}
+        for name, value in public.items():
+            if not isinstance(value, str):  # pydoc takes a string for the name of something to import
+                assert "sk-secret" not in pydoc.render_doc(value), name
         assert "environment" in pydoc.render_doc(load_config)
 
     def test_the_shown_table_has_the_variable_and_not_its_value(self, load):
