@@ -70,6 +70,7 @@ _MODULES = {
     "values.environment": "child_environment",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
+    "values.frames": "framed item_text one_line",
     "values.journals": "BadLine BrokenRecord JournalName LogRecord Replay",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",

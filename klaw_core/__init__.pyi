@@ -109,6 +109,7 @@ from klaw_core.values.documents import Document, DocumentRecord, Entry, Recorded
 from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
+from klaw_core.values.frames import framed, item_text, one_line
 from klaw_core.values.journals import BadLine, BrokenRecord, JournalName, LogRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
@@ -315,15 +316,18 @@ __all__ = [
     "embed_in_windows",
     "estimate_tokens",
     "format_ts",
+    "framed",
     "halves",
     "has_clear_winner",
     "hookimpl",
     "install_extras",
+    "item_text",
     "line_starts",
     "load_config",
     "locked",
     "make_private",
     "metadata_part",
+    "one_line",
     "own_directory",
     "parse_condition",
     "parse_ts",

@@ -8,21 +8,11 @@ from __future__ import annotations
 
 import re
 
-# C0 and C1 controls, DEL, line separators and bidirectional controls: a note must not be able to control the terminal.
-_CONTROLS = (
-    *(code for code in range(32) if chr(code) not in "\n\t"),
-    *range(127, 160),
-    *(0x2028, 0x2029),
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
-    *range(0xFFF9, 0xFFFC),
-)
-# Direction marks of Arabic and Hebrew texts. The text is readable without them.
-_MARKS = (0x061C, 0x200E, 0x200F)
-_TERMINAL = {**dict.fromkeys(_CONTROLS, "\N{REPLACEMENT CHARACTER}"), **dict.fromkeys(_MARKS, "")}
-_ESCAPED_IN_JSON = re.compile("[" + "".join(map(re.escape, map(chr, (*_CONTROLS[30:], *_MARKS)))) + "\ud800-\udfff]")
+from klaw_core.values.frames import CONTROLS, LINE_BREAKS, MARKS
+
+_TERMINAL = {**dict.fromkeys(CONTROLS, "\N{REPLACEMENT CHARACTER}"), **dict.fromkeys(MARKS, "")}
+_ESCAPED_IN_JSON = re.compile("[" + "".join(map(re.escape, map(chr, (*CONTROLS[30:], *MARKS)))) + "\ud800-\udfff]")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-_LINE_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def neutral(text: str) -> str:
@@ -47,7 +37,7 @@ def one_line(text: str) -> str:
 
 def plain_lines(text: str) -> str:
     """Normalize line breaks to newlines, so that a margin can be added to every line."""
-    return _LINE_BREAKS.sub("\n", text)
+    return LINE_BREAKS.sub("\n", text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -41,8 +41,8 @@ INHERITED = frozenset(
         "converters",
         "extensions",
         "conversations",  # redaction
-        "cache",
         "search",
+        "cache",
         "sync",
         "disabled_plugins",
         "offline",

@@ -14,6 +14,7 @@ from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError
 from klaw_core.files.journals import as_text
 from klaw_core.files.jsonl import decode
 from klaw_core.interfaces.journal import OwnedText
+from klaw_core.values.frames import item_text, one_line
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
 Section: TypeAlias = Literal["user", "agent"]
@@ -202,4 +203,4 @@ def _text(value: object) -> str:
 
 
 def _items(facts: Mapping[str, str]) -> str:
-    return "\n".join(f"- {' '.join(key.split())}: " + "\n  ".join(value.splitlines()) for key, value in facts.items())
+    return "\n".join(f"- {one_line(key)}: {item_text(value)}" for key, value in facts.items())

@@ -28,6 +28,7 @@ from klaw_core.interfaces.extension import Extension
 from klaw_core.redaction import Redactor
 from klaw_core.searching.snippets import show_text
 from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextPart, ContextQuestion
+from klaw_core.values.frames import item_text, one_line
 from klaw_core.values.search import SearchResult, SearchResults
 
 #: The priority of chunks: after everything that an extension offers by default.
@@ -78,7 +79,8 @@ def build_context(
             is_answered = any(item.part == "volatile" for item in items)
             items += [_chunk_item(result, rank) for rank, result in enumerate(found)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
-    items = builder.arranged([item for item in items if not item.source or item.source not in question.seen])
+    unseen = [item for item in items if not item.source or item.source not in question.seen]
+    items = [_safe(item) for item in builder.arranged(unseen)]
     packer = _Packer(question)
     stable, volatile = (packer.pack(name, items) if part in {None, name} else "" for name in _PARTS)
     notices = tuple(dict.fromkeys(builder.notices))
@@ -174,13 +176,17 @@ def _chunk_item(result: SearchResult, rank: int) -> ContextItem:
     else:
         label = ", ".join(filter(None, (place, " > ".join(result.heading))))
         share = _SHARES[rank] if rank < len(_SHARES) else _SHARE
-    text = _indented(result.content.strip())
+    text = item_text(result.content.strip())
     return ContextItem(text, "volatile", CHUNK_PRIORITY, "Chunks", place, result.created_at, label=label, share=share)
 
 
-def _indented(text: str) -> str:
-    """Return a text with its further lines indented, so that they belong to the same list item."""
-    return "\n  ".join(text.splitlines())
+def _safe(item: ContextItem) -> ContextItem:
+    """Return an item whose text stays in its place, whoever wrote it and whichever extension offers it."""
+    text, note = item_text(item.text), item_text(item.note)
+    label, heading = one_line(item.label), one_line(item.heading)
+    if (text, note, label, heading) == (item.text, item.note, item.label, item.heading):
+        return item
+    return evolve(item, text=text, note=note, label=label, heading=heading)
 
 
 @lru_cache(_COUNTS_KEPT)
@@ -245,7 +251,7 @@ class _Packer:
         while characters >= _MIN_TOKENS:
             snippet = shown.snippet(characters).text
             if (tokens := _count(snippet)) <= most:
-                return evolve(item, text=speaker + _indented(snippet))
+                return evolve(item, text=speaker + item_text(snippet))
             characters = min(characters - 1, characters * most // tokens)
         return item
 

@@ -28,6 +28,7 @@ from klaw_core.interfaces.extension import (
 )
 from klaw_core.values.context import ContextItem, ContextQuestion
 from klaw_core.values.findings import Finding
+from klaw_core.values.frames import item_text, one_line
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.tools import Json, Tool
@@ -120,7 +121,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         titles = (("About the user", facts.user), ("About yourself, the agent", facts.agent))
         for title, section in titles:
             for key, value in section.items():
-                text = f"{' '.join(key.split())}: " + "\n  ".join(value.splitlines())
+                text = f"{one_line(key)}: {item_text(value)}"
                 yield ContextItem(text, "stable", 0, title, self.core.place.location, filtered=True)
 
     def tools(self) -> Sequence[Tool]:

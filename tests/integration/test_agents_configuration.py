@@ -25,6 +25,7 @@ from klaw_core.values.config import (
     CacheSettings,
     Config,
     ConversationSettings,
+    SearchSettings,
     Selection,
     SyncSettings,
 )
@@ -45,6 +46,7 @@ DECISIONS = {
     "converters": "inherited",
     "extensions": "inherited",  # the marked options
     "conversations": "inherited",
+    "search": "inherited",
     "cache": "inherited",
     "sync": "inherited",
     "disabled_plugins": "inherited",
@@ -62,6 +64,7 @@ DECISIONS = {
 #: The same for the tables of settings.
 SETTINGS_DECISIONS = {
     "cache": {"max_entries"},
+    "search": {"separate"},
     "sync": {
         "on_search",
         "on_start",
@@ -104,6 +107,7 @@ def full(tmp_path):
         extensions={"x": selected["extension"]},
         conversations=ConversationSettings(("user",), ("ab+",), True, True, 100, 20, 30),
         cache=CacheSettings(7),
+        search=SearchSettings(("diary",)),
         sync=SyncSettings(True, False, False, 7, 8, 9, 10),
         disabled_plugins=("p",),
         offline=True,

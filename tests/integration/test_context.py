@@ -21,6 +21,7 @@ from klaw_core import (
     SearchResults,
     StoreError,
     estimate_tokens,
+    item_text,
     load_config,
 )
 from klaw_core.extensions.context import build_context
@@ -28,7 +29,7 @@ from klaw_core.extensions.context import build_context
 _items = st.lists(
     st.builds(
         ContextItem,
-        text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=60),
+        text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).map(item_text),
         part=st.sampled_from(["stable", "volatile"]),
         priority=st.integers(0, 30),
         heading=st.sampled_from(["A", "B"]),
@@ -130,7 +131,7 @@ _chunks = st.lists(
     st.tuples(st.lists(_words, min_size=1, max_size=400).map(" ".join), st.sampled_from([None, 0.4, 0.1])), max_size=12
 ).map(
     lambda told: [
-        ContextItem(text, source=str(place), share=share, label="abc"[place % 3])
+        ContextItem(item_text(text), source=str(place), share=share, label="abc"[place % 3])
         for place, (text, share) in enumerate(told)
     ]
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from klaw_core import KlawError, LanguageModel, Prompt, PromptMessage, estimate_tokens
+from klaw_core import KlawError, LanguageModel, Prompt, PromptMessage, estimate_tokens, item_text, one_line
 from klaw_facts.compressing import best_sentences
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.sentences import sentences
@@ -67,7 +67,7 @@ def compact(
         by_id = {message.id: message for message in said}
         quotes = best_sentences(said, ("user", "assistant"))
         summary = "\n".join(
-            f"- {by_id[quote.message].speaker}: {unfilled(by_id[quote.message].content[quote.start : quote.end])}"
+            f"- {one_line(by_id[quote.message].speaker)}: {one_line(unfilled(by_id[quote.message].content[quote.start : quote.end]))}"
             for quote in quotes
         )
     ids = [tuple(message.id for message in part) for part in (older, kept)]
@@ -79,7 +79,7 @@ def ledger(messages: Sequence[SourceMessage]) -> list[str]:
     found: dict[str, None] = {}
     for message in messages:
         for entry in _entries(message.content):
-            found.setdefault(" ".join(unfilled(entry).split())[:_MAX_ENTRY_CHARACTERS])
+            found.setdefault(one_line(unfilled(entry))[:_MAX_ENTRY_CHARACTERS])
     return list(found)[-_MAX_ENTRIES:]
 
 
@@ -99,7 +99,7 @@ def _summarised(messages: Sequence[SourceMessage], model: LanguageModel) -> str:
     room = max(model.max_tokens - _SUMMARY_TOKENS - estimate_tokens([task])[0] - 50, 200)
     lines: list[str] = []
     for message in reversed(messages):
-        line = f"{message.speaker}: {message.content.strip()}"
+        line = f"{one_line(message.speaker)}: {item_text(message.content.strip())}"
         room -= model.count_tokens(line)
         if room < 0:
             break
@@ -107,4 +107,5 @@ def _summarised(messages: Sequence[SourceMessage], model: LanguageModel) -> str:
     prompt = Prompt(
         (PromptMessage("system", task), PromptMessage("user", "\n".join(reversed(lines)))), max_tokens=_SUMMARY_TOKENS
     )
-    return model.complete(prompt).text.strip()
+    written = model.complete(prompt).text.split("\n")
+    return "\n".join(f"- {line.removeprefix('- ')}" for line in map(one_line, written) if line)

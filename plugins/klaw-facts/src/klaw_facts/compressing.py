@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from klaw_core import Chat, Conversations, JournalEntry, LanguageModelError, format_ts
+from klaw_core import Chat, Conversations, JournalEntry, LanguageModelError, format_ts, one_line
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
@@ -338,4 +338,4 @@ def _best_sentence(message: SourceMessage) -> str:
 
 
 def _said(message: SourceMessage, start: int, end: int) -> str:
-    return f"{message.speaker}: {unfilled(message.content[start:end])}"
+    return one_line(f"{message.speaker}: {unfilled(message.content[start:end])}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, frozen
 
-from klaw_core import estimate_tokens
+from klaw_core import estimate_tokens, item_text
 from klaw_facts.asking import Asker, is_number, list_schema
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.model_extractor import numbered
@@ -88,7 +88,7 @@ class ModelCompressor:
 
         A fact does not belong to a sentence that lacks one of its numbers, names or dates.
         """
-        lines = [f"[{number}] {fact.text}" for number, fact in enumerate(facts, start=1)]
+        lines = [f"[{number}] {item_text(fact.text)}" for number, fact in enumerate(facts, start=1)]
         left = dict(enumerate(facts, start=1))
         merges: list[Merge] = []
         for item in self.asker.ask(_MERGE, lines, _MERGE_SCHEMA, "merges"):
@@ -107,7 +107,7 @@ class ModelCompressor:
 
     def profile(self, facts: Sequence[Fact]) -> list[tuple[Fact, str]]:
         """Return the facts for a profile, most important first, each with its line."""
-        lines = [f"[{number}] {fact.text}" for number, fact in enumerate(facts, start=1)]
+        lines = [f"[{number}] {item_text(fact.text)}" for number, fact in enumerate(facts, start=1)]
         chosen: dict[str, tuple[Fact, str]] = {}
         for item in self.asker.ask(_PROFILE, lines, _PROFILE_SCHEMA, "lines"):
             numbers = [number for number in _numbers([item.get("f")]) if number <= len(facts)]

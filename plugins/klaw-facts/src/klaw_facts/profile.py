@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from klaw_core import estimate_tokens
+from klaw_core import estimate_tokens, one_line
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.values import Fact
@@ -64,7 +64,7 @@ def within(lines: Iterable[tuple[Fact, str]], options: FactsOptions) -> list[tup
         if used + tokens > options.profile_tokens:
             break
         used += tokens
-        chosen.append((fact, " ".join(line.split())))
+        chosen.append((fact, one_line(line)))
         if fact.slot:
             seen.add((fact.subject, fact.slot))
     return [(fact.id, line) for fact, line in sorted(chosen, key=lambda item: (item[0].slot or "~", item[0].id))]

@@ -10,7 +10,16 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import define, field, frozen
 
-from klaw_core import ContextItem, ContextNotice, ContextQuestion, Filters, KlawError, estimate_tokens
+from klaw_core import (
+    ContextItem,
+    ContextNotice,
+    ContextQuestion,
+    Filters,
+    KlawError,
+    estimate_tokens,
+    item_text,
+    one_line,
+)
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
@@ -243,7 +252,7 @@ class Recall:
         ]
         for digest in sorted(days, key=lambda item: (item.day, item.chat))[:_MAX_DIGESTS]:
             if lines := self.digest_lines(digest):
-                text = f"[{digest.day}, {digest.chat}] " + "\n  ".join(lines)
+                text = f"[{digest.day}, {one_line(digest.chat)}] " + "\n  ".join(lines)
                 yield ContextItem(text, "volatile", _DAYS, _DIGESTS, _place(digest), filtered=True)
 
 
@@ -273,11 +282,12 @@ def _words_of(fact: Fact) -> str:
 def line_of(fact: Fact, state: State, moment: datetime) -> str:
     """Return a fact as a line: since when it is true, who said it, what it replaced, and its id."""
     label = validity(fact)
-    who = "" if fact.subject in {"user", ""} else f"{fact.subject}: "
-    text = "\n  ".join(fact.text.splitlines())
+    who = "" if fact.subject in {"user", ""} else f"{one_line(fact.subject)}: "
+    text = item_text(fact.text)
     earlier = [old for old in state.facts.values() if old.ended_by == fact.id and not old.is_hidden]
     was = "".join(
-        f" (was {old.value or old.text} until {_day(old.valid_to)})" for old in sorted(earlier, key=lambda old: old.id)
+        f" (was {one_line(old.value or old.text)} until {_day(old.valid_to)})"
+        for old in sorted(earlier, key=lambda old: old.id)
     )
     if fact.valid_to is not None and fact.valid_to <= moment:
         was += f" (no longer true since {_day(fact.valid_to)})"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import define, evolve, field
 
-from klaw_core import MetadataValue, NotFoundError, estimate_tokens
+from klaw_core import MetadataValue, NotFoundError, estimate_tokens, item_text
 from klaw_facts.index import FactIndex, metadata_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.records import fact_record, operation, parse_fact
@@ -160,7 +160,7 @@ def inject(
     count = count_tokens or (lambda text: estimate_tokens([text])[0])
     block = ""
     for fact in list(store.search(query, max_facts))[: max(max_facts, 0)]:
-        line = "- " + "\n  ".join(fact.text.splitlines())
+        line = f"- {item_text(fact.text)}"
         longer = f"{block}\n{line}" if block else f"{_HEADING}\n\n{line}"
         if count(longer) > max_tokens:
             break

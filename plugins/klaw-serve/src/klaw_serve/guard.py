@@ -74,7 +74,7 @@ class Guard:
     limits: Limits
     tokens: Tokens
     metrics: Metrics
-    _rates: dict[str, tuple[float, float]] = field(factory=dict, init=False)
+    _rates: dict[tuple[str, str], tuple[float, float]] = field(factory=dict, init=False)
     _running: Counter[str] = field(factory=Counter, init=False)
 
     async def __call__(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
@@ -155,16 +155,17 @@ class Guard:
     def _count(self, scope: Scope) -> None:
         """Refuse a client that sends too many requests, on average or at once.
 
-        Who has a token is counted by the token, everybody else by the address. All programs of a machine have one
-        address: one of them without a token must not use up what is left for those that have one.
+        Requests with a token are counted apart from those without one, which come from the same address: all programs
+        of a machine have one address.
         """
         who = _spender(scope)
         rate, now = self.limits.requests_per_second, time.monotonic()
-        left, then = self._rates.get(who, (2 * rate, now))
+        sender = (who, _address(scope))
+        left, then = self._rates.get(sender, (2 * rate, now))
         left = min(2 * rate, left + (now - then) * rate) - 1
         if len(self._rates) >= _MAX_BUCKETS:
             self._rates.clear()
-        self._rates[who] = (max(left, 0.0), now)
+        self._rates[sender] = (max(left, 0.0), now)
         if left < 0 or self._is_busy(scope, who):
             raise _RefusedError(429, "too many requests")
 
@@ -221,9 +222,14 @@ class Guard:
         await send({"type": "http.response.body", "body": body})
 
 
+def _address(scope: Mapping[str, Any]) -> str:
+    """Return the address of a client; empty on the Unix socket."""
+    return str((scope.get("client") or ("",))[0])
+
+
 def _spender(scope: Mapping[str, Any]) -> str:
     """Return whose requests are counted together. The Unix socket is the owner's, and has no address."""
-    address = (scope.get("client") or ("",))[0]
+    address = _address(scope)
     if scope["klaw.authorised"]:
         return f"token of {scope['klaw.agent']}/{'address' if address else 'local'}"
     return f"address {address}"

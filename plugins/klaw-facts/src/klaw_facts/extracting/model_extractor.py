@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define
 
+from klaw_core import item_text, one_line
 from klaw_facts.asking import Asker, UnusableAnswerError, is_number, list_schema
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.values import Fact
@@ -62,7 +63,7 @@ class ModelExtractor:
         With ``again`` the prompt says that there is something to find. Raise UnusableAnswerError if the answer is
         unusable, LanguageModelError if the model does not answer.
         """
-        lines = [f"[context, do not use] {message.speaker}: {message.content.strip()}" for message in before]
+        lines = [f"[context, do not use] {_said(message)}" for message in before]
         lines += [numbered(number, message) for number, message in enumerate(window, start=1)]
         lines += [_AGAIN] if again else []
         items = self.asker.ask(INSTRUCTIONS, lines, facts_schema(self.categories), "facts")
@@ -77,7 +78,8 @@ class ModelExtractor:
             return {}
         asked = list(pairs[:_MAX_PAIRS])
         lines = [
-            f"[{number}] older: {old.text} | newer: {new.text}" for number, (old, new) in enumerate(asked, start=1)
+            f"[{number}] older: {one_line(old.text)} | newer: {one_line(new.text)}"
+            for number, (old, new) in enumerate(asked, start=1)
         ]
         found: dict[int, int] = {}
         for item in self.asker.ask(_RELATIONS, lines, _RELATIONS_SCHEMA, "pairs"):
@@ -108,4 +110,9 @@ class ModelExtractor:
 
 def numbered(number: int, message: SourceMessage) -> str:
     """Return a message as a numbered line of a prompt; answers refer to the number."""
-    return f"[{number}] {message.said_at.date().isoformat()} {message.speaker}: {message.content.strip()}"
+    return f"[{number}] {message.said_at.date().isoformat()} {_said(message)}"
+
+
+def _said(message: SourceMessage) -> str:
+    """Return a message for a prompt; no line of it looks like the beginning of another message."""
+    return f"{one_line(message.speaker)}: {item_text(message.content.strip())}"
