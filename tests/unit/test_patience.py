@@ -49,7 +49,8 @@ def _limits(node: ast.AST) -> Iterator[bool]:
         yield isinstance(node.test, ast.UnaryOp | ast.BoolOp) and all(isinstance(part, ast.Pass) for part in node.body)
     elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
         names = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
-        yield ast.unparse(names[0]).lower() in LIMITS and 0 < _seconds(node.value) < HANGS_SECONDS
+        is_limit = "patience" in ast.unparse(names[0]).lower()
+        yield is_limit and 0 < _seconds(node.value) < HANGS_SECONDS
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\nimport " in node.value:
         with suppress(SyntaxError):  # a program to run
             yield any(brief_limits(node.value))
@@ -78,7 +79,7 @@ def test_the_rule_sees_each_way_to_depend_on_an_idle_machine():
         "end = time.monotonic() + 5",
         "assert time.monotonic() - begun < 5",
         "while not ready(): pass",
-        "PATIENCE = 60",
+        "PATIENCE_SECONDS = 60",
         "program = '\\nimport time\\ntime.sleep(1)'",
     }
     unseen = {

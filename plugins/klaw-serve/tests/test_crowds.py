@@ -21,7 +21,7 @@ def locally(home, path, token):
     """Ask over the Unix socket, whose path may be too long to connect to."""
     directory = os.open(home.data, os.O_RDONLY)
     try:
-        connection = http.client.HTTPConnection("localhost", timeout=60)
+        connection = http.client.HTTPConnection("localhost", timeout=300)
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(60)
         connection.sock.connect(f"/proc/self/fd/{directory}/serve.sock")
