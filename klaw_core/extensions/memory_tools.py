@@ -97,7 +97,7 @@ class _MemoryTools:
         }
         return Tool(
             "memory_search",
-            "Search long-term memory: notes, past conversations, saved facts. Use it before you say you do not know.",
+            "Search long-term memory: notes, past conversations, saved facts. Use it before saying you do not know.",
             properties,
             self._search,
             ("query",),

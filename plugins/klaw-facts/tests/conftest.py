@@ -23,7 +23,11 @@ def open_memory(tmp_path):
         memory = {"embedding": {"type": "none"}}
         live = [
             LiveComponent(
-                "extension", "facts", Facts(FactsOptions(**options), tmp_path / "data"), listens=(ForgetEvent,)
+                "extension",
+                "facts",
+                Facts(FactsOptions(**options), tmp_path / "data"),
+                listens=(ForgetEvent,),
+                separate=("facts",),
             ),
             LiveComponent("chunker", "fact", FactChunker()),
         ]

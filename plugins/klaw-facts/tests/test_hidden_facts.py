@@ -338,7 +338,7 @@ def without_embedder(tmp_path):
     )
     embedder = Embedder()
     live = [
-        LiveComponent("extension", "facts", Facts(FactsOptions(), tmp_path / "data")),
+        LiveComponent("extension", "facts", Facts(FactsOptions(), tmp_path / "data"), separate=("facts",)),
         LiveComponent("chunker", "fact", FactChunker()),
         LiveComponent("embedder", "given", embedder),
     ]
