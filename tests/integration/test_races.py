@@ -12,9 +12,8 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.extensions.documents import DocumentsExtension
 from klaw_core.files.record_journal import FileJournal
-from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.forgetting import _IndexedPaths
-from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.sources.saved import Saved, SavedJournal, SavedSource
 from klaw_core.sources.workspaces import Workspaces
 from klaw_core.testing.values import MOMENT
 
@@ -257,7 +256,7 @@ def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, chec
         unseen = Saved.make(text, "manual", None, MOMENT)
         two.extension("saved").journal.append(unseen)  # as after a crash between journal and index
         meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget(unseen.id))
-        original = IsolatedSource.still_forgotten
+        original = SavedSource.forgotten
         saved = []
 
         def forgotten(self, paths, /):
@@ -266,7 +265,7 @@ def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, chec
                 saved.append(two.save(text, created_at=MOMENT).path)
             return gone
 
-        monkeypatch.setattr(IsolatedSource, "still_forgotten", forgotten)
+        monkeypatch.setattr(SavedSource, "forgotten", forgotten)
         one.index()
         assert found(one, "lantern") == saved == [unseen.id]
         check(one)
