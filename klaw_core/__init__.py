@@ -34,9 +34,11 @@ _MODULES = {
     "extensions.owned_files": "check_lines check_private make_private",
     "extensions.tools": "run_tool",
     "files.atomic": "locked require_own_link write_atomically",
+    "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
     "files.record_journal": "FileJournal",
     "files.timestamps": "format_ts parse_ts",
+    "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
     "interfaces.components": (
         "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker VariantChunker"

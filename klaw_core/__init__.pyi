@@ -42,9 +42,11 @@ from klaw_core.extensions.json_forms import to_json
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.tools import run_tool
 from klaw_core.files.atomic import locked, require_own_link, write_atomically
+from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import format_ts, parse_ts
+from klaw_core.holds import Closing, Flag, Hold, Notifier, ThreadLock, held_elsewhere, operation, operations
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, NoOptions, hookimpl
 from klaw_core.interfaces.components import (
     BatchingEmbedder,
@@ -156,6 +158,7 @@ __all__ = [
     "ChunkSelection",
     "Chunker",
     "CloseEvent",
+    "Closing",
     "Completion",
     "Component",
     "ComponentContext",
@@ -176,6 +179,7 @@ __all__ = [
     "Converters",
     "CoreFacts",
     "CoreMemory",
+    "Descriptor",
     "Diagnosis",
     "Divisible",
     "Document",
@@ -188,8 +192,10 @@ __all__ = [
     "Excerpt",
     "Extension",
     "FileJournal",
+    "FileLock",
     "Filters",
     "Finding",
+    "Flag",
     "Folder",
     "ForgetEvent",
     "ForgetReport",
@@ -199,6 +205,7 @@ __all__ = [
     "GatingExtension",
     "HistoryStore",
     "Hit",
+    "Hold",
     "Host",
     "ImportCounts",
     "Index",
@@ -241,6 +248,7 @@ __all__ = [
     "NewDocument",
     "NoOptions",
     "NotFoundError",
+    "Notifier",
     "OwnedText",
     "PlainChunker",
     "PlainOptions",
@@ -295,6 +303,7 @@ __all__ = [
     "StoredMessage",
     "Summary",
     "TabledExtension",
+    "ThreadLock",
     "TokenCounter",
     "Tool",
     "ToolExtension",
@@ -319,6 +328,7 @@ __all__ = [
     "framed",
     "halves",
     "has_clear_winner",
+    "held_elsewhere",
     "hookimpl",
     "install_extras",
     "item_text",
@@ -328,6 +338,8 @@ __all__ = [
     "make_private",
     "metadata_part",
     "one_line",
+    "operation",
+    "operations",
     "own_directory",
     "parse_condition",
     "parse_ts",
@@ -336,6 +348,7 @@ __all__ = [
     "require_own_link",
     "run_tool",
     "to_json",
+    "try_lock",
     "uninstall_command",
     "unit_rows",
     "update_command",

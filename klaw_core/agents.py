@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection
 from types import TracebackType
 from typing import Self
@@ -10,12 +9,14 @@ from typing import Self
 from klaw_core.config.agents import agent_config, agent_error, check_agent_name
 from klaw_core.config.load import load_config
 from klaw_core.errors import ConfigError, NotFoundError, PluginError
+from klaw_core.holds import ThreadLock, operations
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
 from klaw_core.values.config import Config
 
 
+@operations
 class Agents:
     """Opens the memory of each agent at its first use, in ``{data_dir}/agents/{name}``, and keeps it open.
 
@@ -37,7 +38,7 @@ class Agents:
         self._registry = registry or discover(disabled=self._config.disabled_plugins)
         self._disabled = frozenset(disabled)
         self._open: dict[str, Memory] = {}
-        self._opening = threading.Lock()
+        self._opening = ThreadLock("the list of open memories")
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -58,7 +59,7 @@ class Agents:
         check_agent_name(name)
         if name in self._disabled:
             return None
-        with self._opening:
+        with self._opening.hold():
             if self._closed:
                 raise NotFoundError(f"the memory of agent {name!r} is closed")
             if name not in self._open:
@@ -83,7 +84,7 @@ class Agents:
 
     def close(self) -> None:
         """Close every memory that was opened; closing twice is allowed."""
-        with self._opening:
+        with self._opening.hold():
             self._closed = True
             while self._open:
                 _, memory = self._open.popitem()

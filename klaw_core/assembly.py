@@ -6,7 +6,6 @@ Hooks are called only here. After that, everything is a plain call on a typed ob
 from __future__ import annotations
 
 import os
-import threading
 from collections import abc
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -27,6 +26,7 @@ from klaw_core.errors import (
     isolated,
     reason,
 )
+from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import Component, ComponentContext
 from klaw_core.interfaces.index import Index, Retriever
 from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, RETRIEVER, SOURCE, STORE
@@ -70,7 +70,7 @@ class Assembly:
         self._later: list[PluginError] = []  # of components that only some calls need
         #: Rerankers and language models that cannot be built. Embedders report their own problems.
         self.unusable: list[PluginError] = []
-        self._lock = threading.RLock()
+        self._lock = ThreadLock("the list of chunkers")
         self._chunkers: dict[str, FormatChunker] = {}
         self._embedders = self._embedders_of(config.embedding)
         self._chunker = self._prepare(config.chunking)
@@ -169,7 +169,7 @@ class Assembly:
         the configured chunker. The part of a format after a colon is a variant: ``code:python``. Raise PluginError,
         ConfigError.
         """
-        with self._lock:
+        with self._lock.hold():
             if document_format not in self._chunkers:
                 self._chunkers[document_format] = self._make_chunker(document_format)
             return self._chunkers[document_format]

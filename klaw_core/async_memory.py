@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 from klaw_core.conversations.archive import Conversations
 from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import StoreError
+from klaw_core.holds import Flag
 from klaw_core.memory import Memory
 from klaw_core.sources.management import WorkspaceManager
 
@@ -59,11 +60,11 @@ def _run_in_thread(
 
     @wraps(method)
     async def call(self: AsyncMemory, /, *arguments: P.args, **options: P.kwargs) -> T:
-        cancelled = threading.Event()
+        cancelled = Flag()
         report: Callable[[Any], None] | None = options.get("on_progress")  # type: ignore[assignment]  # of any method
 
         def on_progress(progress: Any) -> None:
-            if cancelled.is_set():
+            if cancelled.is_set:
                 raise _Cancelled
             if report is not None:
                 report(progress)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from attrs import define, evolve, field, frozen
 
 from klaw_core.errors import NotFoundError, StoreError
+from klaw_core.holds import Notifier, ThreadLock, operations
 from klaw_core.values.runs import IndexReport
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class _PendingRequests:
         self.reasons |= other.reasons
 
 
+@operations
 class BackgroundIndexer:
     """Runs ``memory.index()`` in a thread of its own, once at the start and once after each burst of requests.
 
@@ -90,7 +92,8 @@ class BackgroundIndexer:
         self._memory = memory
         self._debounce_seconds = debounce_seconds
         self._on_run = on_run
-        self._changed = threading.Condition()
+        self._state = ThreadLock("the list of requested index runs")
+        self._changed = Notifier()
         self._wanted = _PendingRequests(everything=at_start)
         self._at_once = at_start
         self._requests = 0  # in total
@@ -129,11 +132,11 @@ class BackgroundIndexer:
             wanted.origins.add(origin)
         else:
             wanted.everything = True
-        with self._changed:
+        with self._state.hold():
             self._wanted.add(wanted)
             self._requests += 1
             self._failed = False
-            self._changed.notify_all()
+        self._changed.notify()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until no run is requested or running; return whether that happened in time.
@@ -141,24 +144,23 @@ class BackgroundIndexer:
         It does not wait for postponed embedding: search by words finds the new text. Requests after :meth:`close` are
         never run.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_done or (self._closing and not self._running), timeout_seconds)
-            return self._is_done
+        self._changed.wait_for(lambda: self._is_done or (self._closing and not self._running), timeout_seconds)
+        return self._is_done
 
     @property
     def _is_done(self) -> bool:
-        return (self._failed or not self._wanted) and not self._running
+        with self._state.hold():
+            return (self._failed or not self._wanted) and not self._running
 
     def close(self, timeout_seconds: float | None = None) -> bool:
         """Stop after words are written, or soon, or after the embedder's response; return whether it was in time.
 
         Closing twice is allowed.
         """
-        with self._changed:
-            if not self._closing:
-                self._last_words = time.monotonic() + _CLOSING_SECONDS
-            self._closing = True
-            self._changed.notify_all()
+        if not self._closing:
+            self._last_words = time.monotonic() + _CLOSING_SECONDS
+        self._closing = True
+        self._changed.notify()
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -167,13 +169,13 @@ class BackgroundIndexer:
             ended = self._run_once(wanted)
             if wanted:
                 self._report(ended)
-            with self._changed:
+            with self._state.hold():
                 self._running = False
                 self._postponed = isinstance(ended.error, _PostponedError)
                 if isinstance(ended.error, StoreError):  # the store is locked or full, perhaps temporarily
                     self._wanted.add(wanted)
                     self._failed = True
-                self._changed.notify_all()
+            self._changed.notify()
 
     def _run_once(self, wanted: _PendingRequests) -> BackgroundRun:
         """Run the requests, or embed what was postponed. An exception is returned in the result."""
@@ -216,10 +218,8 @@ class BackgroundIndexer:
             raise _StoppedError("the next run writes the rest")
         if progress.stage in {"wait", "left"}:
             raise _PostponedError("another process is embedding")
-        if progress.stage == "embed":
-            with self._changed:
-                if self._closing or self._wanted:
-                    raise _PostponedError("other work comes first")
+        if progress.stage == "embed" and (self._closing or self._wanted):
+            raise _PostponedError("other work comes first")
 
     def _report(self, ended: BackgroundRun) -> None:
         try:
@@ -229,20 +229,23 @@ class BackgroundIndexer:
 
     def _next(self) -> _PendingRequests | None:
         """Wait for requests until they pause, or for the next retry; return None after :meth:`close`."""
-        with self._changed:
-            retry = _RETRY_SECONDS if self._postponed or self._failed else None
-            is_requested = self._changed.wait_for(lambda: (self._wanted and not self._failed) or self._closing, retry)
-            deadline = time.monotonic() + _MAX_DEBOUNCES * self._debounce_seconds
-            while (
-                is_requested and not (self._at_once or self._closing) and self._more_requests(self._requests, deadline)
-            ):
-                pass
+        retry = _RETRY_SECONDS if self._postponed or self._failed else None
+        is_requested = self._changed.wait_for(lambda: self._is_requested or self._closing, retry)
+        deadline = time.monotonic() + _MAX_DEBOUNCES * self._debounce_seconds
+        while is_requested and not (self._at_once or self._closing) and self._more_requests(self._requests, deadline):
+            pass
+        with self._state.hold():
             self._at_once = self._failed = False
             if self._closing:
                 return None
             wanted, self._wanted = self._wanted, _PendingRequests()
             self._running = True
             return wanted
+
+    @property
+    def _is_requested(self) -> bool:
+        with self._state.hold():
+            return bool(self._wanted) and not self._failed
 
     def _more_requests(self, seen: int, deadline: float) -> bool:
         """Wait for more than ``seen`` requests, at most for the debounce time; return whether there are."""

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from klaw_core.errors import QueryError, WorkspaceError
 from klaw_core.extensions.open_memory import OpenMemory
+from klaw_core.holds import operations
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.config import Selection
 from klaw_core.values.search import Filters, SearchResults
@@ -48,6 +49,7 @@ def _no_progress(_progress: object) -> None:
     """Report nothing."""
 
 
+@operations
 class Memory(OpenMemory):
     """Notes, conversations and saved texts, searchable by words and by meaning.
 

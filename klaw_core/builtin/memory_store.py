@@ -7,7 +7,6 @@ block has no effect; each transaction costs time linear in the number of rows.
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from attrs import evolve, frozen
 from klaw_core.builtin.memory_messages import MemoryMessages
 from klaw_core.builtin.memory_tables import Tables
 from klaw_core.errors import StoreError
+from klaw_core.holds import Hold, ThreadLock
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.values.collections import check_collection_name
@@ -329,8 +329,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self._tables = Tables()
         self._indexes: dict[str, Index[Tables]] = {}
-        self._writing = threading.Lock()
-        self._locks: dict[str, threading.Lock] = {}
+        self._writing = ThreadLock("the store in memory")
+        self._locks: dict[str, ThreadLock] = {}
 
     def enlist(self, owner: str, index: Index[Tables], /) -> None:
         """Apply the index's migrations that are not applied yet."""
@@ -355,14 +355,9 @@ class MemoryStore:
         """Hold the lock of this name. Raise StoreError for an unknown name."""
         if not _LOCK_NAME.fullmatch(name):
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
-        lock = self._locks.setdefault(name, threading.Lock())
-        if not lock.acquire(blocking=False):
-            on_wait()
-            lock.acquire()
-        try:
+        lock = self._locks.setdefault(name, ThreadLock(f"the lock {name!r}"))
+        with lock.hold(on_wait=on_wait):
             yield
-        finally:
-            lock.release()
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[Tables]]:
@@ -372,7 +367,7 @@ class MemoryStore:
     @contextmanager
     def write(self) -> Iterator[Transaction[Tables]]:
         """Begin a transaction; the tables are replaced at the end of the block."""
-        with self._writing:
+        with self._alone():
             tables = self._tables.copy()
             yield MemoryTransaction(tables)
             self._tables = tables
@@ -380,7 +375,7 @@ class MemoryStore:
     @contextmanager
     def rebuild(self) -> Iterator[Store[Tables]]:
         """Yield an empty store that replaces this one at the end of the block."""
-        with self._writing:
+        with self._alone():
             fresh = MemoryStore()
             for owner, index in self._indexes.items():
                 fresh.enlist(owner, index)
@@ -394,6 +389,11 @@ class MemoryStore:
                 fresh._tables, {record.space.identity for record in self._tables.spaces.values()}
             )
             self._tables = fresh._tables
+
+    def _alone(self) -> Hold[None]:
+        if self._writing.is_mine:
+            raise StoreError("a transaction was started inside another one")
+        return self._writing.hold()
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return nothing, because there is no file."""

@@ -24,6 +24,7 @@ from klaw_core.builtin.titles import note_title
 from klaw_core.builtin.unreadable import blank_unreadable
 from klaw_core.builtin.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
 from klaw_core.errors import ConversionError, PluginError, WorkspaceError
+from klaw_core.files.held import Descriptor
 from klaw_core.interfaces.source import Folder, Source
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
@@ -296,14 +297,14 @@ class Workspace(Source, Folder):
         if not self._contains(path):
             raise _NotANoteError("points outside the workspace")
         # Non-blocking, because since the scan the file may have become a FIFO without a writer.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor, not a path
+        opened = Descriptor(path, os.O_RDONLY | os.O_NONBLOCK)
+        with opened as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise _NotANoteError("is not a regular file")
             _, most = self._kind_of(path.name)
-            # A file that is too large is not read.
-            data = b"" if status.st_size > most else file.read(most + 1)
+            with opened.into_file() as file:  # a file that is too large is not read
+                data = b"" if status.st_size > most else file.read(most + 1)
         if max(len(data), status.st_size) > most:
             raise _NotANoteError(f"is larger than {most:,} bytes ({status.st_size:,})")
         return data, _moment(status.st_mtime)

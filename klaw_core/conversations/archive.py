@@ -18,6 +18,7 @@ from klaw_core.conversations.row_values import SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import summaries_path
 from klaw_core.errors import NotFoundError, QueryError, StoreLockedError
+from klaw_core.holds import operations
 from klaw_core.interfaces.store import Store
 from klaw_core.redaction import Redactor
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
@@ -27,6 +28,7 @@ from klaw_core.values.listings import ListedChat
 _MAX_LISTED = 5
 
 
+@operations
 @frozen
 class Conversations:
     """The messages of all chats. Safe for concurrent threads and processes.

@@ -13,6 +13,7 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
+from klaw_core.holds import operations
 
 
 def chat_of(key: str) -> Chat:
@@ -23,6 +24,7 @@ def chat_of(key: str) -> Chat:
     return Chat(channel, rest.removesuffix(":"))
 
 
+@operations
 @frozen
 class HistoryStore:
     """Messages by the key ``channel:chat:thread``, which stays the same when a new session starts.

@@ -13,6 +13,7 @@ from klaw_core.core_memory.user_md import parse_user_md
 from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError
 from klaw_core.files.journals import as_text
 from klaw_core.files.jsonl import decode
+from klaw_core.holds import operations
 from klaw_core.interfaces.journal import OwnedText
 from klaw_core.values.frames import item_text, one_line
 
@@ -49,6 +50,7 @@ class CoreFacts:
         return "\n\n".join(["## Core memory", *blocks]) if blocks else ""
 
 
+@operations
 @frozen
 class CoreMemory:
     """Two sections of keys and texts. Safe for several threads and processes at once.

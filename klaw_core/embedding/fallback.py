@@ -7,7 +7,6 @@ See docs/decisions/0017-embedders-and-spaces.md.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import index
@@ -27,6 +26,7 @@ from klaw_core.errors import (
     as_klaw_error,
     isolated,
 )
+from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import Component
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
@@ -98,7 +98,7 @@ class FallbackEmbedder:
         self._aside: dict[str, tuple[KlawError, float]] = {}
         self._serving: _Serving | None = None
         self._space: VectorSpace | None = None
-        self._lock = threading.RLock()
+        self._lock = ThreadLock("the choice of the embedder")
 
     @property
     def space(self) -> VectorSpace:
@@ -170,7 +170,7 @@ class FallbackEmbedder:
     def problems(self) -> list[str]:
         """Return why the other options are not in use, one line each. This may call servers, but sends no notes."""
         name = self.name()
-        with self._lock:
+        with self._lock.hold():
             return [f"embedder {option}: {error}" for option, (error, _) in self._aside.items() if option != name]
 
     def _try(self, work: Callable[[Embedder], T]) -> T:
@@ -191,7 +191,7 @@ class FallbackEmbedder:
         raise failure or self._all_failed_error()
 
     def _serve(self) -> _Serving:
-        with self._lock:
+        with self._lock.hold():
             if self._serving is None:
                 self._serving = self._choose()
                 self._space = self._serving.space
@@ -250,7 +250,7 @@ class FallbackEmbedder:
         return False
 
     def _mark_failed(self, option: Option, error: Exception) -> None:
-        with self._lock:
+        with self._lock.hold():
             self._aside[option.name] = (as_klaw_error(error), time.monotonic() + _ASIDE_SECONDS)
             if self._serving is not None and self._serving.option == option:
                 self._serving = None

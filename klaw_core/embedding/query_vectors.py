@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from _thread import start_new_thread
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +14,7 @@ from attrs import define, field
 from klaw_core.embedding.abilities import is_remote
 from klaw_core.embedding.run import embed_question, require_same_space
 from klaw_core.errors import EmbedderUnavailableError, KlawError, as_klaw_error
+from klaw_core.holds import Flag, ThreadLock
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import SpaceRecord, Vector
 
@@ -28,8 +29,6 @@ REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS = 60.0, 300.0, 60.0
 #: Seconds that a thread waits for the next question.
 IDLE_SECONDS = 5.0
 
-_NOBODY = 0
-
 # The identity of a recorded space, and a text.
 _Key = tuple[tuple[str, bytes], str]
 
@@ -43,9 +42,17 @@ def record_identity(record: SpaceRecord) -> tuple[str, bytes]:
 class _PendingVector:
     """A question that is being embedded. Several threads may wait for it."""
 
-    answered: threading.Event = field(factory=threading.Event)
+    answered: Flag = field(factory=Flag)
     vector: Vector | None = None
     error: KlawError | None = None
+
+
+@define(eq=False, repr=False)
+class _IdleThread:
+    """A thread that waits for work. A process that was forked has a copy of this, but not the thread."""
+
+    work: SimpleQueue[Callable[[], None]] = field(factory=SimpleQueue)
+    process: int = field(factory=os.getpid)
 
 
 class QueryVectors:
@@ -61,9 +68,8 @@ class QueryVectors:
         self._vectors: OrderedDict[_Key, Vector] = OrderedDict()
         self._waiting: dict[_Key, _PendingVector] = {}
         self._answered = False
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._idle = _NOBODY  # or the id of the process in which a thread is idle
-        self._lock = threading.Lock()
+        self._idle: list[_IdleThread] = []  # at most one
+        self._lock = ThreadLock("the list of questions to embed")
 
     def embed(self, text: str, embedder: Embedder, record: SpaceRecord, collection: str) -> Vector:
         """Return the vector of a question in the recorded space of the collection.
@@ -72,7 +78,7 @@ class QueryVectors:
         time, or what the embedder raises.
         """
         key = (record_identity(record), text)
-        with self._lock:
+        with self._lock.hold():
             if key in self._vectors:
                 self._vectors.move_to_end(key)
                 return self._vectors[key]
@@ -84,7 +90,8 @@ class QueryVectors:
                     )
                 asked = _PendingVector()
                 self._submit(partial(self._ask, key, asked, embedder, record, collection))
-                self._waiting[key] = asked  # only after _submit, which raises if there are too many threads
+                # After `_submit`, which raises if there are too many threads. The answer needs the lock to remove it.
+                self._waiting[key] = asked
         seconds = self._limit(embedder)
         if not asked.answered.wait(seconds):
             raise EmbedderUnavailableError(
@@ -98,11 +105,12 @@ class QueryVectors:
 
     def _submit(self, work: Callable[[], None]) -> None:
         """Give the work to an idle thread, or to a new one. The caller holds the lock."""
-        if self._idle == os.getpid():  # a forked process does not have its parent's threads
-            self._idle = _NOBODY
-            self._work.put(work)
+        if self._idle and self._idle[-1].process == os.getpid():  # a forked process lacks its parent's threads
+            self._idle.pop().work.put(work)
         else:
-            threading.Thread(target=self._serve, args=([work],), name="klaw-query", daemon=True).start()
+            self._idle.clear()
+            # One call: an exception in `Thread.start` could leave the new thread waiting for its start.
+            start_new_thread(self._serve, ([work],))
 
     def _serve(self, first: list[Callable[[], None]]) -> None:
         """Do the work, then wait for more unless another thread is idle: starting a thread costs more than waiting.
@@ -110,21 +118,22 @@ class QueryVectors:
         Drop the reference to finished work: it holds the embedder, and so a loaded model.
         """
         work = first.pop()  # pop, because a thread keeps its arguments alive as long as it runs
+        own = _IdleThread()
         while True:
             work()
             del work
-            with self._lock:
+            with self._lock.hold():
                 if self._idle:
                     return
-                self._idle = os.getpid()
+                self._idle.append(own)
             try:
-                work = self._work.get(timeout=IDLE_SECONDS)
+                work = own.work.get(timeout=IDLE_SECONDS)
             except Empty:
-                with self._lock:
-                    if self._idle:
-                        self._idle = _NOBODY
+                with self._lock.hold():
+                    if own.work.empty():  # who takes a thread from the list gives it work before letting the lock go
+                        self._idle[:] = [idle for idle in self._idle if idle is not own]
                         return
-                work = self._work.get()  # work that arrived at the last moment
+                work = own.work.get()  # work that arrived at the last moment
 
     def _ask(self, key: _Key, asked: _PendingVector, embedder: Embedder, record: SpaceRecord, collection: str) -> None:
         try:
@@ -132,8 +141,8 @@ class QueryVectors:
             asked.vector = embed_question(key[1], embedder)
         except BaseException as error:  # noqa: BLE001  # raised in the thread that waits, which is not to wait for ever
             asked.error = as_klaw_error(error)
-        with self._lock:
-            del self._waiting[key]
+        with self._lock.hold():
+            self._waiting.pop(key, None)  # the search that asked may have been interrupted before it noted it
             if asked.vector is not None:
                 self._answered = True
                 self._vectors[key] = asked.vector

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field
@@ -21,6 +21,7 @@ from klaw_core.errors import (
     check_base,
     isolated,
 )
+from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import ComponentContext
 from klaw_core.interfaces.extension import (
     AttachedExtension,
@@ -108,11 +109,11 @@ class Extensions:
     _built: dict[str, Extension] = field(factory=dict, init=False)
     _failed: dict[str, KlawError] = field(factory=dict, init=False)
     _listeners: list[Callable[[Event], None]] = field(factory=list, init=False)
-    _lock: threading.RLock = field(factory=threading.RLock, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "the list of extensions"), init=False)
 
     def get(self, name: str) -> Extension:
         """Return an extension. Raise PluginError, ConfigError if it does not exist or cannot be built."""
-        with self._lock:
+        with self._lock.hold():
             if name not in self._built:
                 extension = build_extension(self.config, self.registry, name)
                 self._attach(name, extension)
@@ -162,11 +163,11 @@ class Extensions:
 
     def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call ``callback`` for every event; return a function that ends that."""
-        with self._lock:
+        with self._lock.hold():
             self._listeners.append(callback)
 
         def stop() -> None:
-            with self._lock:
+            with self._lock.hold():
                 if callback in self._listeners:
                     self._listeners.remove(callback)
 

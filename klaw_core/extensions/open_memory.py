@@ -14,6 +14,7 @@ import klaw_core.extensions.forks  # noqa: F401  # a child of a fork needs it
 from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.opening import config_for
 from klaw_core.errors import PluginNotFoundError, QueryError
+from klaw_core.holds import operations
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
 from klaw_core.values.config import Config
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@operations
 class OpenMemory(ABC):
     """The parts of ``Memory``, which adds the public methods."""
 

@@ -1,19 +1,21 @@
 """Write private files atomically: a crash leaves the old file or the new one."""
 
 import errno
-import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
 from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
 from klaw_core.errors import StoreError, StoreFullError, StoreReadOnlyError
+from klaw_core.files.held import TEMPORARY, Descriptor, FileLock, Temporary, require_regular
+from klaw_core.holds import Hold
 
-_TEMPORARY = ".klaw-"
+# The end of the name of a replacement that `keep_ranges` writes.
+_REWRITE = "rewrite"
 _BLOCK = 1 << 20
 # A temporary file of this age was left by a crash; another process may be about to rename a younger one.
 _LEFTOVER_SECONDS = 3600
@@ -46,14 +48,10 @@ def write_atomically(path: Path, text: str) -> None:
         path = Path(os.path.realpath(path))
         make_private_directory(path.parent)
         _sweep(path)
-        descriptor, name = _temporary(path)
-        try:
-            _write_all(descriptor, text.encode())
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink(missing_ok=True)
-            raise
+        temporary = Temporary(path)
+        with temporary as descriptor:
+            write_all(descriptor, text.encode())
+            temporary.replace()
         sync_directory(path.parent)
     except OSError as error:
         raise writing_failed(path, error) from error
@@ -70,33 +68,21 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
     except OSError as error:
         raise writing_failed(path, error) from error
     path = Path(os.path.realpath(path))
-    temporary = _rewritten(path)
+    temporary = Temporary(path, fixed=_REWRITE)
     try:
-        with open_regular(path) as file:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(temporary, flags, 0o600)
-            try:
-                for start, end in ranges(file.fileno()):
-                    _copy(file.fileno(), start, end, descriptor)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        temporary.replace(path)
+        with open_regular(path) as file, temporary as descriptor:
+            for start, end in ranges(file.fileno()):
+                _copy(file.fileno(), start, end, descriptor)
+            temporary.replace()
         sync_directory(path.parent)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise writing_failed(path, error) from error
-
-
-def _rewritten(path: Path) -> Path:
-    """Return the path of the replacement for a file. It is fixed, so that a crash leaves at most one."""
-    return path.with_name(f"{_TEMPORARY}{path.name}-rewrite")
 
 
 def has_leftover(path: Path) -> bool:
     """Return whether a crash has left a replacement of this file, which :func:`keep_ranges` writes."""
-    return _rewritten(Path(os.path.realpath(path))).exists()
+    path = Path(os.path.realpath(path))
+    return path.with_name(f"{TEMPORARY}{path.name}-{_REWRITE}").exists()
 
 
 def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = True) -> None:
@@ -106,16 +92,13 @@ def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = T
     """
     try:
         require_own_link(path)
-        descriptor = os.open(os.path.realpath(path), os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
+        with Descriptor(os.path.realpath(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as descriptor:
             require_regular(descriptor)
             for start, data in parts:
                 os.lseek(descriptor, start, os.SEEK_SET)
                 write_all(descriptor, data)
             if flush:
                 getattr(os, "fdatasync", os.fsync)(descriptor)
-        finally:
-            os.close(descriptor)
     except OSError as error:
         raise writing_failed(path, error) from error
 
@@ -128,12 +111,10 @@ def _copy(source: int, start: int, end: int, target: int) -> None:
 
 def write_new(path: Path, data: bytes) -> None:
     """Create a file atomically; durable when it returns. Raise OSError, FileExistsError if it exists."""
-    descriptor, name = _temporary(path)
-    try:
-        _write_all(descriptor, data)
-        os.link(name, path)  # unlike a rename, this never replaces a file
-    finally:
-        Path(name).unlink(missing_ok=True)
+    temporary = Temporary(path)
+    with temporary as descriptor:
+        write_all(descriptor, data)
+        temporary.add()
     sync_directory(path.parent)
 
 
@@ -178,109 +159,60 @@ def _is_planted(path: Path) -> bool:
     return others_write or link.st_uid not in users or directory.st_uid not in users
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path, flags: int = 0) -> BinaryIO:
     """Open a file for reading without waiting for a pipe. Raise OSError, also if it is not a regular file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    opened = Descriptor(path, os.O_RDONLY | os.O_NONBLOCK | flags)
+    with opened as descriptor:
         require_regular(descriptor)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    # Outside of the `try`: from here on the file object closes the descriptor, also if Ctrl-C interrupts `open`.
-    return open(descriptor, "rb")  # noqa: PTH123  # a descriptor; the caller closes it
+        return opened.into_file()
 
 
-def require_regular(descriptor: int) -> None:
-    """Raise OSError if an open descriptor is not a regular file but a directory, a pipe or a device."""
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a directory")
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-
-
-# Open descriptors with locks.
-_HELD: set[int] = set()
-
-
-def _close_in_child() -> None:
-    """Close, in a forked child, the copies of the parent's descriptors; otherwise its locks would outlive it."""
-    for descriptor in _HELD:
-        with suppress(OSError):
-            os.close(descriptor)
-    _HELD.clear()
-
-
-os.register_at_fork(after_in_child=_close_in_child)
-
-
-@contextmanager
-def holding(descriptor: int) -> Iterator[None]:
-    """Close a descriptor with a lock at the end of the block, and immediately in a forked child."""
-    _HELD.add(descriptor)
-    try:
-        yield
-    finally:
-        if descriptor in _HELD:  # otherwise this is a forked child, which has closed it
-            _HELD.discard(descriptor)
-            with suppress(
-                OSError
-            ):  # unlock, because a child that was forked before this line has a copy of the descriptor
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
-
-
-@contextmanager
-def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a directory's lock, so that a file in it does not change between reading and writing.
+def locked(
+    directory: Path, on_wait: Callable[[], None] = lambda: None, *, limit_seconds: float | None = None
+) -> AbstractContextManager[None]:
+    """Hold a directory's lock during a block, so that a file in it does not change between reading and writing.
 
     It excludes other threads and processes that use the same lock. The directory is created if it is missing. The
-    kernel releases the lock with the process. If the lock is held, ``on_wait`` is called once before waiting. Raise
-    StoreReadOnlyError if the directory cannot be used.
+    kernel releases the lock with the process. If the lock is held, ``on_wait`` is called once before waiting, at most
+    for ``limit_seconds`` (default: a minute). Raise StoreLockedError after that, StoreReadOnlyError if the directory
+    cannot be used.
     """
     make_private_directory(directory)
-    try:
-        descriptor = os.open(directory, os.O_RDONLY)
-    except OSError as error:
-        raise StoreReadOnlyError(
-            f"{directory} cannot be opened: {error.strerror}", hint="check the directory's permissions"
-        ) from error
-    with holding(descriptor):
-        _lock(descriptor, directory, on_wait)
-        yield
+    return _DirectoryLock(FileLock(directory, on_wait=on_wait, limit_seconds=limit_seconds))
 
 
-def _lock(descriptor: int, directory: Path, on_wait: Callable[[], None]) -> None:
-    try:
+class _DirectoryLock(Hold[None]):
+    """A lock of a directory, with the errors of :func:`locked`."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: FileLock) -> None:
+        self._lock = lock
+
+    def take(self) -> None:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError as error:  # some network file systems have no locks
-        raise StoreReadOnlyError(
-            f"{directory} cannot be locked: {error.strerror}",
-            hint="choose another directory: --data-dir or KLAW_DATA_DIR",
-        ) from error
+            descriptor = self._lock.open()
+        except OSError as error:
+            raise StoreReadOnlyError(
+                f"{self._lock.path} cannot be opened: {error.strerror}", hint="check the directory's permissions"
+            ) from error
+        try:
+            self._lock.lock(descriptor)
+        except OSError as error:  # some network file systems have no locks
+            raise StoreReadOnlyError(
+                f"{self._lock.path} cannot be locked: {error.strerror}",
+                hint="choose another directory: --data-dir or KLAW_DATA_DIR",
+            ) from error
 
+    def give_back(self) -> None:
+        self._lock.give_back()
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    try:
-        write_all(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _temporary(path: Path) -> tuple[int, str]:
-    """Create a temporary file next to ``path``; return its descriptor and name. Raise OSError."""
-    import tempfile  # imports half a dozen modules that a search does not need
-
-    return tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
+    def leave(self) -> None:
+        self._lock.leave()
 
 
 def _sweep(path: Path) -> None:
-    for leftover in path.parent.glob(f"{escape(_TEMPORARY + path.name)}-*"):
+    for leftover in path.parent.glob(f"{escape(TEMPORARY + path.name)}-*"):
         try:
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
                 leftover.unlink()
@@ -289,9 +221,6 @@ def _sweep(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the entries of a directory durable, such as a new or renamed file. Raise OSError."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    """Make the entries of a directory durable, such as a new, renamed or removed file. Raise OSError."""
+    with Descriptor(path, os.O_RDONLY) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

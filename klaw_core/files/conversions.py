@@ -19,7 +19,8 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import ConversionError, KlawError, StoreError
-from klaw_core.files.atomic import make_private_directory
+from klaw_core.files.atomic import make_private_directory, write_all
+from klaw_core.files.held import Temporary
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
 from klaw_core.values.text import text_hash
@@ -103,16 +104,10 @@ class ConversionCache:
     def _write(file: Path, data: bytes) -> None:
         """Replace a file. A part left by a crash is invalid, and counts as missing."""
         make_private_directory(file.parent)
-        temporary = file.with_name(f"{file.name}-{os.getpid()}")
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with open(descriptor, "wb") as target:  # noqa: PTH123  # a descriptor
-                target.write(data)
-            temporary.replace(file)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+        temporary = Temporary(file)
+        with temporary as descriptor:
+            write_all(descriptor, data)
+            temporary.replace(flush=False)
 
     @staticmethod
     def _delete(file: Path) -> None:

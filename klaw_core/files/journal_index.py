@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from zlib import crc32
@@ -15,6 +15,7 @@ from attrs import define, field
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import decode
+from klaw_core.holds import ThreadLock
 from klaw_core.values.journals import BadLine
 
 _TAIL_BYTES = 4096
@@ -63,17 +64,17 @@ class JournalIndex:
     _end: int = field(default=0, init=False)
     _changed: int = field(default=0, init=False)
     _tail: int = field(default=0, init=False)
-    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "the index of a journal"), init=False)
 
     def ids(self) -> list[str]:
         """Return the ids of all records."""
-        with self._lock:
+        with self._lock.hold():
             self._catch_up()
             return list(self._places)
 
     def get(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the existing records with these ids."""
-        with self._lock:
+        with self._lock.hold():
             for _ in range(_ATTEMPTS):
                 self._catch_up()
                 wanted = {name: self._places[name] for name in ids if name in self._places}
@@ -88,11 +89,11 @@ class JournalIndex:
     @contextmanager
     def following(self) -> Iterator[None]:
         """Update the index after this block from the last line that it appends. The caller holds the file's lock."""
-        with self._lock:
+        with self._lock.hold():
             if self._end:  # otherwise nothing was read yet
                 self._catch_up()
         yield
-        with self._lock:
+        with self._lock.hold():
             if self._end:
                 self._catch_up(is_same=True)
 

@@ -1,11 +1,10 @@
 """An append-only file of JSON lines: appends are durable when they return, and reading tolerates any content."""
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -16,16 +15,15 @@ from attrs import frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import (
-    holding,
     keep_ranges,
     make_private_directory,
     open_regular,
     require_own_link,
-    require_regular,
     sync_directory,
     write_all,
     writing_failed,
 )
+from klaw_core.files.held import FileLock, require_regular
 from klaw_core.values.journals import Appendable, BadLine, LogLine, LogRecord
 
 #: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
@@ -217,17 +215,10 @@ class JsonLines:
                 start += len(block)
             return count
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """Hold the file's lock and yield its descriptor, opened for appending. Raise OSError."""
-        while True:
-            descriptor = self._open()
-            with holding(descriptor):
-                require_regular(descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_current_file(descriptor, self.path):  # it was not replaced while this waited
-                    yield descriptor
-                    return
+    def _locked(self) -> FileLock:
+        """Return the file's lock, whose block has the descriptor, opened for appending. Raise OSError."""
+        self._check_directories()
+        return _CurrentFile(self.path)
 
     def _open_to_read(self) -> BinaryIO:
         self._check_directories()
@@ -237,21 +228,6 @@ class JsonLines:
         """Raise OSError if one of the directories is a link that another user may have created."""
         if self.below is not None:
             require_own_link(self.path.parent, self.below)
-
-    def _open(self) -> int:
-        self._check_directories()
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-        for look in (os.O_NOFOLLOW, 0):
-            try:
-                return os.open(self.path, flags | look, 0o600)
-            except FileNotFoundError:
-                make_private_directory(self.path.parent)
-                return os.open(self.path, flags | look, 0o600)
-            except OSError as error:
-                if error.errno not in {errno.ELOOP, errno.EMLINK} or not look:
-                    raise
-                require_own_link(self.path)
-        raise AssertionError  # the loop returns or raises
 
     def _lay_out(self, records: tuple[Appendable, ...], offset: int) -> list[tuple[bytes, LogRecord]]:
         """Return each record's line and place, the first at ``offset``. Raise RecordError."""
@@ -309,6 +285,38 @@ class JsonLines:
     def _torn(self, offset: int, end: int) -> BadLine:
         reason = f"the last line is incomplete: {end - offset:,} bytes without a line end"
         return BadLine(self.location, offset, offset, reason, torn=True)
+
+
+class _CurrentFile(FileLock):
+    """The locked file that has this path, even if it is replaced while the lock is waited for."""
+
+    __slots__ = ()
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW)
+
+    def take(self) -> int:
+        while True:
+            descriptor = self._open_own()
+            require_regular(descriptor)
+            self.lock(descriptor)
+            if _is_current_file(descriptor, Path(self.path)):
+                return descriptor
+            self.give_back()
+
+    def _open_own(self) -> int:
+        """Open the file, also through a link of this user. Raise OSError."""
+        try:
+            try:
+                return self.open()
+            except FileNotFoundError:
+                make_private_directory(Path(self.path).parent)
+                return self.open()
+        except OSError as error:
+            if error.errno not in {errno.ELOOP, errno.EMLINK}:
+                raise
+            require_own_link(Path(self.path))
+            return self.open(follow=True)
 
 
 def _remaining_ranges(lines: Sequence[LogRecord], descriptor: int) -> Iterator[tuple[int, int]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +14,7 @@ from attrs import field, frozen
 from klaw_core.errors import RecordError, StoreError, isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.atomic import sync_directory, writing_failed
+from klaw_core.files.held import Temporary
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import encode
 from klaw_core.files.layout import DataDirectory
@@ -97,17 +97,13 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     if not place.parent.is_dir():
         raise StoreError(f"cannot write {path}: no such directory: {place.parent}", hint="create it first")
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".klaw-{place.name}-", dir=place.parent)
-        try:
-            with open(descriptor, "wb") as stream:  # noqa: PTH123  # a descriptor
+        temporary = Temporary(place)
+        with temporary:
+            with temporary.into_file("wb") as stream:
                 yield stream
                 stream.flush()
-                os.fsync(descriptor)
-            Path(name).replace(place)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink(missing_ok=True)
-            raise
+                os.fsync(stream.fileno())
+            temporary.replace()
         sync_directory(place.parent)
     except OSError as error:
         raise writing_failed(path, error) from error

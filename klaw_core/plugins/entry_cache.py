@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -107,11 +106,12 @@ def _read_cache(path: Path, disabled: Collection[str]) -> Sequence[CachedEntryPo
     Return nothing if the cache is outdated, another user may have written it, or it does not know the components of a
     plugin that was disabled when the cache was written and is not now.
     """
+    from klaw_core.files.atomic import open_regular
+
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
-            status = os.fstat(descriptor)
-            private = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+        with open_regular(path, os.O_NOFOLLOW) as file:
+            status = os.fstat(file.fileno())
+            private = status.st_uid == os.geteuid() and not status.st_mode & 0o022
             content = json.loads(file.read(_MAX_BYTES)) if private else {}
         if content.get("stamp") != _stamp(content["modules"]):
             return ()

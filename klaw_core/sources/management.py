@@ -11,6 +11,7 @@ from attrs import frozen
 
 from klaw_core.builtin.workspace import count_kinds
 from klaw_core.errors import NotFoundError, WorkspaceError
+from klaw_core.holds import operations
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.interfaces.source import Folder
@@ -21,6 +22,7 @@ from klaw_core.values.listings import ListedWorkspace
 from klaw_core.values.runs import ForgetReport, IndexReport
 
 
+@operations
 @frozen(eq=False, repr=False)
 class WorkspaceManager:
     """Lists, renames, removes and restricts workspaces, and restores forgotten notes.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock, Thread
+from threading import Thread
 from typing import Generic, TypeVar
+
+from klaw_core.holds import ThreadLock
 
 T = TypeVar("T")
 
@@ -19,13 +21,13 @@ class Lazy(Generic[T]):
     def __init__(self, factory: Callable[[], T]) -> None:
         self._factory = factory
         self._made: tuple[T] | tuple[()] = ()
-        self._lock = Lock()
+        self._lock = ThreadLock("a value that is being made")
 
     def get(self) -> T:
         """Return the value, which the first call creates. Raise what the factory raises."""
         made = self._made
         if not made:
-            with self._lock:
+            with self._lock.hold():
                 made = self._made = self._made or (self._factory(),)
         return made[0]
 

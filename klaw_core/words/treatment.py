@@ -14,12 +14,12 @@ Changing any of this changes the words of every index, and needs a migration tha
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
-from threading import Lock
+
+from klaw_core.holds import ThreadLock
 
 #: Chinese characters, Japanese kana, Bopomofo and Korean syllables: each is at least one syllable. Korean has
 #: spaces, but attaches particles to the noun, as Japanese does.
@@ -52,16 +52,7 @@ _RUN = r"(?<![0-9A-Za-z])[0-9A-Za-z]*+[^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*"
 
 # The longest run that is cached: words repeat, sentences do not.
 _CACHED_LENGTH = 32
-_stemming = Lock()
-
-
-def _renew_lock() -> None:
-    """Replace the lock in a forked child, because a thread of the parent may have held it."""
-    global _stemming  # noqa: PLW0603  # of this process
-    _stemming = Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+_stemming = ThreadLock("the stemmer")
 
 
 class CharacterTable(dict[int, str]):
@@ -111,7 +102,7 @@ def stem(folded: str, /) -> str:
 
 
 def _stem_of(word: re.Match[str]) -> str:
-    with _stemming:  # Snowball's stemmer is not thread-safe: it stores the current word
+    with _stemming.hold():  # Snowball's stemmer is not thread-safe: it stores the current word
         return _russian()(word[0]) or word[0]
 
 

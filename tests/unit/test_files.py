@@ -234,6 +234,6 @@ def test_an_interrupt_while_a_file_is_opened_is_not_hidden_by_an_error_of_closin
         with open(descriptor, mode):  # noqa: PTH123  # a descriptor
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("klaw_core.files.atomic.open", interrupted, raising=False)
+    monkeypatch.setattr("klaw_core.files.held.open", interrupted, raising=False)
     with pytest.raises(KeyboardInterrupt):
         open_regular(path)

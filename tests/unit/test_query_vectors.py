@@ -1,9 +1,12 @@
 """The vectors of questions: computed once, and never waited for without end."""
 
 import gc
+import sys
 import threading
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from traceback import walk_stack
 
 import numpy as np
 import pytest
@@ -34,7 +37,16 @@ class Slow:
 
 
 def threads():
-    return [thread for thread in threading.enumerate() if thread.name == "klaw-query"]
+    """Return the frames of the threads that serve questions."""
+    outermost = [[frame for frame, _ in walk_stack(frame)][-1] for frame in sys._current_frames().values()]
+    return [frame for frame in outermost if frame.f_code is QueryVectors._serve.__code__]
+
+
+def wait_for_their_end():
+    deadline = time.monotonic() + 300
+    while threads() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert threads() == [], "no thread outlives its answer for long"
 
 
 @pytest.fixture
@@ -43,9 +55,7 @@ def slow(monkeypatch):
     embedder = Slow()
     yield embedder
     embedder.go.set()
-    for thread in threads():
-        thread.join(300)
-    assert threads() == [], "no thread outlives its answer for long"
+    wait_for_their_end()
 
 
 def test_a_question_is_embedded_once_per_space(slow):
@@ -72,8 +82,7 @@ def test_a_hanging_call_is_abandoned_and_its_late_answer_is_cached(slow):
     with pytest.raises(EmbedderUnavailableError, match=r"within 0\.02 seconds"):
         questions.embed("where", slow, RECORD, "memory")
     slow.go.set()
-    for thread in threads():
-        thread.join(300)
+    wait_for_their_end()
     assert questions.embed("where", slow, RECORD, "memory") is VECTOR
     assert slow.asked == ["where"]
 
@@ -167,13 +176,13 @@ def test_a_forked_process_does_not_wait_for_threads_of_its_parent(slow, monkeypa
 
 
 def test_a_question_whose_thread_cannot_start_does_not_block_the_next_one(slow, monkeypatch):
-    def refuse(_thread):
+    def refuse(*_arguments):
         raise RuntimeError("can't start new thread")
 
     slow.go.set()
     questions = QueryVectors((5, 5, 5))
     with monkeypatch.context() as full:
-        full.setattr(threading.Thread, "start", refuse)
+        full.setattr("klaw_core.embedding.query_vectors.start_new_thread", refuse)
         for number in range(10):
             with pytest.raises(RuntimeError, match="start new thread"):
                 questions.embed(str(number), slow, RECORD, "memory")
@@ -192,5 +201,4 @@ def test_an_idle_thread_does_not_keep_the_embedder_alive(monkeypatch):
     del embedder
     gc.collect()
     assert kept() is None
-    for thread in threads():
-        thread.join(300)
+    wait_for_their_end()

@@ -11,7 +11,6 @@ from klaw_core import StoreCorruptError, StoreError, StoreLockedError, update_co
 from klaw_core.testing.store import SPACE, put, vector
 from klaw_core.testing.values import make_document
 from klaw_core.values.text import text_hash
-from klaw_store_sqlitevec import rebuild_lock
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.store import SqliteStore
@@ -214,18 +213,8 @@ def test_a_damaged_cached_vector_is_not_copied(store, bad):
     assert hashes == [good]
 
 
-@pytest.fixture
-def locks(path):
-    """A writer's handle on the lock and a rebuilder's."""
-    writer, rebuilder = RebuildLock(path), RebuildLock(path)
-    yield writer, rebuilder
-    writer.close()
-    rebuilder.close()
-
-
-def test_a_writer_at_the_end_of_a_rebuild_succeeds(locks, monkeypatch):
-    writer, rebuilder = locks
-    held = rebuilder.exclusive()
+def test_a_writer_at_the_end_of_a_rebuild_succeeds(path, monkeypatch):
+    held = RebuildLock(path, exclusive=True)
     held.__enter__()
     flock = fcntl.flock
 
@@ -233,26 +222,27 @@ def test_a_writer_at_the_end_of_a_rebuild_succeeds(locks, monkeypatch):
         try:
             flock(descriptor, kind)
         except BlockingIOError:
-            monkeypatch.setattr(rebuild_lock.fcntl, "flock", flock)
+            monkeypatch.setattr(fcntl, "flock", flock)
             held.__exit__(None, None, None)
             raise
 
-    monkeypatch.setattr(rebuild_lock.fcntl, "flock", flock_then_end)
-    with writer.shared():
+    monkeypatch.setattr(fcntl, "flock", flock_then_end)
+    with RebuildLock(path):
         pass
 
 
-def test_a_rebuild_without_a_process_id_is_named_without_it(locks):
-    writer, rebuilder = locks
-    with rebuilder.exclusive():
-        os.truncate(rebuilder._path, 0)
-        with pytest.raises(StoreLockedError, match="another process is rebuilding it"), writer.shared():
+def test_a_rebuild_without_a_process_id_is_named_without_it(path):
+    with RebuildLock(path, exclusive=True) as descriptor:
+        os.ftruncate(descriptor, 0)
+        with pytest.raises(StoreLockedError, match="another process is rebuilding it"), RebuildLock(path):
             pass
 
 
-def test_a_rebuild_names_the_current_writer_and_not_an_earlier_rebuild(locks):
-    writer, rebuilder = locks
-    with writer.shared():
-        rebuilder._path.write_text("12345\n")
-        with pytest.raises(StoreLockedError, match="another process is writing to it"), rebuilder.exclusive():
+def test_a_rebuild_names_the_current_writer_and_not_an_earlier_rebuild(path):
+    with RebuildLock(path) as descriptor:
+        os.pwrite(descriptor, b"12345\n", 0)
+        with (
+            pytest.raises(StoreLockedError, match="another process is writing to it"),
+            RebuildLock(path, exclusive=True),
+        ):
             pass

@@ -1,8 +1,9 @@
 """Connections to the file: private, configured for durability, and used by one thread at a time."""
 
+from __future__ import annotations
+
 import errno
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import apsw
 
-from klaw_core import StoreError
+from klaw_core import Descriptor, Hold, StoreError, ThreadLock
 from klaw_store_sqlitevec.errors import store_errors
-from klaw_store_sqlitevec.forking import GATE, Forked
+from klaw_store_sqlitevec.forking import InsideSqlite
 from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, refuse_changes
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
@@ -38,32 +39,21 @@ class Connections:
         self._prepare = prepare
         self._idle: list[apsw.Connection] = []
         self._writer: apsw.Connection | None = None
-        self._writing = threading.RLock()
-        self._lock = RebuildLock(path)
-        self._lending = threading.Lock()
+        self._writing = ThreadLock(str(path))
         self._process = os.getpid()
         self._closed = False
-        self._forked = Forked(self._forget_parent)
 
     @contextmanager
     def reader(self) -> Iterator[apsw.Connection]:
         """Yield a connection in a read transaction: everything read in the block is one snapshot."""
         self._check_usable()
-        idle = self._take_idle()
         # A reused connection was opened for writing, so SQLite notices all changes of what it reads.
-        unchanged = nullcontext() if idle else refuse_changes(self._path)
-        with GATE.inside(), store_errors(str(self._path)), unchanged:
-            connection = self._open() if idle is None else idle
-            try:
-                connection.execute("BEGIN")
-                # A deferred transaction takes its snapshot on the first read.
-                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
-                yield connection
-            finally:
-                # A child that was forked inside the block leaves the connection to its parent.
-                if self._process == os.getpid():
-                    _roll_back(connection)
-                    self._return_connection(connection)
+        unchanged = nullcontext() if self._idle else refuse_changes(self._path)
+        with InsideSqlite(), store_errors(str(self._path)), unchanged, _Lent(self) as connection:
+            connection.execute("BEGIN")
+            # A deferred transaction takes its snapshot on the first read.
+            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+            yield connection
 
     @contextmanager
     def writer(self) -> Iterator[apsw.Connection]:
@@ -73,48 +63,69 @@ class Connections:
         error of a full disk by that of its rollback.
         """
         self._check_usable()
-        with self._writing, GATE.inside(), store_errors(str(self._path)):
+        with self._writing.hold(), InsideSqlite(), store_errors(str(self._path)):
             if self._writer is not None and self._writer.in_transaction:
                 raise StoreError(f"{self._path}: a transaction was started inside another one")
-            with self._lock.shared(), self._transaction() as connection:
+            with RebuildLock(self._path), self._transaction() as connection:
                 yield connection
 
     @contextmanager
     def overwriter(self) -> Iterator[apsw.Connection]:
         """Yield the writing connection outside any transaction, as the target of SQLite's backup."""
         self._check_usable()
-        with self._writing, GATE.inside(), store_errors(str(self._path)):
-            connection = self._open_writer()
-            with full_disks(connection):
-                yield connection
+        with (
+            self._writing.hold(),
+            InsideSqlite(),
+            store_errors(str(self._path)),
+            _Writing(self) as connection,
+            full_disks(connection),
+        ):
+            yield connection
 
     def empty_log(self) -> None:
         """Move everything from the log into the file, unless readers of older snapshots prevent it for too long."""
         deadline = time.monotonic() + min(_EMPTYING_MS, self._busy_timeout_ms) / 1000
         with self.overwriter() as connection:
             connection.set_busy_timeout(0)  # waiting inside SQLite would hold its write lock
-            try:
-                while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # the column "busy"
-                    if time.monotonic() > deadline:
-                        return
-                    time.sleep(_RETRY_SECONDS)
-            finally:
-                connection.set_busy_timeout(self._busy_timeout_ms)
+            while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # the column "busy"
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(_RETRY_SECONDS)
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
-        connection = self._open_writer()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with _Writing(self) as connection:
+            connection.execute("BEGIN IMMEDIATE")
             with full_disks(connection):
                 yield connection
                 connection.execute("COMMIT")
-        except BaseException:
-            if self._process == os.getpid():
-                _roll_back(connection)
-            raise
 
-    def _open_writer(self) -> apsw.Connection:
+    def take_idle(self) -> apsw.Connection:
+        """Return a connection for reading."""
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self._open()
+
+    def put_back(self, taken: list[apsw.Connection]) -> None:
+        """Empty the list: keep its connection for the next reader, unless it is read-only or cannot be reused."""
+        if not _is_at_rest(taken[0]) or taken[0].readonly("main"):  # it may have been opened as immutable
+            _close(taken[0])
+            taken.clear()
+        else:
+            self._idle.append(taken.pop())
+            if self._closed:
+                self._close_idle()
+
+    def put_writer_back(self, connection: apsw.Connection) -> None:
+        """End what the writing connection does; close it if it cannot be reused."""
+        if _is_at_rest(connection):
+            connection.set_busy_timeout(self._busy_timeout_ms)
+        else:
+            if self._writer is connection:
+                self._writer = None
+            _close(connection)
+
+    def open_writer(self) -> apsw.Connection:
         """Return the writing connection. Check that it can write, because SQLite would still begin a transaction."""
         if self._writer is None:
             connection = self._open()
@@ -126,42 +137,37 @@ class Connections:
 
     def renew(self) -> None:
         """Close idle connections, so that new ones are opened and prepared."""
-        with self._writing, GATE.inside(), self._lending:
+        with self._writing.hold(), InsideSqlite():
             self._close_all()
 
     def close(self) -> None:
         """Close all connections, those in use when they are returned. A forked child leaves its parent's alone."""
-        with self._writing, GATE.inside(), self._lending:
-            self._closed = True
-            self._lock.close()
-            if self._process == os.getpid():
+        self._closed = True
+        if self._process == os.getpid():
+            with self._writing.hold(), InsideSqlite():
                 self._close_all()
 
-    def _forget_parent(self) -> None:
-        """Replace, in a forked child, the locks that threads of the parent held, and the parent's file lock."""
-        self._writing, self._lending = threading.RLock(), threading.Lock()
-        self._lock.close()
-
-    def _take_idle(self) -> apsw.Connection | None:
-        with self._lending:
-            return self._idle.pop() if self._idle else None
-
-    def _return_connection(self, connection: apsw.Connection) -> None:
-        with self._lending:
-            if self._closed or connection.readonly("main"):  # it may have been opened as immutable
-                _close(connection)
-            else:
-                self._idle.append(connection)
+    def _close_idle(self) -> None:
+        with suppress(IndexError):  # another thread may take the last one
+            while self._idle:
+                _close(self._idle.pop())
 
     def _close_all(self) -> None:
-        while self._idle:
-            _close(self._idle.pop())
+        self._close_idle()
         if self._writer is not None:
             _close(self._writer)
             self._writer = None
 
     def _open(self) -> apsw.Connection:
         connection = self._open_for_writing() if may_be_written(self._path) else open_for_reading(self._path)
+        try:
+            self._configure(connection)
+        except BaseException:
+            _close(connection)
+            raise
+        return connection
+
+    def _configure(self, connection: apsw.Connection) -> None:
         connection.set_busy_timeout(self._busy_timeout_ms)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
@@ -176,13 +182,13 @@ class Connections:
         connection.pragma("temp_store", "memory")
         connection.pragma("cache_size", -_CACHE_KIB)
         self._prepare(connection)
-        return connection
 
     def _open_for_writing(self) -> apsw.Connection:
         # Create the file privately first, because SQLite gives the log and shared memory the same permissions.
         if not self._path.exists():
             try:
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+                with Descriptor(self._path, os.O_RDWR | os.O_CREAT):
+                    pass
             except OSError as error:
                 raise apsw.CantOpenError(error.strerror) from error
         return apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -245,16 +251,60 @@ def _has_room(directory: Path, size: int) -> bool:
     return True
 
 
-def _roll_back(connection: apsw.Connection) -> None:
-    """End the transaction, unless SQLite has already done so (a full disk, an I/O error)."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
+class _Lent(Hold[apsw.Connection]):
+    """A connection for reading, which is put back at the end of the block."""
+
+    __slots__ = ("_of", "_taken")
+
+    def __init__(self, of: Connections) -> None:
+        self._of = of
+        self._taken: list[apsw.Connection] = []
+
+    def take(self) -> apsw.Connection:
+        self._taken.append(self._of.take_idle())
+        return self._taken[0]
+
+    def give_back(self) -> None:
+        if self._taken:
+            self._of.put_back(self._taken)
+
+
+class _Writing(Hold[apsw.Connection]):
+    """The writing connection; its transaction ends with the block."""
+
+    __slots__ = ("_of", "_taken")
+
+    def __init__(self, of: Connections) -> None:
+        self._of = of
+        self._taken: list[apsw.Connection] = []
+
+    def take(self) -> apsw.Connection:
+        self._taken.append(self._of.open_writer())
+        return self._taken[0]
+
+    def give_back(self) -> None:
+        for connection in self._taken:
+            self._of.put_writer_back(connection)
+        self._taken.clear()
+
+
+def _is_at_rest(connection: apsw.Connection) -> bool:
+    """End the transaction; return whether nothing is left of it.
+
+    An exception that somebody keeps may keep a cursor that is not read to its end, and so an old snapshot.
+    """
+    try:
+        if connection.in_transaction:  # otherwise SQLite has ended it (a full disk, an I/O error)
+            connection.execute("ROLLBACK")
+        return connection.txn_state() == apsw.SQLITE_TXN_NONE
+    except apsw.Error:
+        return False
 
 
 def _close(connection: apsw.Connection) -> None:
     """Close a connection. On a full disk, content that cannot be copied from the log stays in the log."""
     with suppress(apsw.Error):
-        connection.close()
+        connection.close(True)  # also its cursors
 
 
 def check_version() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 
 from klaw_core import (
+    Closing,
     StoreCorruptError,
     StoreError,
     StoreLockedError,
@@ -36,6 +38,8 @@ from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 if TYPE_CHECKING:
     from klaw_core import Finding, Index, Migration, Snapshot, Store, Transaction
 
+# Seconds that a lock is waited for: a run may embed that long.
+_LOCK_SECONDS = 3600.0
 # Suffix of the file in which the database is rebuilt.
 _REBUILD_SUFFIX = ".rebuild"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
@@ -65,7 +69,11 @@ class SqliteStore:
         self._compress = compress
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
-        self._migrate(OwnedMigrations(OWNER, MIGRATIONS))
+        try:
+            self._migrate(OwnedMigrations(OWNER, MIGRATIONS))
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def location(self) -> str:
@@ -92,16 +100,14 @@ class SqliteStore:
 
         self._migrate(OwnedMigrations(owner, guard_steps(owner, migrations), is_extension=True))
 
-    @contextmanager
-    def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the lock of this name, a directory next to the database. Raise StoreError."""
+    def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
+        """Hold the lock of this name, a directory next to the database, during a block. Raise StoreError."""
         if not _LOCK_NAME.fullmatch(name):
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         from klaw_core import locked
 
         names = _OLDER_LOCKS.get(name, f"locks/{name}").split("/")
-        with locked(own_directory(self._path.parent, *names), on_wait):
-            yield
+        return locked(own_directory(self._path.parent, *names), on_wait, limit_seconds=_LOCK_SECONDS)
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[apsw.Connection]]:
@@ -141,26 +147,22 @@ class SqliteStore:
         from klaw_store_sqlitevec.extensions import take_extensions
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
-        lock = RebuildLock(self._path, self._busy_timeout_seconds)
-        try:
-            with lock.exclusive():
-                self._discard_outdated()
-                with closing(self._open_rebuild()) as fresh:
-                    writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
-                    with self.read() as snapshot, writer() as connection:
-                        copy_cache(SqliteTransaction(connection), snapshot.resource, self.location)
-                        take_extensions(connection, snapshot.resource, self.location)
-                    yield fresh
-                    with self.read() as snapshot:
-                        left = used_spaces(SqliteSnapshot(snapshot.resource))
-                    with writer() as connection:
-                        prune_cache(SqliteTransaction(connection), left)
-                    self._replace_content(fresh)
-                _remove_database(self._rebuild_path)
-                with suppress(apsw.Error):  # a full disk: the content is replaced, and the log is emptied later
-                    self._connections.empty_log()  # the file still has the old pages, and what was forgotten in them
-        finally:
-            lock.close()
+        with RebuildLock(self._path, exclusive=True, wait_seconds=self._busy_timeout_seconds):
+            self._discard_outdated()
+            with Closing(self._open_rebuild) as fresh:
+                writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
+                with self.read() as snapshot, writer() as connection:
+                    copy_cache(SqliteTransaction(connection), snapshot.resource, self.location)
+                    take_extensions(connection, snapshot.resource, self.location)
+                yield fresh
+                with self.read() as snapshot:
+                    left = used_spaces(SqliteSnapshot(snapshot.resource))
+                with writer() as connection:
+                    prune_cache(SqliteTransaction(connection), left)
+                self._replace_content(fresh)
+            _remove_database(self._rebuild_path)
+            with suppress(apsw.Error):  # a full disk: the content is replaced, and the log is emptied later
+                self._connections.empty_log()  # the file still has the old pages, and what was forgotten in them
 
     def _discard_outdated(self) -> None:
         """Remove the files of an interrupted rebuild that cannot be continued.
@@ -176,7 +178,7 @@ class SqliteStore:
         with self.read() as snapshot:  # before the `try`, because damage here does not concern the rebuild
             sample = sample_weights(SqliteSnapshot(snapshot.resource))
         try:
-            with closing(self._open_rebuild()) as left, left.read() as snapshot:
+            with Closing(self._open_rebuild) as left, left.read() as snapshot:
                 outdated = has_other_weights(SqliteSnapshot(snapshot.resource), sample)
         except (StoreCorruptError, ForeignFileError):
             outdated = True
@@ -201,18 +203,13 @@ class SqliteStore:
         with (
             self._connections.overwriter() as target,
             other._connections.overwriter() as source,  # a store of the same class
+            _Backup(partial(target.backup, "main", source, "main")) as backup,
+            # An error of a backup contains neither the file nor the system's error.
+            store_errors(self.location),
+            lacking_room(self._path, other._path),
         ):
-            backup = target.backup("main", source, "main")
-            try:
-                # An error of a backup contains neither the file nor the system's error.
-                with store_errors(self.location), lacking_room(self._path, other._path):
-                    backup.step(-1)  # all pages at once, because a backup in steps restarts at every change
-                    backup.finish()
-            except BaseException:
-                # If the file still fails, apsw's error on closing would hide the original one.
-                with suppress(SystemError):
-                    backup.close(force=True)
-                raise
+            backup.step(-1)  # all pages at once, because a backup in steps restarts at every change
+            backup.finish()
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
@@ -270,7 +267,7 @@ class SqliteStore:
 
         with suppress(StoreError):
             if self._leftovers():
-                with closing(RebuildLock(self._path)) as lock, lock.exclusive():  # so that no other process uses them
+                with RebuildLock(self._path, exclusive=True):  # so that no other process uses them
                     _remove_database(self._rebuild_path)
             with self._connections.writer() as connection:
                 renew_damaged(SqliteSnapshot(connection))
@@ -323,6 +320,17 @@ def _refuse_planted(path: Path) -> None:
             require_own_link(Path(f"{path}{suffix}"))
     except OSError as error:
         raise apsw.CantOpenError(error.strerror) from error
+
+
+class _Backup(Closing[apsw.Backup]):
+    """A backup, which ends with the block."""
+
+    __slots__ = ()
+
+    def close(self, made: apsw.Backup) -> None:
+        """Close it."""
+        with suppress(SystemError):  # if the file still fails, it would hide the original error
+            made.close(force=True)
 
 
 def _remove_database(path: Path) -> None:

@@ -1,0 +1,290 @@
+"""What a thread holds during a block: a lock, an open file, a transaction; and its return, whatever interrupts it.
+
+The handler of a signal may raise an exception (Ctrl-C raises KeyboardInterrupt) after any call, thus also between
+acquiring a lock and entering the ``try`` that releases it, and within the ``finally`` itself. A generator behind
+``contextmanager`` is not resumed then, and lives as long as somebody keeps the exception. So a hold is noted for its
+thread before anything is acquired, and ends in one of two places: at the end of its block, or, if an exception has
+prevented that, at the end of the public call around it (:func:`operation`). A single exception prevents only one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property, wraps
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakSet
+
+from klaw_core.errors import StoreLockedError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Seconds that a thread waits for a lock of another thread of this process.
+LOCK_SECONDS = 600.0
+
+# Seconds after which a waiting thread looks at its condition without being notified, because whoever should have
+# notified it was interrupted.
+_LOOK_SECONDS = 1.0
+_CALLED_BY_PROTOCOL = ("__enter__", "__exit__")
+# The holds of each thread, oldest first, by its identifier. Only the thread itself changes them.
+_ledgers: dict[int, list[Hold[Any]]] = {}
+
+
+def _ledger() -> list[Hold[Any]]:
+    return _ledgers.setdefault(threading.get_ident(), [])
+
+
+class Hold(ABC, Generic[T]):
+    """Something that is held during a block, as a context manager. An object is used for one block."""
+
+    __slots__ = ("noted_in",)
+
+    @abstractmethod
+    def take(self) -> T:
+        """Acquire it, and return the block's value.
+
+        An exception may be raised after every call in here. So what was acquired must be where :meth:`give_back` finds
+        it when the call that acquires it returns.
+        """
+
+    @abstractmethod
+    def give_back(self) -> None:
+        """Release what was acquired, if anything was. It may be called again, after an exception within it."""
+
+    def leave(self) -> None:  # most have nothing to do
+        """Let go of a copy that a forked child has inherited; the parent still holds the original."""
+
+    def __enter__(self) -> T:
+        self.noted_in = noted = _ledger()
+        noted.append(self)
+        try:
+            return self.take()
+        except BaseException:
+            self.end()
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Give it back, unless that was done before: a generator that was left behind ends at any later time."""
+        if self in self.noted_in:
+            try:
+                self.give_back()
+            except BaseException:
+                self.give_back()
+                raise
+            finally:
+                with suppress(ValueError):
+                    self.noted_in.remove(self)
+
+
+class ThreadLock:
+    """A lock between the threads of this process. A thread that holds it may enter it again.
+
+    ``what`` is protected by it; the error of a wait that takes too long says so. A forked child gets a fresh lock,
+    because a thread of the parent may have held it.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.lock = threading.RLock()
+        self.owner = 0
+        _locks.add(self)
+
+    def hold(self, on_wait: Callable[[], None] | None = None) -> Hold[None]:
+        """Return the lock as the context manager of a block.
+
+        If another thread holds it, ``on_wait`` is called once before waiting. Raise StoreLockedError after
+        ``LOCK_SECONDS``.
+        """
+        return _LockHold(self, on_wait)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread holds it."""
+        return any(type(hold) is _LockHold and hold.of is self for hold in _ledger())
+
+
+class _LockHold(Hold[None]):
+    __slots__ = ("_on_wait", "of")
+
+    def __init__(self, of: ThreadLock, on_wait: Callable[[], None] | None) -> None:
+        self.of = of
+        self._on_wait = on_wait
+
+    def take(self) -> None:
+        of = self.of
+        if self._on_wait is not None and not of.lock.acquire(blocking=False):
+            self._on_wait()
+        # If the first call has acquired it, the second does so again, and `give_back` releases it as often.
+        if not of.lock.acquire(timeout=LOCK_SECONDS):
+            names = {thread.ident: f"the thread {thread.name!r}" for thread in threading.enumerate()}
+            who = names.get(of.owner, "another thread")
+            raise StoreLockedError(
+                f"{of.what} is in use by {who} for more than {LOCK_SECONDS:g} seconds",
+                hint="wait for it to finish, then try again",
+            )
+        of.owner = threading.get_ident()
+
+    def give_back(self) -> None:
+        if not any(type(hold) is _LockHold and hold.of is self.of and hold is not self for hold in self.noted_in):
+            with suppress(RuntimeError):  # this thread does not hold it (any more)
+                while True:  # an interrupted hold may have acquired it once more
+                    self.of.lock.release()
+
+
+class Closing(Hold[T]):
+    """The result of ``make``, which must have a method ``close``; it is closed at the end of the block."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: list[T] = []
+
+    def take(self) -> T:
+        """Make it."""
+        self._made.append(self._make())
+        return self._made[0]
+
+    def give_back(self) -> None:
+        """Close it, unless that was done."""
+        for made in self._made:
+            self.close(made)
+        self._made.clear()
+
+    def close(self, made: T) -> None:
+        """Close it."""
+        made.close()  # type: ignore[attr-defined]  # it has this method
+
+
+class Notifier:
+    """Wakes threads that wait for a condition.
+
+    It has no lock, which an exception in ``threading.Condition`` or ``threading.Event`` could leave locked: every
+    waiting thread has a queue of its own, whose methods are single calls.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[SimpleQueue[None]] = []
+
+    def notify(self) -> None:
+        """Let the waiting threads look at their conditions, which may now hold."""
+        for waiting in self._waiting[:]:
+            waiting.put(None)
+
+    def wait_for(self, holds: Callable[[], bool], timeout_seconds: float | None = None) -> bool:
+        """Wait until a condition holds; return whether it did before the timeout."""
+        own: SimpleQueue[None] = SimpleQueue()
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        self._waiting.append(own)
+        try:
+            while not holds():
+                left = _LOOK_SECONDS if deadline is None else min(deadline - time.monotonic(), _LOOK_SECONDS)
+                if left <= 0:
+                    return False
+                with suppress(Empty):
+                    own.get(timeout=left)
+            return True
+        finally:
+            self._waiting.remove(own)
+
+
+class Flag(Notifier):
+    """Something that becomes true, which threads may wait for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_set = False
+
+    def set(self) -> None:
+        """Make it true."""
+        self.is_set = True
+        self.notify()
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until it is true; return whether it was before the timeout."""
+        return self.wait_for(lambda: self.is_set, timeout_seconds)
+
+
+def held_elsewhere(kind: type[Hold[Any]]) -> bool:
+    """Return whether another thread has a hold of this class."""
+    me = threading.get_ident()
+    return any(type(hold) is kind for thread, ledger in list(_ledgers.items()) if thread != me for hold in ledger[:])
+
+
+def operation(function: Callable[P, T]) -> Callable[P, T]:
+    """Make a function end its holds when it returns or raises, also those whose end an exception has prevented."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        ledger = _ledger()
+        before = tuple(ledger)
+        try:
+            return function(*arguments, **options)
+        finally:
+            if len(ledger) > len(before):
+                _end_all([hold for hold in reversed(ledger) if hold not in before])
+
+    return call
+
+
+def _end_all(holds: list[Hold[Any]]) -> None:
+    raised: BaseException | None = None
+    for hold in holds:
+        try:
+            hold.end()
+        except BaseException as error:  # noqa: BLE001  # raised when the others have ended too
+            raised = error
+    if raised is not None:
+        raise raised
+
+
+def operations(kind: type[T]) -> type[T]:
+    """Make every public method and property that a class defines an :func:`operation`.
+
+    Coroutines and generators are left as they are: they run in pieces, between which others run.
+    """
+    for name, value in list(vars(kind).items()):
+        if not name.startswith("_") or name in _CALLED_BY_PROTOCOL:
+            made = _as_operation(value)
+            if made is not value:
+                setattr(kind, name, made)
+    return kind
+
+
+def _as_operation(value: Any) -> Any:
+    if isinstance(value, classmethod | staticmethod):
+        return type(value)(_as_operation(value.__func__))
+    if isinstance(value, property):
+        return property(_as_operation(value.fget), value.fset, value.fdel, value.__doc__)
+    if isinstance(value, cached_property):
+        value.func = operation(value.func)
+        return value
+    in_pieces = isgeneratorfunction(value) or iscoroutinefunction(value) or isasyncgenfunction(value)
+    is_plain = callable(value) and hasattr(value, "__code__") and not getattr(value, "__isabstractmethod__", False)
+    return operation(value) if is_plain and not in_pieces else value
+
+
+_locks: WeakSet[ThreadLock] = WeakSet()
+
+
+def _in_child() -> None:
+    """Let go, in a forked child, of what the threads of the parent hold: it has none of these threads but one."""
+    for ledger in _ledgers.values():
+        for hold in ledger:
+            hold.leave()
+        ledger.clear()
+    for lock in list(_locks):
+        lock.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,212 @@
+"""Raise KeyboardInterrupt at a place of an operation where CPython may deliver a signal, and look at what is left.
+
+CPython runs the handlers of signals where its loop looks for them: when a function of Python is entered, and after a
+call of a function of C. ``sys.setprofile`` reports both (``call``, ``c_return``), and an exception that its function
+raises appears exactly there. A place is a file, the name of the code, the offset of the instruction, the event, and the
+name of the C function.
+"""
+
+import fcntl
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from inspect import isgenerator
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+import apsw
+from attrs import define, field, frozen
+
+from klaw_core import KlawError, Memory, holds
+
+#: Where Python's own code holds something of Klaw's on its behalf.
+_STANDARD = (
+    "contextlib.py",
+    "threading.py",
+    "tempfile.py",
+    "pathlib.py",
+    "functools.py",
+    "_weakrefset.py",
+    "shutil.py",
+)
+_OWN = str(Path(__file__).parent)
+
+
+@frozen
+class Place:
+    file: str
+    code: str
+    offset: int
+    event: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.code}+{self.offset} {self.event} {self.name}"
+
+
+def _counts(file: str) -> bool:
+    if file.startswith((_OWN, "<")) or "importlib" in file:
+        return False
+    return "klaw" in Path(file).parent.as_posix() or Path(file).name in _STANDARD
+
+
+@define
+class Interrupter:
+    """Counts the places of a block in this thread, or raises at one of them."""
+
+    place: Place | None = None
+    places: dict[Place, int] = field(factory=dict)
+    raised: bool = False
+    _known: dict[Any, bool] = field(factory=dict)
+
+    def __enter__(self) -> Self:
+        sys.setprofile(self._look)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _look(self, frame: FrameType, event: str, called: Any) -> None:
+        if event not in {"call", "c_return"}:
+            return
+        code = frame.f_code
+        counts = self._known.get(code)
+        if counts is None:
+            counts = self._known[code] = _counts(code.co_filename)
+        if not counts:
+            return
+        name = "" if event == "call" else getattr(called, "__name__", "")
+        called = None  # the traceback keeps this frame, which would keep a cursor that a signal does not keep
+        place = Place(code.co_filename, code.co_qualname, frame.f_lasti, event, name)
+        if self.place is None:
+            self.places[place] = self.places.get(place, 0) + 1
+        elif place == self.place and not self.raised:
+            self.raised = True
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+
+@define
+class Sides:
+    """Looks at a memory from four sides: this thread, another thread, another connection, and another descriptor."""
+
+    memory: Memory
+    data: Path
+    _stranger: apsw.Connection = field(init=False)
+    _descriptors: int = field(init=False)
+    _threads: int = field(init=False)
+    _probes: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._stranger = apsw.Connection(str(self.data / "klaw.db"))
+        self._probe()
+        list(self._locked())
+        self._descriptors, self._threads = _open_files(), threading.active_count()
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is not as it should be after an interrupt, first without touching the memory."""
+        if left := [hold for ledger in holds._ledgers.values() for hold in ledger]:
+            yield f"still held: {[type(hold).__name__ for hold in left]}"
+        yield from self._locked()
+        if (now := _open_files()) > self._descriptors:
+            yield f"{now - self._descriptors} descriptors more than before"
+        if threading.active_count() > self._threads:
+            yield f"threads: {[thread.name for thread in threading.enumerate()]}"
+        found: list[str] = []
+        thread = threading.Thread(target=lambda: found.append(self._probe()), daemon=True)
+        thread.start()
+        thread.join(30)
+        if thread.is_alive():
+            yield "another thread hangs"
+            return
+        yield from (f"in another thread: {problem}" for problem in found if problem)
+        if problem := self._probe():
+            yield f"in the same thread: {problem}"
+
+    def _probe(self) -> str:
+        """Save a text and find it; return what went wrong."""
+        self._probes += 1
+        word = f"probe{self._probes}quartz"
+        try:
+            saved = self.memory.save(f"{word} was saved after an interrupt")
+            if saved.notice:
+                return saved.notice
+            found = [result.path for result in self.memory.search(word, 3, mode="fts")]
+        except KlawError as error:
+            return f"{type(error).__name__}: {error}"
+        return "" if saved.path in found else "what was saved is not found"
+
+    def _locked(self) -> Iterator[str]:
+        try:
+            self._stranger.execute("BEGIN IMMEDIATE")
+            self._stranger.execute("ROLLBACK")
+            if next(self._stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:
+                yield "somebody reads an old snapshot"
+        except apsw.BusyError:
+            yield "the database is locked"
+        for path in [self.data, *self.data.rglob("*")]:
+            if path.is_dir() or path.suffix in {".jsonl", ".lock"}:
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    yield f"{path.name} is locked"
+                finally:
+                    os.close(descriptor)
+
+
+def _open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+@contextmanager
+def said_on_stderr() -> Iterator[list[str]]:
+    """Collect what Python would print of exceptions that nobody catches. A file that is closed late is no defect."""
+    said: list[str] = []
+    before = sys.unraisablehook, threading.excepthook
+
+    def note(unraisable: Any) -> None:
+        # The profiler reports a call when a generator is closed, where no signal can come.
+        if not isinstance(unraisable.exc_value, ResourceWarning) and not isgenerator(unraisable.object):
+            said.append(f"{unraisable.err_msg}: {unraisable.exc_value!r}")
+
+    sys.unraisablehook, threading.excepthook = (
+        note,
+        lambda failed: said.append(f"{failed.thread}: {failed.exc_value!r}"),
+    )
+    try:
+        yield said
+    finally:
+        sys.unraisablehook, threading.excepthook = before
+
+
+def places_of(operation: Callable[[], object]) -> list[Place]:
+    """Return the places of an operation, in the order in which they are met."""
+    with Interrupter() as seen:
+        operation()
+    return list(seen.places)
+
+
+def interrupt(operation: Callable[[], object], place: Place, sides: Sides, *, keep: bool) -> tuple[bool, list[str]]:
+    """Interrupt an operation at a place; return whether it came there, and what is wrong afterwards.
+
+    With ``keep``, the exception is kept until everything was looked at, as by a notebook.
+    """
+    kept: list[BaseException] = []
+    with said_on_stderr() as said:
+        interrupter = Interrupter(place)
+        problems: list[str] = []
+        try:
+            with interrupter:
+                operation()
+        except KeyboardInterrupt as error:
+            if keep:
+                kept.append(error)
+        except BaseException as error:  # noqa: BLE001  # it took the place of the interrupt
+            problems.append(f"raised {type(error).__name__}: {error}")
+        problems += sides.problems()
+        kept.clear()
+    return interrupter.raised, [*problems, *said]
