@@ -38,7 +38,7 @@ _MODULES = {
     "files.layout": "own_directory",
     "files.record_journal": "FileJournal",
     "files.timestamps": "format_ts parse_ts",
-    "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations",
+    "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
     "interfaces.components": (
         "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker VariantChunker"

@@ -46,7 +46,17 @@ from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import format_ts, parse_ts
-from klaw_core.holds import Closing, Flag, Hold, Notifier, ThreadLock, held_elsewhere, operation, operations
+from klaw_core.holds import (
+    Closing,
+    Flag,
+    Hold,
+    Notifier,
+    ThreadLock,
+    held_elsewhere,
+    operation,
+    operations,
+    shielded,
+)
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, NoOptions, hookimpl
 from klaw_core.interfaces.components import (
     BatchingEmbedder,
@@ -347,6 +357,7 @@ __all__ = [
     "reinstall_command",
     "require_own_link",
     "run_tool",
+    "shielded",
     "to_json",
     "try_lock",
     "uninstall_command",

@@ -64,7 +64,7 @@ def _run_in_thread(
         report: Callable[[Any], None] | None = options.get("on_progress")  # type: ignore[assignment]  # of any method
 
         def on_progress(progress: Any) -> None:
-            if cancelled.is_set:
+            if cancelled.is_set():
                 raise _Cancelled
             if report is not None:
                 report(progress)

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import threading
 import time
+from _thread import start_new_thread
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, wraps
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from queue import Empty, SimpleQueue
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -32,6 +33,10 @@ LOCK_SECONDS = 600.0
 # Seconds after which a waiting thread looks at its condition without being notified, because whoever should have
 # notified it was interrupted.
 _LOOK_SECONDS = 1.0
+# The holds of no thread.
+_KEPT = 0
+# The flags of the code of generators, coroutines and asynchronous generators (those of `inspect`, which loads much).
+_RUNS_IN_PIECES = 0x20 | 0x80 | 0x200
 _CALLED_BY_PROTOCOL = ("__enter__", "__exit__")
 # The holds of each thread, oldest first, by its identifier. Only the thread itself changes them.
 _ledgers: dict[int, list[Hold[Any]]] = {}
@@ -72,6 +77,13 @@ class Hold(ABC, Generic[T]):
 
     def __exit__(self, *_error: object) -> None:
         self.end()
+
+    def keep(self) -> None:
+        """Hold it beyond the block and the operation, until :meth:`end`, which any thread may call."""
+        kept = _ledgers.setdefault(_KEPT, [])
+        kept.append(self)
+        before, self.noted_in = self.noted_in, kept
+        before.remove(self)
 
     def end(self) -> None:
         """Give it back, unless that was done before: a generator that was left behind ends at any later time."""
@@ -203,16 +215,42 @@ class Flag(Notifier):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_set = False
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        """Return whether it is true."""
+        return self._is_set
 
     def set(self) -> None:
         """Make it true."""
-        self.is_set = True
+        self._is_set = True
         self.notify()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until it is true; return whether it was before the timeout."""
-        return self.wait_for(lambda: self.is_set, timeout_seconds)
+        return self.wait_for(self.is_set, timeout_seconds)
+
+
+def shielded(work: Callable[[], T]) -> T:
+    """Return what ``work`` returns. It runs to its end, in a thread that no signal reaches.
+
+    For code of others that an exception of a signal would leave in disorder. If one comes, this raises it at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done: SimpleQueue[tuple[T] | BaseException] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((work(),))
+        except BaseException as error:  # noqa: BLE001  # raised below
+            done.put(error)
+
+    start_new_thread(run, ())
+    found = done.get()
+    if isinstance(found, BaseException):
+        raise found
+    return found[0]
 
 
 def held_elsewhere(kind: type[Hold[Any]]) -> bool:
@@ -269,9 +307,9 @@ def _as_operation(value: Any) -> Any:
     if isinstance(value, cached_property):
         value.func = operation(value.func)
         return value
-    in_pieces = isgeneratorfunction(value) or iscoroutinefunction(value) or isasyncgenfunction(value)
-    is_plain = callable(value) and hasattr(value, "__code__") and not getattr(value, "__isabstractmethod__", False)
-    return operation(value) if is_plain and not in_pieces else value
+    if not isinstance(value, FunctionType) or getattr(value, "__isabstractmethod__", False):
+        return value
+    return value if value.__code__.co_flags & _RUNS_IN_PIECES else operation(value)
 
 
 _locks: WeakSet[ThreadLock] = WeakSet()

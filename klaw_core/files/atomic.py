@@ -5,7 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from glob import escape
 from pathlib import Path
 from typing import BinaryIO
@@ -169,7 +169,7 @@ def open_regular(path: Path, flags: int = 0) -> BinaryIO:
 
 def locked(
     directory: Path, on_wait: Callable[[], None] = lambda: None, *, limit_seconds: float | None = None
-) -> AbstractContextManager[None]:
+) -> Hold[None]:
     """Hold a directory's lock during a block, so that a file in it does not change between reading and writing.
 
     It excludes other threads and processes that use the same lock. The directory is created if it is missing. The

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from agents import FunctionTool
 from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from klaw_agents.threads import in_thread
-from klaw_core import Chat, JournalEntry, Memory, Message, Tool
+from klaw_core import Chat, JournalEntry, Memory, Message, ThreadLock, Tool
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _KEY = "openai_agents"
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 # The last item is read and removed in one step, so that two callers never get the same item.
-_POPPING = threading.Lock()
+_POPPING = ThreadLock("the last item of a session")
 
 
 class KlawSession:
@@ -86,7 +85,7 @@ class KlawSession:
         self._memory.conversations.append_many([_message(item, self._chat, now) for item in items])
 
     def _pop(self) -> TResponseInputItem | None:
-        with _POPPING:
+        with _POPPING.hold():
             kept = self._kept()
             if not kept:
                 return None

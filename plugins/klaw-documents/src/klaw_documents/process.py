@@ -13,15 +13,14 @@ import selectors
 import signal
 import subprocess
 import sys
-import threading
 import time
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from attrs import define, field
 
-from klaw_core import Conversion, ConversionError, child_environment
+from klaw_core import Conversion, ConversionError, ThreadLock, child_environment, shielded
 
 _FILES = 200  # files per process; then it is replaced, because libraries may leak memory
 _BLOCK = 1 << 16
@@ -41,12 +40,13 @@ class ParserProcess:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _owner: int = field(default=0, init=False)
     _served: int = field(default=0, init=False)
-    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _is_answering: bool = field(default=False, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "the parser of documents"), init=False)
 
     def parse(self, parser: str, data: bytes, name: str) -> Conversion:
         """Return the result of a parser for a file. Raise ConversionError."""
         request = json.dumps({"parser": parser, "name": name, "size": len(data), "seconds": self.timeout_seconds})
-        with self._lock:
+        with self._lock.hold():
             answer = self._ask(request.encode() + b"\n" + data)
         if "error" in answer:
             raise ConversionError(answer["error"], keep=answer["keep"])
@@ -59,13 +59,17 @@ class ParserProcess:
 
     def close(self) -> None:
         """End the process; the next file starts a new one."""
-        with self._lock:
+        with self._lock.hold():
             self._end(0)
 
     def _ask(self, request: bytes) -> dict[str, Any]:
+        if self._is_answering:  # an exception has ended the last exchange, and what comes next is its answer
+            self._end(0)
         try:
             fresh = self._served == 0
+            self._is_answering = True
             answer = self._exchange(request)
+            self._is_answering = False
         except _CrashedError:
             # An idle process may just have exited.
             status = self._end()
@@ -117,26 +121,33 @@ class ParserProcess:
         self._end(0)
         # Not the current directory, which may contain a malicious module with the name of a library.
         environment = child_environment(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONSAFEPATH="1")
-        self._process = subprocess.Popen(  # noqa: S603  # this Python, and a module of ours
-            [sys.executable, "-P", "-m", "klaw_documents.worker", str(self.memory_mb)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=environment,
-        )
+        command = [sys.executable, "-P", "-m", "klaw_documents.worker", str(self.memory_mb)]
+        self._owner, self._served = os.getpid(), 0
+
+        def start() -> None:
+            self._process = subprocess.Popen(  # noqa: S603  # this Python, and a module of ours
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=environment,
+            )
+
+        shielded(start)  # otherwise Ctrl-C could lose the process and its pipes
+        assert self._process is not None
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
-        self._owner, self._served = os.getpid(), 0
         return self._process
 
     def _end(self, wait_seconds: float = 0.2) -> int:
         """Kill the process; return its exit status."""
-        process, self._process, self._served = self._process, None, 0
+        process, self._served, self._is_answering = self._process, 0, False
         if process is None:
             return 0
         if self._owner != os.getpid():  # it belongs to the parent of the fork
             process.returncode = 0
+            self._process = None
             return 0
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(wait_seconds)  # a crashed process is about to end, and its exit status is the reason
@@ -145,7 +156,9 @@ class ParserProcess:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        return process.wait()
+        status = process.wait()
+        self._process = None  # last: an exception before it leaves the rest to the next call
+        return status
 
 
 @cache

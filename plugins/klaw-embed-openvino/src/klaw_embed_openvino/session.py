@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock, local
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError, reinstall_command
+from klaw_core import EmbedderUnavailableError, EmbeddingError, ThreadLock, reinstall_command
 from klaw_embed_openvino.processor import (
     BFLOAT16,
     CPUINFO,
@@ -37,7 +37,7 @@ GROUP, WHOLE_TOKEN = 32, 2**64 - 1
 ALIGNMENT = 16
 
 
-_FIRST_CONVERSION = Lock()
+_FIRST_CONVERSION = ThreadLock("the first tensor of openvino")
 
 
 @frozen(eq=False)
@@ -140,7 +140,7 @@ def _convert_first() -> None:
     import numpy as np
     import openvino
 
-    with _FIRST_CONVERSION:
+    with _FIRST_CONVERSION.hold():
         _ = openvino.Tensor(np.zeros(1, np.int64)).data
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
-from klaw_core import BrokenRecord, RecordJournal, Replay, locked, own_directory
+from klaw_core import BrokenRecord, RecordJournal, Replay, ThreadLock, locked, own_directory
 from klaw_facts.fold import State, fold
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import make_id
@@ -31,38 +31,34 @@ class FactsJournal:
     _version: Hashable = field(default=None, init=False)
     _replay: Replay = field(factory=Replay, init=False)
     _state: State = field(factory=State, init=False)
-    _guard: threading.RLock = field(factory=threading.RLock, init=False)
-    _depth: int = field(default=0, init=False)
+    _guard: ThreadLock = field(factory=partial(ThreadLock, "the journal of facts"), init=False)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold the lock of writers. It may be nested in one thread."""
-        with self._guard:
-            self._depth += 1
-            try:
-                if self._depth > 1:
+        is_nested = self._guard.is_mine
+        with self._guard.hold():
+            if is_nested:
+                yield
+            else:
+                with locked(own_directory(self.directory.parent, self.directory.name)):
                     yield
-                else:
-                    with locked(own_directory(self.directory.parent, self.directory.name)):
-                        yield
-            finally:
-                self._depth -= 1
 
     def state(self, known_at: datetime | None = None) -> State:
         """Return the present state, or the state known at a moment. Do not change it."""
-        with self._guard:
+        with self._guard.hold():
             self._refresh()
             return self._state if known_at is None else fold(self._replay.records.values(), known_at)
 
     def operations(self) -> Sequence[Mapping[str, Any]]:
         """Return every operation, oldest first."""
-        with self._guard:
+        with self._guard.hold():
             self._refresh()
             return list(self._replay.records.values())
 
     def broken(self) -> tuple[BrokenRecord, ...]:
         """Return the broken parts of the journal."""
-        with self._guard:
+        with self._guard.hold():
             self._refresh()
             return self._replay.broken
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 from attrs import define, evolve, field
 
-from klaw_core import MetadataValue, NotFoundError, estimate_tokens, item_text
+from klaw_core import MetadataValue, NotFoundError, ThreadLock, estimate_tokens, item_text
 from klaw_facts.index import FactIndex, metadata_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.records import fact_record, operation, parse_fact
@@ -97,11 +97,11 @@ class MemoryFactStore:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     gate: SecretGate = field(factory=SecretGate)
     _facts: dict[str, Fact] = field(factory=dict, init=False)
-    _lock: threading.RLock = field(factory=threading.RLock, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "the facts in memory"), init=False)
 
     def index(self, facts: Iterable[Fact], /) -> None:
         """Store facts; a known id replaces the fact."""
-        with self._lock:
+        with self._lock.hold():
             now = self.now()
             checked = [self.gate.fact(parse_fact(fact_record(fact, now))) for fact in facts]
             for fact in checked:
@@ -112,7 +112,7 @@ class MemoryFactStore:
     def search(self, query: str, limit: int = 5, /) -> Sequence[Fact]:
         """Return the facts with the most words of a query, best first."""
         words = set(query.casefold().split())
-        with self._lock:
+        with self._lock.hold():
             shown = [fact for fact in self._facts.values() if fact.is_visible_at(self.now())]
         scored = [(len(words & set(fact.text.casefold().strip(".!?").split())), fact) for fact in shown]
         best = sorted((item for item in scored if item[0]), key=lambda item: (-item[0], item[1].id))
@@ -120,17 +120,17 @@ class MemoryFactStore:
 
     def search_by_metadata(self, key: str, value: MetadataValue, /) -> Sequence[Fact]:
         """Return the facts whose metadata has this value under this key, or that have this tag."""
-        with self._lock:
+        with self._lock.hold():
             return matching((fact for fact in self._facts.values() if fact.is_visible_at(self.now())), key, value)
 
     def delete(self, fact_id: str, /) -> None:
         """Delete a fact."""
-        with self._lock:
+        with self._lock.hold():
             if self._facts.pop(fact_id, None) is None:
                 raise NotFoundError(f"there is no fact {fact_id!r}")
 
     def __len__(self) -> int:
-        with self._lock:
+        with self._lock.hold():
             return sum(fact.is_visible_at(self.now()) for fact in self._facts.values())
 
 

@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import secrets
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -24,7 +23,7 @@ from lancedb.index import IvfFlat, IvfRq
 from lancedb.table import LanceTable
 from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, RetrievalError, Vector, own_directory
+from klaw_core import Keys, Matrix, RetrievalError, ThreadLock, Vector, own_directory
 from klaw_lancedb.rows import TableRecord
 
 #: The process that imported LanceDB. A forked child lacks LanceDB's threads and would hang.
@@ -68,7 +67,7 @@ class LanceTables:
         self._prefix = f"klaw_{hashlib.sha256(owner.encode()).hexdigest()[:12]}_"
         self._connection: lancedb.DBConnection | None = None
         self._open: dict[str, LanceTable] = {}
-        self._lock = threading.Lock()
+        self._lock = ThreadLock("the list of open tables")
 
     def new_name(self, collection: str) -> str:
         """Return a new name for a table."""
@@ -150,7 +149,7 @@ class LanceTables:
     def drop(self, name: str) -> None:
         """Remove a table and its files, if it exists."""
         with self._translated("written"):
-            with self._lock:
+            with self._lock.hold():
                 self._open.pop(name, None)
             self._connect().drop_table(name, ignore_missing=True)
 
@@ -171,7 +170,7 @@ class LanceTables:
                 "LanceDB was loaded before this process was forked, and cannot be used in it",
                 hint="start worker processes with the method spawn or forkserver",
             )
-        with self._lock:
+        with self._lock.hold():
             if self._connection is None:
                 self._connection = lancedb.connect(self._uri, storage_options=self._storage or None)
             return self._connection
@@ -179,7 +178,7 @@ class LanceTables:
     def _at_least(self, table: TableRecord) -> LanceTable:
         """Return the open table in the version that klaw.db names, or a later one."""
         connection = self._connect()
-        with self._lock:
+        with self._lock.hold():
             opened = self._open.get(table.name)
         if opened is None:
             opened = connection.open_table(table.name)
@@ -189,7 +188,7 @@ class LanceTables:
         return opened
 
     def _keep(self, name: str, opened: LanceTable) -> None:
-        with self._lock:
+        with self._lock.hold():
             self._open[name] = opened
 
     @contextmanager

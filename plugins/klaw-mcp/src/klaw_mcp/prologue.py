@@ -14,6 +14,8 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
+from klaw_core import Flag
+
 NAME = "klaw"
 
 #: The revisions of the protocol that begin with ``initialize``, oldest first.
@@ -74,7 +76,7 @@ class Wire:
     get_version: Callable[[], str] = version
     _first: bytes | None = field(default=None, init=False)
     _answered: int | str | None = field(default=None, init=False)
-    _ready: threading.Event = field(factory=threading.Event, init=False)
+    _ready: Flag = field(factory=Flag, init=False)
 
     def open(self) -> None:
         """Start to wait for the first line in a thread; return at once."""

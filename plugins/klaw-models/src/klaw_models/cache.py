@@ -6,7 +6,6 @@ Only one process writes at a time. The next process deletes leftovers of a kille
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from klaw_core import Descriptor, FileLock
 from klaw_models.errors import ModelError, storage_error
 from klaw_models.manifest import MANIFEST
 from klaw_models.places import cache_directory
@@ -115,19 +115,16 @@ class ModelCache:
     def _locked(self) -> Iterator[None]:
         """Exclude other writing processes, and delete leftovers of killed ones. Raise ModelError or OSError."""
         _make_private(self.directory)
-        descriptor = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ModelError(
-                    f"another process is changing {self.directory}", hint="wait until it is done, then try again"
-                ) from error
+
+        def refuse() -> None:
+            raise ModelError(
+                f"another process is changing {self.directory}", hint="wait until it is done, then try again"
+            )
+
+        with FileLock(self.directory / _LOCK, os.O_RDWR | os.O_CREAT, on_wait=refuse):
             for leftover in self.directory.glob(f"{_TEMPORARY}*"):
                 shutil.rmtree(leftover, ignore_errors=True)
             yield
-        finally:
-            os.close(descriptor)
 
     def _require_space(self, size: int) -> None:
         free = shutil.disk_usage(self.directory).free
@@ -152,8 +149,5 @@ def _sync_tree(directory: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with Descriptor(path, os.O_RDONLY) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from attrs import define, field
 
-from klaw_core import KlawError, Memory, Progress, to_json
+from klaw_core import KlawError, Memory, Progress, ThreadLock, to_json
 
 # The shortest interval between two progress events.
 _MIN_EVENT_SECONDS = 0.1
@@ -22,7 +23,7 @@ class IndexRun:
     memory: Memory
     tell: Callable[[str, Any], None]
     _state: dict[str, Any] = field(factory=lambda: {"state": "idle"}, init=False)
-    _changing: threading.Lock = field(factory=threading.Lock, init=False)
+    _changing: ThreadLock = field(factory=partial(ThreadLock, "the index run of a server"), init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
     _told: float = field(default=0.0, init=False)
@@ -34,7 +35,7 @@ class IndexRun:
 
     def start(self, origin: str | None = None, *, force: bool = False) -> dict[str, Any]:
         """Start a run unless one is running; return the state."""
-        with self._changing:
+        with self._changing.hold():
             if self._state["state"] != "running" and not self._stopping:
                 self._state = {"state": "running", "progress": None}
                 self._thread = threading.Thread(target=self._run, args=(origin, force), name="klaw-serve-index")
@@ -43,7 +44,7 @@ class IndexRun:
 
     def close(self) -> None:
         """Stop the run at its next step and wait for it. The next run does the rest."""
-        with self._changing:
+        with self._changing.hold():
             self._stopping = True
         if self._thread is not None:
             self._thread.join()

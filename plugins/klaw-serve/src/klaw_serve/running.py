@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -11,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from klaw_core import StoreLockedError, StoreReadOnlyError, require_own_link, write_atomically
+from klaw_core import Descriptor, FileLock, StoreLockedError, StoreReadOnlyError, require_own_link, write_atomically
 
 LOCK = "serve.lock"
 SOCKET = "serve.sock"
@@ -23,26 +22,25 @@ _PRIVATE_UMASK = 0o177
 @contextmanager
 def only_server(data_dir: Path) -> Iterator[None]:
     """Lock a data directory for one server until the block ends. Raise StoreLockedError if another server runs."""
+
+    def refuse() -> None:
+        found = read_rendezvous(data_dir)
+        who = f" at {found['url']} (process {found['pid']})" if found else ""
+        raise StoreLockedError(f"a server for {data_dir} is running{who}", hint="stop it first")
+
     try:
         require_own_link(data_dir / LOCK)
-        descriptor = os.open(data_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = FileLock(data_dir / LOCK, os.O_RDWR | os.O_CREAT, on_wait=refuse)
+        lock.__enter__()
     except OSError as error:
-        raise StoreReadOnlyError(f"{data_dir / LOCK} cannot be opened: {error.strerror}") from error
+        raise StoreReadOnlyError(f"{data_dir / LOCK} cannot be locked: {error.strerror}") from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            found = read_rendezvous(data_dir)
-            who = f" at {found['url']} (process {found['pid']})" if found else ""
-            raise StoreLockedError(f"a server for {data_dir} is running{who}", hint="stop it first") from error
-        except OSError as error:
-            raise StoreReadOnlyError(f"{data_dir} cannot be locked: {error.strerror}") from error
         yield
     finally:
         with suppress(FileNotFoundError):
             if _is_held_here(data_dir):
                 (data_dir / RENDEZVOUS).unlink()
-        os.close(descriptor)
+        lock.end()
 
 
 def _is_held_here(data_dir: Path) -> bool:
@@ -75,12 +73,9 @@ def local_socket(data_dir: Path) -> Iterator[socket.socket | None]:
     before = os.umask(_PRIVATE_UMASK)
     try:
         path.unlink(missing_ok=True)
-        directory = os.open(data_dir, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with Descriptor(data_dir, os.O_RDONLY | os.O_DIRECTORY) as directory:
             through = Path(f"/proc/self/fd/{directory}")
             listener.bind(str((through if through.is_dir() else data_dir) / SOCKET))
-        finally:
-            os.close(directory)
     except OSError:
         listener.close()
         yield None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from functools import partial
 
 from attrs import define, field
 
-from klaw_core import Agents, Config, Memory, NotFoundError
+from klaw_core import Agents, Config, Memory, NotFoundError, ThreadLock
 from klaw_serve.events import EventHub
 from klaw_serve.index_run import IndexRun
 
@@ -35,7 +35,7 @@ class Tenants:
     owner: Tenant = field(init=False)
     _agents: Agents = field(init=False)
     _open: dict[str, Tenant] = field(factory=dict, init=False)
-    _opening: threading.Lock = field(factory=threading.Lock, init=False)
+    _opening: ThreadLock = field(factory=partial(ThreadLock, "the list of open memories"), init=False)
 
     @classmethod
     def of(cls, memory: Memory, make_hub: Callable[[], EventHub]) -> Tenants:
@@ -49,7 +49,7 @@ class Tenants:
         """Return the memory of an agent; open it if necessary. Raise NotFoundError for an invalid name, StoreError."""
         if not agent:
             return self.owner
-        with self._opening:
+        with self._opening.hold():
             if agent not in self._open:
                 memory = self._agents.memory(agent)
                 if memory is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import KlawError, format_ts, parse_ts, require_own_link, write_atomically
+from klaw_core import Descriptor, KlawError, format_ts, parse_ts, require_own_link, write_atomically
 
 _MAX_BYTES = 64 * 1024
 _RECENT = timedelta(days=1)
@@ -43,12 +43,8 @@ class FailureLog:
                 newest = self.path.read_text("utf-8", "replace")[-_MAX_BYTES // 2 :]
                 write_atomically(self.path, newest.partition("\n")[2])
             require_own_link(self.path)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            descriptor = os.open(self.path, flags, 0o600)
-            try:
+            with Descriptor(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
                 os.write(descriptor, line.encode())
-            finally:
-                os.close(descriptor)
 
     def recent(self) -> tuple[HookFailure, ...]:
         """Return the failures of the last day, oldest first."""

@@ -18,7 +18,7 @@ from typing import BinaryIO, Self
 import msgspec
 from attrs import define, field, frozen
 
-from klaw_core import Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError, parse_ts
+from klaw_core import Descriptor, Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError, parse_ts
 from klaw_sessions.agent import Agent, Message
 from klaw_sessions.options import SessionOptions
 
@@ -244,11 +244,11 @@ def _stem(file: Path | PurePosixPath) -> str:
 
 def _open(path: Path) -> BinaryIO:
     """Open a regular file without blocking on a pipe. Raise OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(None, "it is not a regular file")
-    return open(descriptor, "rb")  # noqa: PTH123  # a descriptor; the caller closes it
+    opened = Descriptor(path, os.O_RDONLY | os.O_NONBLOCK)
+    with opened as descriptor:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(None, "it is not a regular file")
+        return opened.into_file()
 
 
 def _lines(file: BinaryIO, start: int) -> Iterator[bytes]:

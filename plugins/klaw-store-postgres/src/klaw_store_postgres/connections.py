@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,8 +13,9 @@ import psycopg
 import psycopg_pool
 from attrs import define, field, frozen
 from psycopg import conninfo, sql
+from psycopg.pq import TransactionStatus
 
-from klaw_core import RetryableStoreError, StoreError
+from klaw_core import Closing, Hold, RetryableStoreError, StoreError, ThreadLock, shielded
 from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
 from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.options import PostgresOptions
@@ -41,20 +41,18 @@ class _Server:
 @define(eq=False)
 class _Pool:
     pool: psycopg_pool.ConnectionPool[Any]
-    users: int = 0
+    users: set[Connections] = field(factory=set)
     #: Chunks added since the tables were last analyzed.
     added: int = 0
     kept: Kept = field(factory=Kept)
 
 
 _pools: dict[_Server, _Pool] = {}
-_opening = threading.Lock()
+_opening = ThreadLock("the list of connection pools")
 
 
 def _forget_pools() -> None:
     """Forget all pools in the child of a fork, because the sockets belong to the parent."""
-    global _opening  # noqa: PLW0603  # of this process
-    _opening = threading.Lock()
     _inherited.extend(held.pool for held in _pools.values())
     _pools.clear()
 
@@ -78,20 +76,11 @@ class Connections:
 
         A connection that is lost before the block starts is replaced. Raise StoreError.
         """
-        pool = self._pool()
-        with store_errors(self.location):
-            connection, row = self._begin(pool, beginning)
-        try:
-            with store_errors(self.location):
-                try:
-                    yield connection, row
-                except BaseException:
-                    with suppress(psycopg.Error):
-                        connection.execute("ROLLBACK")
-                    raise
-                self._commit(connection)
-        finally:
-            pool.putconn(connection)  # the pool discards a connection that is lost or still in a transaction
+        lent = _Lent(self._pool())
+        with store_errors(self.location), lent:
+            connection, row = self._begin(lent, beginning)
+            yield connection, row
+            self._commit(connection)
 
     def retrying(self, work: Callable[[], Any]) -> Any:
         """Return what ``work`` returns. It is one transaction, repeated after a conflict or a lost connection."""
@@ -105,13 +94,9 @@ class Connections:
     @contextmanager
     def dedicated(self) -> Iterator[psycopg.Connection[Any]]:
         """Yield a connection outside the pool, which keeps its locks until the block ends. Raise StoreError."""
-        with store_errors(self.location):
-            connection = self._connect()
-            try:
-                self._configure(connection)
-                yield connection
-            finally:
-                connection.close()
+        with store_errors(self.location), Closing(self._connect) as connection:
+            self._configure(connection)
+            yield connection
 
     def has_grown(self, added: int, *, than: float = 0) -> bool:
         """Count added chunks; return True, and reset the count, if the tables should be analyzed."""
@@ -134,35 +119,33 @@ class Connections:
 
     def close(self) -> None:
         """Release the pool; its last user closes it."""
-        server, self._server = self._server, None
-        if server is None or server.process != os.getpid():
+        if self._server is None or self._server.process != os.getpid():
             return
-        with _opening:
-            held = _pools[server]
-            held.users -= 1
+        with _opening.hold():
+            held = _pools.get(self._server)
+            if held is None:
+                return
+            held.users.discard(self)
             if held.users:
                 return
-            del _pools[server]
-        held.pool.close()
+            del _pools[self._server]
+            self._server = None
+        shielded(held.pool.close)
 
-    def _begin(
-        self, pool: psycopg_pool.ConnectionPool[Any], beginning: Callable[[], str]
-    ) -> tuple[psycopg.Connection[Any], Any]:
+    def _begin(self, lent: _Lent, beginning: Callable[[], str]) -> tuple[psycopg.Connection[Any], Any]:
         for attempt in range(_ATTEMPTS):
-            connection = pool.getconn()
+            connection = lent.connection()
             try:
                 # Several statements in one call, which cannot be prepared.
                 cursor = connection.execute(beginning(), prepare=False)
                 while cursor.nextset():
                     pass
                 return connection, cursor.fetchone() if cursor.description else None
-            except BaseException as error:
-                with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
-                pool.putconn(connection)
+            except psycopg.Error as error:
                 if attempt == _ATTEMPTS - 1 or not is_lost(error):
                     raise
-                pool.check()  # the other connections are usually lost too
+                lent.give_back()
+                shielded(lent.pool.check)  # the other connections are usually lost too
         raise AssertionError  # the loop returns or raises
 
     def _commit(self, connection: psycopg.Connection[Any]) -> None:
@@ -180,11 +163,11 @@ class Connections:
         server = _Server(os.getpid(), self.options)
         if self._server == server:
             return _pools[server].pool
-        with _opening:
+        with _opening.hold():
             held = _pools.get(server)
             if held is None:
                 held = _pools[server] = _Pool(self._open())
-            held.users += 1
+            held.users.add(self)
             self._server = server
         return held.pool
 
@@ -201,16 +184,18 @@ class Connections:
                     hint="check memory.store.dsn, and that the server runs: docs/how-to/postgres.md",
                 ) from error
         arguments = self._arguments()
-        return psycopg_pool.ConnectionPool(
-            str(arguments.pop("conninfo")),
-            kwargs=arguments,
-            min_size=0,
-            max_size=self.options.pool_size,
-            timeout=self.options.timeout_seconds,
-            max_idle=_IDLE_SECONDS,
-            configure=self._configure,
-            name="klaw",
-            open=True,
+        return shielded(
+            lambda: psycopg_pool.ConnectionPool(
+                str(arguments.pop("conninfo")),
+                kwargs=arguments,
+                min_size=0,
+                max_size=self.options.pool_size,
+                timeout=self.options.timeout_seconds,
+                max_idle=_IDLE_SECONDS,
+                configure=self._configure,
+                name="klaw",
+                open=True,
+            )
         )
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -234,6 +219,49 @@ class Connections:
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute(search_path(self.options.schema))
+
+
+class _Lent(Hold[None]):
+    """A connection of the pool, given back at the end of the block; its transaction ends with it."""
+
+    __slots__ = ("_has_ended", "_taken", "pool")
+
+    def __init__(self, pool: psycopg_pool.ConnectionPool[Any]) -> None:
+        self.pool = pool
+        self._taken: list[psycopg.Connection[Any]] = []
+        self._has_ended = False
+
+    def take(self) -> None:
+        """Take none yet."""
+
+    def connection(self) -> psycopg.Connection[Any]:
+        """Take a connection. Raise PoolTimeout."""
+        shielded(self._get)
+        return self._taken[0]
+
+    def _get(self) -> None:
+        self._taken.append(self.pool.getconn())
+        if self._has_ended:  # while this thread waited for it
+            self._put()
+
+    def give_back(self) -> None:
+        """Give the connection back. It can be taken again within the block."""
+        if self._taken:
+            shielded(self._put)
+
+    def end(self) -> None:
+        """End the block."""
+        self._has_ended = True
+        super().end()
+
+    def _put(self) -> None:
+        with suppress(IndexError):  # another thread has just done it
+            while True:
+                connection = self._taken.pop()
+                with suppress(psycopg.Error):
+                    if connection.info.transaction_status != TransactionStatus.IDLE:
+                        connection.execute("ROLLBACK")
+                self.pool.putconn(connection)  # which discards one that is lost or still in a transaction
 
 
 def search_path(*schemas: str, local: bool = False) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from attrs import define, field
+
+from klaw_core import ThreadLock
 
 _MAX_BYTES = 96 << 20
 
@@ -26,11 +28,11 @@ class Kept:
 
     _held: OrderedDict[Hashable, Any] = field(factory=OrderedDict, init=False)
     _bytes: int = field(default=0, init=False)
-    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "a cache of the server's data"), init=False)
 
     def get(self, key: Hashable) -> Any:
         """Return the cached value of a key, or None."""
-        with self._lock:
+        with self._lock.hold():
             found = self._held.get(key)
             if found is not None:
                 self._held.move_to_end(key)
@@ -38,7 +40,7 @@ class Kept:
 
     def put(self, key: Hashable, found: T) -> T:
         """Cache a value under a key, replacing the old one, and return it."""
-        with self._lock:
+        with self._lock.hold():
             old = self._held.pop(key, None)
             self._held[key] = found
             self._bytes += found.nbytes - (0 if old is None else old.nbytes)

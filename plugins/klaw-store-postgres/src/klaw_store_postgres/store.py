@@ -6,12 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import psycopg
 
-from klaw_core import Finding, Index, JournalingStore, Migration, Store, StoreError, StoreLockedError
+from klaw_core import Closing, Finding, Hold, Index, JournalingStore, Migration, Store, StoreError, StoreLockedError
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
 from klaw_store_postgres.errors import store_errors
@@ -27,6 +28,8 @@ from klaw_store_postgres.transaction import PostgresTransaction
 if TYPE_CHECKING:
     from klaw_core import Journals, Snapshot, Transaction
 
+# Seconds that a lock is waited for: a run may embed that long.
+_LOCK_SECONDS = 3600
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 # A table with more dead rows than this is reported: autovacuum normally leaves fewer.
 _NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
@@ -45,15 +48,64 @@ class _Writing(threading.local):
         """Return the session of the last transaction that was begun, None if none is open."""
         return self._sessions[-1] if self._sessions else None
 
-    @contextmanager
-    def entered(self, session: Session) -> Iterator[None]:
+    def entered(self, session: Session) -> Hold[None]:
         """Count a transaction as open within the block, which may end in another thread."""
-        sessions = self._sessions
-        sessions.append(session)
-        try:
-            yield
-        finally:
-            sessions.remove(session)
+        return _Entered(self._sessions, session)
+
+
+class _Entered(Hold[None]):
+    __slots__ = ("_session", "_sessions")
+
+    def __init__(self, sessions: list[Session], session: Session) -> None:
+        self._sessions = sessions
+        self._session = session
+
+    def take(self) -> None:
+        self._sessions.append(self._session)
+
+    def give_back(self) -> None:
+        with suppress(ValueError):
+            self._sessions.remove(self._session)
+
+
+class _AdvisoryLock(Hold[None]):
+    """A lock of the server, which its connection holds. If it is taken, ``on_wait`` is called before waiting."""
+
+    __slots__ = ("_connection", "_number", "_on_wait")
+
+    def __init__(self, connection: psycopg.Connection[Any], number: int, on_wait: Callable[[], None]) -> None:
+        self._connection = connection
+        self._number = number
+        self._on_wait = on_wait
+
+    def take(self) -> None:
+        own = (self._number,)
+        if self._connection.execute("SELECT pg_try_advisory_lock(%s)", own).fetchone() != (True,):
+            self._on_wait()
+            self._connection.execute(f"SET lock_timeout = {_LOCK_SECONDS * 1000}")
+            self._connection.execute("SELECT pg_advisory_lock(%s)", own)
+
+    def give_back(self) -> None:
+        with suppress(psycopg.Error):  # the server notices a closed connection only a moment later
+            self._connection.execute("SELECT pg_advisory_unlock_all()")
+
+
+class _Unfinished(Hold[None]):
+    """A rebuild, whose rows ``drop`` removes at the end of the block, unless it is finished."""
+
+    __slots__ = ("_drop", "is_finished")
+
+    def __init__(self, drop: Callable[[], None]) -> None:
+        self._drop = drop
+        self.is_finished = False
+
+    def take(self) -> None:
+        """Nothing is left over yet."""
+
+    def give_back(self) -> None:
+        if not self.is_finished:
+            self._drop()
+            self.is_finished = True
 
 
 class PostgresStore(JournalingStore):
@@ -118,16 +170,11 @@ class PostgresStore(JournalingStore):
         """Hold the lock of this name on the server. It has its own connection, and ends with it."""
         if not _LOCK_NAME.fullmatch(name):
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
-        number = self._lock_number(f"lock {name}")
-        with self._connections.dedicated() as connection:
-            if connection.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone() != (True,):
-                on_wait()
-                connection.execute("SELECT pg_advisory_lock(%s)", (number,))
-            try:
-                yield
-            finally:  # the server notices a closed connection only a moment later
-                with suppress(psycopg.Error):
-                    connection.execute("SELECT pg_advisory_unlock(%s)", (number,))
+        with (
+            self._connections.dedicated() as connection,
+            _AdvisoryLock(connection, self._lock_number(f"lock {name}"), on_wait),
+        ):
+            yield
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[Session]]:
@@ -170,15 +217,11 @@ class PostgresStore(JournalingStore):
                 self._remove_leftovers(session)
                 generation = session.value("SELECT nextval('generations')")
                 extensions.copy(session, self._options.schema, generation)
-            fresh = self._beside(generation)
-            try:
-                yield fresh
-            except BaseException:
-                with self._own_rows() as session:
-                    self._remove_leftovers(session)
-                raise
-            finally:
-                fresh.close()
+            unfinished = _Unfinished(self._drop_leftovers)
+            with unfinished:
+                with Closing(partial(self._beside, generation)) as fresh:
+                    yield fresh
+                unfinished.is_finished = True
             with store_errors(self._location):
                 connection.execute("SELECT 1")  # raises if the connection, and with it the lock, is lost
             with self._own_rows() as session:
@@ -186,8 +229,7 @@ class PostgresStore(JournalingStore):
                 session.run("UPDATE tenants SET generation = %s WHERE id = %s", (generation, self._tenant))
                 session.generation = generation
                 cache.prune(session, left)
-            with self._own_rows() as session:
-                self._remove_leftovers(session)
+            self._drop_leftovers()
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return the entries and bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
@@ -204,8 +246,7 @@ class PostgresStore(JournalingStore):
                 with self._connections.dedicated() as connection:
                     connection.execute(self._lock_timeout(local=False))
                     connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
-                    with self._own_rows() as session:
-                        self._remove_leftovers(session)
+                    self._drop_leftovers()
             except StoreLockedError:  # a rebuild is running, so its rows are not left over
                 pass
             self._vacuum()
@@ -315,6 +356,10 @@ class PostgresStore(JournalingStore):
                 sql = f"DELETE FROM {table} WHERE tenant = %s AND generation = %s"
                 session.run(sql, (self._tenant, generation))
             extensions.drop(session, self._options.schema, generation)
+
+    def _drop_leftovers(self) -> None:
+        with self._own_rows() as session:
+            self._remove_leftovers(session)
 
     def _generational(self, session: Session) -> list[str]:
         """Return the tables whose rows a rebuild writes again, including those of indexes."""

@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import sys
-import threading
 from typing import TYPE_CHECKING
 
 import click
 
+from klaw_core import Flag
 from klaw_core.cli.kit import (
     Settings,
     common_options,
@@ -46,7 +46,7 @@ def command(settings: Settings, *, only_unit: bool) -> None:
         return
     from klaw_watch.watcher import Watcher
 
-    stop = threading.Event()
+    stop = Flag()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
     memory = settings.open_memory()

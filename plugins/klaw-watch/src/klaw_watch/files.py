@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from attrs import define, field
 from watchfiles import Change, watch
+
+from klaw_core import Flag
 
 _STEP_MS = 50
 _GATHER_MS = 400
@@ -28,7 +29,7 @@ class FileEvents:
     ``scanning`` is the reason why files are polled every few seconds; empty if the system reports changes.
     """
 
-    stop: threading.Event
+    stop: Flag
     scan_ms: int = _SCAN_MS
     scanning: str = ""
     _changes: _ChangeStream | None = field(default=None, init=False)

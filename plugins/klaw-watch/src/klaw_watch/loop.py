@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 
 from attrs import define, evolve, field
 
-from klaw_core import BackgroundIndexer, KlawError, Memory
+from klaw_core import BackgroundIndexer, Flag, KlawError, Memory
 from klaw_watch.files import FileEvents
 from klaw_watch.names import INTERVAL, RESUME, START, WATCH
 from klaw_watch.roots import Root, identity_of, roots_of
@@ -30,7 +29,7 @@ class Loop:
     memory: Memory
     indexer: BackgroundIndexer
     events: FileEvents
-    stop: threading.Event
+    stop: Flag
     get_slept: Callable[[], float]
     look_seconds: float
     on_look: Callable[[int, str], None]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from attrs import asdict, evolve, field, frozen
 
 from klaw_core import (
     BackgroundRun,
+    Hold,
     KlawError,
     StoreLockedError,
     format_ts,
@@ -71,11 +71,9 @@ class WatchDirectory:
         """The directory, created if missing. Raise StoreReadOnlyError for a link that another user may have created."""
         return own_directory(self.path.parent, self.path.name)
 
-    @contextmanager
-    def only_watcher(self) -> Iterator[None]:
-        """Hold the lock of the only watcher of the data directory. Raise StoreLockedError, StoreError."""
-        with locked(self._own, self._refuse):
-            yield
+    def only_watcher(self) -> Hold[None]:
+        """Return the lock of the only watcher of the data directory. Raise StoreLockedError, StoreError."""
+        return locked(self._own, self._refuse)
 
     def _refuse(self) -> None:
         state = self.read()

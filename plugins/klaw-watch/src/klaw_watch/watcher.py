@@ -6,13 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from attrs import define, evolve, field
 
-from klaw_core import BackgroundIndexer, BackgroundRun, KlawError, Memory
+from klaw_core import BackgroundIndexer, BackgroundRun, Flag, Hold, KlawError, Memory, ThreadLock, operations
 from klaw_watch.files import FileEvents
 from klaw_watch.loop import Loop
 from klaw_watch.names import FORCED
@@ -30,6 +30,7 @@ def _slept() -> float:
     return 0.0 if clock is None else time.clock_gettime(clock) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
+@operations
 @define(eq=False)
 class Watcher:
     """Keeps the index of a memory up to date, according to the settings ``memory.sync``, until it is stopped.
@@ -45,14 +46,14 @@ class Watcher:
     on_run: Callable[[BackgroundRun], None] = lambda _run: None
     get_slept: Callable[[], float] = _slept
     look_seconds: float = _LOOK_SECONDS
-    _stop: threading.Event = field(factory=threading.Event, init=False)
-    _held: ExitStack = field(factory=ExitStack, init=False)
-    _changed: threading.Lock = field(factory=threading.Lock, init=False)
+    _stop: Flag = field(factory=Flag, init=False)
+    _lock: Hold[None] = field(init=False)
+    _changed: ThreadLock = field(factory=partial(ThreadLock, "the state of the watcher"), init=False)
     _state: WatchState = field(init=False)
     _indexer: BackgroundIndexer = field(init=False)
     _events: FileEvents = field(init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
-    _ready: threading.Event = field(factory=threading.Event, init=False)
+    _ready: Flag = field(factory=Flag, init=False)
 
     def __enter__(self) -> Self:
         self.start()
@@ -75,7 +76,12 @@ class Watcher:
 
     def start(self) -> None:
         """Start. Raise StoreLockedError if there is another watcher for this data directory, or StoreError."""
-        self._held.enter_context(self.directory.only_watcher())
+        self._lock = self.directory.only_watcher()
+        with self._lock:
+            self._begin()
+            self._lock.keep()
+
+    def _begin(self) -> None:
         self._state = self.directory.begin()
         self._events = FileEvents(self._stop)
         self._indexer = BackgroundIndexer(
@@ -110,7 +116,7 @@ class Watcher:
         if not self._indexer.close(left) or self._thread.is_alive():
             return False
         self._thread = None
-        self._held.close()
+        self._lock.end()
         return True
 
     def _note(self, run: BackgroundRun) -> None:
@@ -119,7 +125,7 @@ class Watcher:
 
     def _publish(self, change: Callable[[WatchState], WatchState]) -> None:
         """Change the state, and write it if it differs."""
-        with self._changed:
+        with self._changed.hold():
             before, self._state = self._state, change(self._state)
             if self._state == before and self._ready.is_set():
                 return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from threading import Lock
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import apsw
@@ -12,6 +11,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from klaw_core import ThreadLock
 from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows, require_agreement
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.state import PackedState
@@ -73,13 +73,13 @@ class _CostLru(Generic[_Key, _Value]):
     def __init__(self, most: int) -> None:
         self._most, self._total = most, 0
         self._kept: OrderedDict[_Key, _Value] = OrderedDict()
-        self._lock = Lock()
+        self._lock = ThreadLock("a cache of the words")
 
     def get(self, key: _Key) -> _Value | None:
         return self.get_all([key])[0]
 
     def get_all(self, keys: Sequence[_Key]) -> list[_Value | None]:
-        with self._lock:
+        with self._lock.hold():
             values = [self._kept.get(key) for key in keys]
             for key, value in zip(keys, values, strict=True):
                 if value is not None:
@@ -87,7 +87,7 @@ class _CostLru(Generic[_Key, _Value]):
             return values
 
     def put(self, key: _Key, value: _Value) -> None:
-        with self._lock:
+        with self._lock.hold():
             old = self._kept.pop(key, None)
             self._kept[key] = value
             self._total += value.cost - (0 if old is None else old.cost)
@@ -95,7 +95,7 @@ class _CostLru(Generic[_Key, _Value]):
                 self._total -= self._kept.popitem(last=False)[1].cost
 
     def drop(self, keys: Iterable[_Key]) -> None:
-        with self._lock:
+        with self._lock.hold():
             for key in keys:
                 value = self._kept.pop(key, None)
                 self._total -= 0 if value is None else value.cost

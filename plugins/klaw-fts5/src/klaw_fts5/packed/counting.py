@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from klaw_core import ThreadLock
 from klaw_fts5.packed.pairs import find_pairs
 from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, changes, encode_mixes, mix_runs
 from klaw_fts5.packed.spelling import Spellings
@@ -33,17 +33,19 @@ class TermCounter:
 
     def __init__(self) -> None:
         self._spellings = Spellings()
-        self._lock = Lock()
+        self._lock = ThreadLock("the counter of terms")
 
     def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> ChunkBatch:
         """Return the postings of the words and pairs of rows, given as normalised text, heading and context."""
-        with self._lock:
-            if len(self._spellings) > _MAX_SPELLINGS:
-                self._spellings = Spellings()
-            spellings = self._spellings
+        with self._lock.hold():
+            # Anew, if there are too many, or if an exception has ended the last call while it changed them.
+            spellings, self._spellings = self._spellings, Spellings()
+            if len(spellings) > _MAX_SPELLINGS:
+                spellings = Spellings()
             places, sizes = spellings.read(tokenizer, [text for row in rows for text in row])
             # Copies, because an array with a view cannot grow.
             numbers, pairing = np.array(spellings.numbers), np.array(spellings.pairing, dtype=np.bool_)
+            self._spellings = spellings
         used, ranks = _ranks(places, numbers)
         cells = np.repeat(np.arange(len(sizes)), sizes)
         terms = numbers[used]

@@ -50,9 +50,7 @@ class _Slots:
         slots = (hashes >> self._shift).astype(np.int64)
         free = self._hashes[slots] == 0
         self._meanings[slots[free]] = meanings[free]
-        self._hashes[slots[free]] = hashes[
-            free
-        ]  # last, so that an interrupt does not leave a hash with another spelling's meaning
+        self._hashes[slots[free]] = hashes[free]
 
 
 class Spellings:

@@ -6,8 +6,8 @@ segment are appended to the cached ones if the new state is a later state of the
 place is written only once. Content that a transaction may still roll back is not cached.
 """
 
-import threading
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 from attrs import define, evolve, field
 
+from klaw_core import ThreadLock
 from klaw_store_sqlitevec.quantized.codes import row_bytes, words
 from klaw_store_sqlitevec.quantized.tables import (
     CAPACITY,
@@ -42,7 +43,7 @@ class SegmentCache:
     most_bytes: int
     _held: dict[str, dict[int, LoadedSegment]] = field(factory=dict, init=False)
     _complete: dict[str, tuple[list[Any], View]] = field(factory=dict, init=False)
-    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "the cache of vectors"), init=False)
 
     def load(self, connection: apsw.Connection, collection: str, quantization: Quantization) -> View:
         """Return the segments of a collection with their codes. Raise RetrievalError if they are damaged."""
@@ -51,7 +52,7 @@ class SegmentCache:
         if known is not None and known[0] == stored:  # including the stamps
             return known[1]
         segments = [segment for segment in parse_segments(collection, stored) if segment.used]
-        with self._lock:
+        with self._lock.hold():
             before = self._held.get(collection, {})
             others = [held for name, some in self._held.items() if name != collection for held in some.values()]
         now = {segment.id: _update(connection, quantization, segment, before.get(segment.id)) for segment in segments}
@@ -65,7 +66,7 @@ class SegmentCache:
         else:
             now = {key: evolve(held, rows=NO_ROWS, filled=0) for key, held in now.items()}
         view = View(list(now.values()))
-        with self._lock:
+        with self._lock.hold():
             self._held[collection] = dict(islice(now.items(), room // code_bytes))
             self._complete.pop(collection, None)
             if len(self._held[collection]) == len(now) and (view.is_whole or not wants_rows):
