@@ -33,13 +33,13 @@ LOCK_SECONDS = 600.0
 # Seconds after which a waiting thread looks at its condition without being notified, because whoever should have
 # notified it was interrupted.
 _LOOK_SECONDS = 1.0
-# The holds of no thread.
-_KEPT = 0
 # The flags of the code of generators, coroutines and asynchronous generators (those of `inspect`, which loads much).
 _RUNS_IN_PIECES = 0x20 | 0x80 | 0x200
 _CALLED_BY_PROTOCOL = ("__enter__", "__exit__")
 # The holds of each thread, oldest first, by its identifier. Only the thread itself changes them.
 _ledgers: dict[int, list[Hold[Any]]] = {}
+# The holds of no thread.
+_kept = _ledgers.setdefault(0, [])
 
 
 def _ledger() -> list[Hold[Any]]:
@@ -63,7 +63,7 @@ class Hold(ABC, Generic[T]):
     def give_back(self) -> None:
         """Release what was acquired, if anything was. It may be called again, after an exception within it."""
 
-    def leave(self) -> None:  # most have nothing to do
+    def leave(self) -> None:
         """Let go of a copy that a forked child has inherited; the parent still holds the original."""
 
     def __enter__(self) -> T:
@@ -76,13 +76,13 @@ class Hold(ABC, Generic[T]):
             raise
 
     def __exit__(self, *_error: object) -> None:
-        self.end()
+        if self.noted_in is not _kept:
+            self.end()
 
     def keep(self) -> None:
         """Hold it beyond the block and the operation, until :meth:`end`, which any thread may call."""
-        kept = _ledgers.setdefault(_KEPT, [])
-        kept.append(self)
-        before, self.noted_in = self.noted_in, kept
+        _kept.append(self)
+        before, self.noted_in = self.noted_in, _kept
         before.remove(self)
 
     def end(self) -> None:
