@@ -33,7 +33,7 @@ _MODULES = {
     "extensions.json_forms": "to_json",
     "extensions.owned_files": "check_lines check_private make_private",
     "extensions.tools": "run_tool",
-    "files.atomic": "locked require_own_link write_atomically",
+    "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
     "files.record_journal": "FileJournal",

@@ -79,10 +79,10 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
         raise writing_failed(path, error) from error
 
 
-def has_leftover(path: Path) -> bool:
-    """Return whether a crash has left a replacement of this file, which :func:`keep_ranges` writes."""
+def leftover_of(path: Path) -> Path:
+    """Return where a crash leaves a replacement of this file that :func:`keep_ranges` was writing."""
     path = Path(os.path.realpath(path))
-    return path.with_name(f"{TEMPORARY}{path.name}-{_REWRITE}").exists()
+    return path.with_name(f"{TEMPORARY}{path.name}-{_REWRITE}")
 
 
 def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = True) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import ConversionError, KlawError, StoreError
-from klaw_core.files.atomic import make_private_directory, write_all
+from klaw_core.files.atomic import make_private_directory, sync_directory, write_all
 from klaw_core.files.held import Temporary
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
@@ -75,9 +75,15 @@ class ConversionCache:
             self._write(self._file(path), zlib.compress(json.dumps(entry).encode(), 1))
 
     def drop(self, paths: Iterable[str]) -> None:
-        """Delete the entries of documents. Raise StoreError."""
+        """Delete the entries of documents, durably. Raise StoreError."""
+        directories = set()
         for path in paths:
-            self._delete(self._file(path))
+            file = self._file(path)
+            self._delete(file)
+            directories.add(file.parent)
+        for directory in directories:
+            with suppress(FileNotFoundError):
+                sync_directory(directory)
 
     def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]]) -> None:
         """Delete the entries of all other documents of an origin. ``get_paths`` is called only if there are entries.

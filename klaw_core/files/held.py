@@ -70,12 +70,13 @@ class Temporary(Descriptor):
     one. Raise OSError.
     """
 
-    __slots__ = ("_for",)
+    __slots__ = ("_for", "_is_finished")
 
     def __init__(self, path: Path, *, fixed: str = "") -> None:
         name = f"{TEMPORARY}{path.name}-{fixed or os.urandom(8).hex()}"
         super().__init__(path.with_name(name), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if fixed else os.O_EXCL))
         self._for: Path | None = path
+        self._is_finished = False
 
     def take(self) -> int:
         """Create it."""
@@ -99,14 +100,15 @@ class Temporary(Descriptor):
     def _finish(self, *, flush: bool) -> None:
         for descriptor in self._open if flush else ():
             os.fsync(descriptor)
+        self._is_finished = True
         close_all(self._open)  # now, because a close may report that a write has failed
 
     def give_back(self) -> None:
-        """Close and remove it."""
-        super().give_back()
-        if self._for is not None:
-            with suppress(FileNotFoundError):
+        """Remove and close it."""
+        if self._for is not None and (self._open or self._is_finished):  # otherwise it was not created
+            with suppress(OSError):
                 os.unlink(self.path)  # noqa: PTH108  # as above
+        super().give_back()
 
 
 class FileLock(Descriptor):

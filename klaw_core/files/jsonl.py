@@ -16,6 +16,7 @@ from attrs import frozen
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import (
     keep_ranges,
+    leftover_of,
     make_private_directory,
     open_regular,
     require_own_link,
@@ -164,6 +165,8 @@ class JsonLines:
                 lines = [line for line in self.read() if isinstance(line, LogRecord) and goes(line)]
                 if lines:
                     keep_ranges(self.path, partial(_remaining_ranges, lines))
+                else:  # an earlier call may have been killed before it flushed the name of the new file
+                    sync_directory(self.path.parent)
         except OSError as error:
             raise writing_failed(self.path, error) from error
         return len(lines)
@@ -172,9 +175,10 @@ class JsonLines:
         """Remove the file if it exists. Raise StoreError."""
         try:
             self._check_directories()
-            if self.path.exists():
-                self.path.unlink(missing_ok=True)
-                sync_directory(self.path.parent)
+            with suppress(FileNotFoundError):  # the directory
+                for path in (leftover_of(self.path), self.path):
+                    path.unlink(missing_ok=True)
+                sync_directory(self.path.parent)  # also if it does not exist: an earlier call may have been killed here
         except OSError as error:
             raise writing_failed(self.path, error) from error
 

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from attrs import field, frozen
 
 from klaw_core.errors import RecordError
-from klaw_core.files.atomic import has_leftover, keep_ranges, locked, open_regular, overwrite, writing_failed
+from klaw_core.files.atomic import keep_ranges, leftover_of, locked, open_regular, overwrite, writing_failed
 from klaw_core.files.journal_index import JournalIndex
 from klaw_core.files.journal_lines import MAX_LINE_BYTES, TAIL_CHARACTERS, find_lines, void_lines
 from klaw_core.files.jsonl import JsonLines
@@ -143,7 +143,7 @@ class FileJournal:
         with locked(self.path.parent):
             if not self.exists:
                 return 0
-            found = None if has_leftover(self.path) else find_lines(self.path, ids, self._id)
+            found = None if leftover_of(self.path).exists() else find_lines(self.path, ids, self._id)
             if found is not None:
                 if found.lines:
                     with self._index.following():

@@ -165,6 +165,17 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
         """Record the vector space of the collection."""
 
 
+@runtime_checkable
+class TidyStore(Protocol):
+    """A store in which an interrupted rebuild leaves data, which may be forgotten in the meantime. Optional."""
+
+    def tidy(self) -> None:
+        """Remove what no running rebuild needs; keep its vectors of documents that are still indexed.
+
+        Every index run ends with it. Raise StoreError.
+        """
+
+
 class Store(Protocol[R]):
     """Owns the file, the canonical rows, the migrations and every transaction."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import KlawError, NotFoundError, PluginContractError, WorkspaceError
+from klaw_core.errors import KlawError, NotFoundError, PluginContractError, StoreError, WorkspaceError
 from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import turn_to_embed
 from klaw_core.interfaces.source import Located
+from klaw_core.interfaces.store import TidyStore
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
@@ -84,6 +86,9 @@ class IndexRuns:
             report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
         collections = tuple(dict.fromkeys(source.collection for source in sources))
         report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
+        if isinstance(self.assembly.store, TidyStore):
+            with suppress(StoreError):  # a rebuild is running, or the store cannot be written
+                self.assembly.store.tidy()
         origins = tuple(dict.fromkeys(source.origin for source in sources))
         self.emit(IndexEvent(report, origins, "forced" if force else ""))
         return report

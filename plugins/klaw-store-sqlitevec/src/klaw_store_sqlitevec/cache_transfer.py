@@ -56,8 +56,24 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
                SELECT ?, ?, id FROM embedding_cache WHERE space_id = ? AND hash = ?""",
             read(documents, own, theirs),
         )
-    mine.execute("DELETE FROM cache_counts")
-    mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", read("SELECT * FROM cache_counts"))
+
+
+def copy_counts(transaction: SqliteTransaction, other: apsw.Connection, location: str) -> None:
+    """Replace the statistics of the embedding cache by those of another database; errors as for :func:`copy_cache`."""
+    transaction.resource.execute("DELETE FROM cache_counts")
+    with store_errors(location):
+        counts: list[Any] = other.execute("SELECT * FROM cache_counts").fetchall()
+    transaction.resource.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", counts)
+
+
+def take_over_cache(transaction: SqliteTransaction, other: SqliteSnapshot, location: str) -> None:
+    """Copy the vectors of an interrupted rebuild, except those of documents that are not in this store (any more)."""
+    copy_cache(transaction, other.resource, location)
+    sql = "SELECT collection, path FROM cache_documents EXCEPT SELECT collection, path FROM documents"
+    gone: list[Any] = transaction.resource.execute(sql).fetchall()
+    for collection, path in gone:
+        transaction.forget_documents(collection, [path])
+    transaction.forget_unused()
 
 
 def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str, Vector]]:

@@ -19,6 +19,7 @@ from klaw_core import (
     StoreReadOnlyError,
     own_directory,
     require_own_link,
+    sync_directory,
 )
 from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import Connections, check_version, lacking_room
@@ -143,7 +144,7 @@ class SqliteStore:
         file of the rebuild cannot be read.
         """
         from klaw_store_sqlitevec.cache_pruning import prune_cache, used_spaces
-        from klaw_store_sqlitevec.cache_transfer import copy_cache
+        from klaw_store_sqlitevec.cache_transfer import copy_cache, copy_counts
         from klaw_store_sqlitevec.extensions import take_extensions
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
@@ -153,6 +154,7 @@ class SqliteStore:
                 writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
                 with self.read() as snapshot, writer() as connection:
                     copy_cache(SqliteTransaction(connection), snapshot.resource, self.location)
+                    copy_counts(SqliteTransaction(connection), snapshot.resource, self.location)
                     take_extensions(connection, snapshot.resource, self.location)
                 yield fresh
                 with self.read() as snapshot:
@@ -163,6 +165,28 @@ class SqliteStore:
             _remove_database(self._rebuild_path)
             with suppress(apsw.Error):  # a full disk: the content is replaced, and the log is emptied later
                 self._connections.empty_log()  # the file still has the old pages, and what was forgotten in them
+
+    def tidy(self) -> None:
+        """Take over the vectors of an interrupted rebuild, and remove it: what it contains may have been forgotten.
+
+        Raise StoreError, StoreLockedError if the rebuild is not interrupted but running.
+        """
+        from klaw_store_sqlitevec.cache_transfer import has_other_weights, sample_weights, take_over_cache
+        from klaw_store_sqlitevec.transaction import SqliteTransaction
+
+        if not self._leftovers():
+            return
+        with self._connections.writer() as connection:  # no rebuild can be running during this transaction
+            transaction = SqliteTransaction(connection)
+            with (
+                suppress(StoreCorruptError, ForeignFileError),
+                Closing(self._open_rebuild) as left,
+                left.read() as snapshot,
+            ):
+                if not has_other_weights(SqliteSnapshot(snapshot.resource), sample_weights(transaction)):
+                    take_over_cache(transaction, SqliteSnapshot(snapshot.resource), left.location)
+            _remove_database(self._rebuild_path)
+        self._connections.empty_log()
 
     def _discard_outdated(self) -> None:
         """Remove the files of an interrupted rebuild that cannot be continued.
@@ -334,5 +358,7 @@ class _Backup(Closing[apsw.Backup]):
 
 
 def _remove_database(path: Path) -> None:
+    """Remove a database and the files next to it. It is durable, even if an earlier call was killed before it was."""
     for suffix in SIDE_FILES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+    sync_directory(path.parent)
