@@ -395,6 +395,9 @@ class MemoryStore:
             raise StoreError("a transaction was started inside another one")
         return self._writing.hold()
 
+    def tidy(self) -> None:
+        """Do nothing: an interrupted rebuild leaves nothing."""
+
     def statistics(self) -> Mapping[str, int | str]:
         """Return nothing, because there is no file."""
         return {}

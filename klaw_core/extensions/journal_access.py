@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from klaw_core.config.tables import DEFAULTS
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
+from klaw_core.holds import Closing
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.journal import Journals
@@ -27,11 +28,8 @@ def open_journals(config: Config, find_registry: Callable[[], Registry]) -> Iter
         return
     from klaw_core.assembly import build_store
 
-    store: Any = build_store(config, find_registry())
-    try:
+    with Closing[Any](lambda: build_store(config, find_registry())) as store:
         yield store.journals
-    finally:
-        store.close()
 
 
 def keeps_journals(config: Config, find_registry: Callable[[], Registry]) -> bool:

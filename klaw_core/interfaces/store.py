@@ -165,17 +165,6 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
         """Record the vector space of the collection."""
 
 
-@runtime_checkable
-class TidyStore(Protocol):
-    """A store in which an interrupted rebuild leaves data, which may be forgotten in the meantime. Optional."""
-
-    def tidy(self) -> None:
-        """Remove what no running rebuild needs; keep its vectors of documents that are still indexed.
-
-        Every index run ends with it. Raise StoreError.
-        """
-
-
 class Store(Protocol[R]):
     """Owns the file, the canonical rows, the migrations and every transaction."""
 
@@ -233,6 +222,12 @@ class Store(Protocol[R]):
         spaces, which an interrupted reindex has computed, are kept. Tables of extensions are copied from this store at
         the start. Readers use this store until the new one is complete. If the block raises, or the process dies, this
         store is unchanged.
+        """
+
+    def tidy(self) -> None:
+        """Remove what an interrupted rebuild has left, because it may contain what was forgotten since.
+
+        Its vectors of documents that are indexed are kept. Every index run ends with it. Raise StoreError.
         """
 
     def statistics(self) -> Mapping[str, int | str]:

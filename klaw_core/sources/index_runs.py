@@ -18,7 +18,6 @@ from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import turn_to_embed
 from klaw_core.interfaces.source import Located
-from klaw_core.interfaces.store import TidyStore
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
@@ -86,9 +85,8 @@ class IndexRuns:
             report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
         collections = tuple(dict.fromkeys(source.collection for source in sources))
         report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
-        if isinstance(self.assembly.store, TidyStore):
-            with suppress(StoreError):  # a rebuild is running, or the store cannot be written
-                self.assembly.store.tidy()
+        with suppress(StoreError):  # a rebuild is running, or the store cannot be written
+            self.assembly.store.tidy()
         origins = tuple(dict.fromkeys(source.origin for source in sources))
         self.emit(IndexEvent(report, origins, "forced" if force else ""))
         return report

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 DRIVER = Path(__file__).with_name("driver.py")
+sys.path.append(str(DRIVER.parent))  # for the test that interrupts operations in its own process
 
 
 @pytest.fixture(scope="session")

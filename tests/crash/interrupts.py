@@ -2,8 +2,7 @@
 
 CPython runs the handlers of signals where its loop looks for them: when a function of Python is entered, and after a
 call of a function of C. ``sys.setprofile`` reports both (``call``, ``c_return``), and an exception that its function
-raises appears exactly there. A place is a file, the name of the code, the offset of the instruction, the event, and the
-name of the C function.
+raises appears exactly there. (Not reported are loops without calls, which hold nothing new from one round to the next.)
 """
 
 import fcntl
@@ -22,29 +21,26 @@ from attrs import define, field, frozen
 
 from klaw_core import KlawError, Memory, holds
 
-#: Where Python's own code holds something of Klaw's on its behalf.
-_STANDARD = (
-    "contextlib.py",
-    "threading.py",
-    "tempfile.py",
-    "pathlib.py",
-    "functools.py",
-    "_weakrefset.py",
-    "shutil.py",
-)
+#: Files of the standard library that hold something on behalf of Klaw.
+_STANDARD = {"contextlib.py", "threading.py", "tempfile.py", "pathlib.py", "functools.py", "_weakrefset.py"}
+#: Files whose places differ by who called them.
+_SERVING = _STANDARD | {"holds.py", "held.py", "atomic.py"}
 _OWN = str(Path(__file__).parent)
 
 
 @frozen
 class Place:
+    """A file, the name of the code, the offset of the instruction, the event, the C function, and for whom it runs."""
+
     file: str
     code: str
     offset: int
     event: str
     name: str
+    caller: str
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.code}+{self.offset} {self.event} {self.name}"
+        return f"{Path(self.file).name}:{self.code}+{self.offset} {self.event} {self.name} for {self.caller}"
 
 
 def _counts(file: str) -> bool:
@@ -55,12 +51,12 @@ def _counts(file: str) -> bool:
 
 @define
 class Interrupter:
-    """Counts the places of a block in this thread, or raises at one of them."""
+    """Notes the places of a block in this thread in ``places``, or raises at one of them."""
 
     place: Place | None = None
     places: dict[Place, int] = field(factory=dict)
     raised: bool = False
-    _known: dict[Any, bool] = field(factory=dict)
+    _known: dict[Any, tuple[bool, bool]] = field(factory=dict)
 
     def __enter__(self) -> Self:
         sys.setprofile(self._look)
@@ -69,24 +65,38 @@ class Interrupter:
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
 
+    def _kind(self, code: Any) -> tuple[bool, bool]:
+        """Return whether places of this code count, and whether they differ by who called it."""
+        kind = self._known.get(code)
+        if kind is None:
+            file = code.co_filename
+            kind = self._known[code] = (_counts(file), Path(file).name in _SERVING)
+        return kind
+
     def _look(self, frame: FrameType, event: str, called: Any) -> None:
         if event not in {"call", "c_return"}:
             return
         code = frame.f_code
-        counts = self._known.get(code)
-        if counts is None:
-            counts = self._known[code] = _counts(code.co_filename)
+        counts, serves = self._kind(code)
         if not counts:
             return
         name = "" if event == "call" else getattr(called, "__name__", "")
         called = None  # the traceback keeps this frame, which would keep a cursor that a signal does not keep
-        place = Place(code.co_filename, code.co_qualname, frame.f_lasti, event, name)
+        caller = self._caller(frame) if serves else ""
+        place = Place(code.co_filename, code.co_qualname, frame.f_lasti, event, name, caller)
         if self.place is None:
             self.places[place] = self.places.get(place, 0) + 1
         elif place == self.place and not self.raised:
             self.raised = True
             sys.setprofile(None)
             raise KeyboardInterrupt
+
+    def _caller(self, frame: FrameType) -> str:
+        """Return the nearest code that called this one and is not of the same kind, with its line."""
+        outer = frame.f_back
+        while outer is not None and self._kind(outer.f_code)[1]:
+            outer = outer.f_back
+        return "" if outer is None else f"{outer.f_code.co_qualname}:{outer.f_lineno}"
 
 
 @define
@@ -102,23 +112,30 @@ class Sides:
 
     def __attrs_post_init__(self) -> None:
         self._stranger = apsw.Connection(str(self.data / "klaw.db"))
-        self._probe()
-        list(self._locked())
+        self.settle()
+
+    def settle(self) -> None:
+        """Take what is open now as what should be open."""
+        for _ in range(2):
+            list(self.problems(settled=False))
         self._descriptors, self._threads = _open_files(), threading.active_count()
 
-    def problems(self) -> Iterator[str]:
+    def close(self) -> None:
+        self._stranger.close()
+
+    def problems(self, *, settled: bool = True) -> Iterator[str]:
         """Yield what is not as it should be after an interrupt, first without touching the memory."""
         if left := [hold for ledger in holds._ledgers.values() for hold in ledger]:
             yield f"still held: {[type(hold).__name__ for hold in left]}"
         yield from self._locked()
-        if (now := _open_files()) > self._descriptors:
+        if settled and (now := _open_files()) > self._descriptors:
             yield f"{now - self._descriptors} descriptors more than before"
-        if threading.active_count() > self._threads:
+        if settled and threading.active_count() > self._threads:
             yield f"threads: {[thread.name for thread in threading.enumerate()]}"
         found: list[str] = []
         thread = threading.Thread(target=lambda: found.append(self._probe()), daemon=True)
         thread.start()
-        thread.join(30)
+        thread.join(60)
         if thread.is_alive():
             yield "another thread hangs"
             return
@@ -159,11 +176,11 @@ class Sides:
 
 
 def _open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
 
 
 @contextmanager
-def said_on_stderr() -> Iterator[list[str]]:
+def _said_on_stderr() -> Iterator[list[str]]:
     """Collect what Python would print of exceptions that nobody catches. A file that is closed late is no defect."""
     said: list[str] = []
     before = sys.unraisablehook, threading.excepthook
@@ -173,10 +190,8 @@ def said_on_stderr() -> Iterator[list[str]]:
         if not isinstance(unraisable.exc_value, ResourceWarning) and not isgenerator(unraisable.object):
             said.append(f"{unraisable.err_msg}: {unraisable.exc_value!r}")
 
-    sys.unraisablehook, threading.excepthook = (
-        note,
-        lambda failed: said.append(f"{failed.thread}: {failed.exc_value!r}"),
-    )
+    sys.unraisablehook = note
+    threading.excepthook = lambda failed: said.append(f"{failed.thread}: {failed.exc_value!r}")
     try:
         yield said
     finally:
@@ -196,9 +211,9 @@ def interrupt(operation: Callable[[], object], place: Place, sides: Sides, *, ke
     With ``keep``, the exception is kept until everything was looked at, as by a notebook.
     """
     kept: list[BaseException] = []
-    with said_on_stderr() as said:
-        interrupter = Interrupter(place)
-        problems: list[str] = []
+    problems: list[str] = []
+    interrupter = Interrupter(place)
+    with _said_on_stderr() as said:
         try:
             with interrupter:
                 operation()

@@ -231,6 +231,14 @@ def _act_forget(memory: Memory, _home: Home, say: Say) -> None:
     say("done", "exclude", "notes/3.md", word("note", 30))
 
 
+def _act_forget_after_reindex(memory: Memory, home: Home, say: Say) -> None:
+    """Forget what a rebuild has just copied into its file, which is deleted."""
+    _act_reindex(memory, home, say)
+    _act_forget(memory, home, say)
+    _act_purge(memory, home, say)
+    _save(memory, say, 20)
+
+
 def _said_left_over(home: Home, say: Say) -> None:
     """Make what :func:`_left_over` makes, with summaries of what was said."""
     _left_over(home, say)
@@ -408,6 +416,7 @@ SCENES = {
         Scene("purge", _said_left_over, _act_purge),
         Scene("reindex", _edited, _act_reindex),
         Scene("move", _lived, _act_reindex, dimension=24),
+        Scene("forget-after-reindex", _lived, _act_forget_after_reindex),
         Scene("compact-index", _many, _act_index, compact=True),
         Scene("compact-save", _many, _act_save, compact=True),
         Scene("compact-forget", _left_over, _act_forget, compact=True),

@@ -6,7 +6,7 @@ Images of the disk are made from one recorded run of each scene (``power.py``). 
 
 import pytest
 
-SCENES = ("first-save", "save", "append", "index", "forget", "reindex", "move")
+SCENES = ("first-save", "save", "append", "index", "forget", "reindex", "move", "forget-after-reindex")
 MODES = ("lost", "dropped", "torn")
 #: Images of each scene and mode in a default run.
 IMAGES = 4

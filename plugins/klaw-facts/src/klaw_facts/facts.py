@@ -43,6 +43,7 @@ from klaw_core import (
     check_lines,
     check_private,
     make_private,
+    operations,
 )
 from klaw_facts.compaction import KEEP, compact
 from klaw_facts.compressing import Compression, CompressionReport
@@ -66,6 +67,7 @@ _CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
+@operations
 @define(eq=False, slots=False)
 class Facts(
     AttachedExtension,

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import define, evolve
 
-from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, format_ts, write_atomically
+from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, format_ts, operations, write_atomically
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
@@ -24,6 +24,7 @@ from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
 _KEY_BYTES = 32
 
 
+@operations
 @define(eq=False)
 class FactKeeper:
     """Writes operations. ``changed`` is called with the ids of the changed facts."""

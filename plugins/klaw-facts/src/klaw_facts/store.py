@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import define, evolve, field
 
-from klaw_core import MetadataValue, NotFoundError, ThreadLock, estimate_tokens, item_text
+from klaw_core import MetadataValue, NotFoundError, ThreadLock, estimate_tokens, item_text, operations
 from klaw_facts.index import FactIndex, metadata_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.records import fact_record, operation, parse_fact
@@ -39,6 +39,7 @@ class FactStore(Protocol):
         """Return the number of facts that are true now."""
 
 
+@operations
 @define(eq=False)
 class JournalFactStore:
     """The facts of a memory as a ``FactStore``."""

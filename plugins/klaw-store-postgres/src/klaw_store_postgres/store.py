@@ -231,6 +231,20 @@ class PostgresStore(JournalingStore):
                 cache.prune(session, left)
             self._drop_leftovers()
 
+    def tidy(self) -> None:
+        """Remove the rows that an interrupted rebuild has left. Both share the cache of vectors. Raise StoreError."""
+        others = " OR ".join(
+            f"EXISTS (SELECT FROM documents WHERE tenant = %s AND generation {than} %s)" for than in "<>"
+        )
+        with self.read() as snapshot:
+            session = snapshot.resource
+            if not session.value(f"SELECT {others}", (*session.scope, *session.scope)):
+                return
+        with self._connections.dedicated() as connection:
+            own = (self._lock_number("rebuild"),)
+            if connection.execute("SELECT pg_try_advisory_lock(%s)", own).fetchone() == (True,):
+                self._drop_leftovers()
+
     def statistics(self) -> Mapping[str, int | str]:
         """Return the entries and bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
         with self.read() as snapshot:

@@ -1,12 +1,12 @@
 """Samples of the vectors in vec0 tables, cached until the file changes."""
 
-from threading import Lock
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import apsw
 from attrs import define, field
 
-from klaw_core import Matrix
+from klaw_core import Matrix, ThreadLock
 from klaw_store_sqlitevec.exact import read_sample
 
 _READING = apsw.SQLITE_TXN_READ
@@ -31,14 +31,14 @@ class SampleCache:
 
     _most: int
     _kept: WeakKeyDictionary[apsw.Connection, _Kept] = field(factory=WeakKeyDictionary, init=False)
-    _lock: Lock = field(factory=Lock, init=False)
+    _lock: ThreadLock = field(factory=partial(ThreadLock, "the samples of vectors"), init=False)
 
     def get(self, connection: apsw.Connection, collection: str, dimension: int) -> Matrix:
         """Return vectors spread over a collection's table, float32 of shape (n, d)."""
         if connection.txn_state("main") != _READING:
             return read_sample(connection, collection, dimension, self._most)
         version = int(connection.execute("PRAGMA data_version").get), connection.total_changes()
-        with self._lock:
+        with self._lock.hold():
             kept = self._kept.get(connection)
             if kept is None or kept.version != version:
                 kept = self._kept[connection] = _Kept(version)
