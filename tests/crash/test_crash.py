@@ -10,7 +10,7 @@ SAMPLE = {"first-save": 4, "save": 6, "append": 6, "index": 6, "forget": 8, "rei
 SAMPLE |= {"compact-index": 2, "compact-save": 2, "compact-forget": 2, "compact-reindex": 2}
 SAMPLE |= {"remember": 2, "extract": 2, "forget-facts": 2, "compress": 2}
 SAMPLE |= {"agents": 2, "export": 2, "import": 2, "background": 8}
-SAMPLE |= {"forget-messages": 4, "purge": 3}
+SAMPLE |= {"forget-messages": 4, "purge": 3, "forget-after-reindex": 3}
 #: Each seeded bug with the scene that must show it, and what is said of it.
 SEEDED = {
     "acknowledge-before-commit": ("save", "is not in saved.jsonl"),

@@ -1,8 +1,8 @@
 """Ctrl-C costs only the current call: at each place of every operation where CPython may deliver a signal.
 
 After each interrupt, with its exception kept or dropped, no lock, transaction or descriptor is left, and the next call
-works: in this thread, in another one, and for another connection. A sample by default; ``KLAW_CAMPAIGN=all`` takes
-every place of every operation.
+works: in this thread, in another one, and for another connection. A sample by default; ``--campaigns``
+(``nox -s campaigns``) takes every place of every operation.
 """
 
 import ast
@@ -166,11 +166,6 @@ def life(tmp_path_factory):
             sides.close()
 
 
-@pytest.fixture(scope="session")
-def every(whole) -> bool:
-    return whole or os.environ.get("KLAW_CAMPAIGN") == "all"
-
-
 def interrupted(life: Life, name: str, places: list[Place], *, keep: Callable[[int], bool]) -> dict[str, list[str]]:
     """Interrupt an operation at each of these places; return what was wrong after each."""
     prepare = life.operations()[name]
@@ -193,15 +188,15 @@ def places(life: Life, name: str) -> list[Place]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_an_interrupt_costs_only_the_current_call(life, every, name):
+def test_an_interrupt_costs_only_the_current_call(life, cases, name):
     found = places(life, name)
     assert len(found) > 50
-    if every:
-        assert interrupted(life, name, found, keep=lambda number: number % 2 == 0) == {}
-        return
-    wanted = FEW if name in SLOW else SAMPLE
-    chosen = found[len(found) // (2 * wanted) :: len(found) // wanted][:wanted]
-    assert interrupted(life, name, chosen, keep=lambda number: number % 2 == 0) == {}
+    if not cases.whole:
+        wanted = FEW if name in SLOW else SAMPLE
+        found = found[len(found) // (2 * wanted) :: len(found) // wanted][:wanted]
+    wrong = interrupted(life, name, found, keep=lambda number: number % 2 == 0)
+    cases.add(len(found), len(wrong))
+    assert wrong == {}
 
 
 def test_every_operation_is_interrupted(life):
