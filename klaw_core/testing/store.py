@@ -462,6 +462,19 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert dump(snapshot) == before
         put(store, make_document("notes/c.md", "later"))
 
+    def test_what_a_failed_rebuild_leaves_can_be_removed(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "old"))
+        with store.read() as snapshot:
+            before = dump(snapshot)
+        with pytest.raises(InjectedError), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
+            put(fresh, make_document("notes/b.md", "new"))
+            raise InjectedError
+        store.tidy()
+        store.tidy()
+        with store.read() as snapshot:
+            assert dump(snapshot) == before
+        assert not [finding for finding in store.check() if finding.check == "leftovers"]
+
     def test_an_undamaged_store_has_nothing_to_fix(self, store: Store[Any]) -> None:
         assert list(store.check()) == []
         put(store, make_document("notes/a.md", "one\ntwo"))

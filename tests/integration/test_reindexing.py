@@ -11,6 +11,7 @@ from attrs import evolve
 from klaw_core import EmbeddingError, VectorSpaceError, WorkspaceError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
+from klaw_core.embedding.run import PROBE
 from klaw_core.testing.values import MOMENT
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
@@ -87,6 +88,32 @@ def test_an_interrupted_reindex_changes_nothing_and_the_next_one_completes(home,
             again = len(home.recorder.take())
             assert 0 < again < len(before["chunks"]), "it goes on where the first one stopped"
     assert done
+
+
+def test_an_index_run_keeps_the_vectors_of_an_interrupted_reindex(home, check):
+    if home.backend != "sqlite":
+        pytest.skip("only there is a rebuild a file, and a memory of its own keeps nothing")
+    for number in range(6):
+        home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
+    small = {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0}
+    with home.open(chunking=small) as memory:
+        memory.index(home.notes)
+    home.recorder.take()
+    home.recorder.calls, home.recorder.fail_at = 0, 3
+    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
+        with pytest.raises(EmbeddingError):
+            memory.reindex()
+        first = home.recorder.take()
+        home.recorder.fail_at = None
+        home.write("new.md", "a lantern on the pier")
+        memory.index()
+        assert not list(memory.config.data_dir.glob("*rebuild*"))
+        memory.reindex()
+        check(memory)
+        second = home.recorder.take()
+    assert first
+    assert second
+    assert set(first) & set(second) <= {PROBE}, "nothing is embedded twice"
 
 
 def test_reindex_rebuilds_an_index_that_lost_its_rows(home, memory, check):

@@ -7,7 +7,7 @@ import re
 import apsw
 import pytest
 
-from klaw_core import StoreCorruptError, StoreError, StoreLockedError, update_command
+from klaw_core import StoreCorruptError, StoreError, StoreLockedError, VectorSpace, update_command
 from klaw_core.testing.store import SPACE, put, vector
 from klaw_core.testing.values import make_document
 from klaw_core.values.text import text_hash
@@ -15,6 +15,8 @@ from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
+
+OTHER = VectorSpace("other", "1", 4)
 
 
 @pytest.fixture
@@ -72,6 +74,62 @@ def test_nothing_of_the_replaced_content_is_left_in_any_file(store, path):
     assert [name for name, data in found.items() if b"zebra" in data] == []
     assert b"walrus" in found["klaw.db"]
     assert store.statistics()["log_bytes"] == 0
+
+
+def test_what_an_interrupted_rebuild_left_is_removed_and_its_vectors_of_present_documents_stay(store, path):
+    known, unknown = text_hash("one"), text_hash("two")
+    with pytest.raises(KeyboardInterrupt), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
+        put(fresh, make_document("notes/b.md", "zebra"))
+        with fresh.write() as transaction:
+            transaction.cache_vectors(OTHER, dict.fromkeys([known, unknown], vector(1, 2, 3, 4)))
+            transaction.note_documents(OTHER, {("memory", "notes/a.md"): [known], ("memory", "notes/b.md"): [unknown]})
+        raise KeyboardInterrupt
+    assert fresh._path.exists()
+    store.tidy()
+    assert [file.name for file in path.parent.iterdir() if b"zebra" in file.read_bytes()] == []
+    assert not [file for file in path.parent.iterdir() if "rebuild" in file.name]
+    with store.read() as snapshot:
+        assert list(snapshot.cached_vectors(OTHER, [known, unknown])) == [known]
+    store.tidy()
+
+
+def test_a_running_rebuild_is_not_removed(store):
+    with store.rebuild() as fresh:
+        with pytest.raises(StoreLockedError):
+            store.tidy()
+        assert fresh._path.exists()
+        put(fresh, make_document("notes/b.md", "two"))
+    assert documents(store) == ["notes/b.md"]
+
+
+@pytest.mark.parametrize("become", [be_rubbish, be_another_programs], ids=["rubbish", "another program's"])
+def test_an_unusable_leftover_is_removed(store, become):
+    left = interrupt(store)
+    become(left)
+    store.tidy()
+    assert not left.exists()
+    assert documents(store) == ["notes/a.md"]
+
+
+@pytest.mark.parametrize("how", ["replaced", "forgotten", "tidied"])
+def test_the_removal_of_a_rebuild_is_flushed(store, path, monkeypatch, how):
+    """Also if nothing is there to remove: whoever removed it may have been killed before it was flushed."""
+    if how == "tidied":
+        interrupt(store)
+    flushed = []
+    original = os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino) or original(descriptor)
+    )
+    if how == "replaced":
+        with store.rebuild() as fresh:
+            put(fresh, make_document("notes/a.md", "one"))
+    elif how == "forgotten":
+        with store.write() as transaction:
+            transaction.forget_vectors([text_hash("one")])
+    else:
+        store.tidy()
+    assert path.parent.stat().st_ino in flushed
 
 
 @pytest.mark.parametrize(
