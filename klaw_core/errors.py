@@ -29,6 +29,7 @@ A message says what happened and where; ``hint`` is what fixes it, usually a com
 that escapes from Klaw is a defect.
 """
 
+import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -211,6 +212,22 @@ def reason(error: BaseException) -> str:
 def as_klaw_error(error: BaseException) -> KlawError:
     """Return the error itself if it is a KlawError, otherwise a PluginError that describes it."""
     return error if isinstance(error, KlawError) else PluginError(reason(error))
+
+
+#: What may arise in any public call, and becomes a KlawError there: a method imports its own modules and looks at
+#: files, and neither works if, for instance, no file can be opened any more.
+ESCAPING = (OSError, ImportError)
+_NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+
+
+def of_system(error: OSError | ImportError) -> KlawError:
+    """Return the KlawError for an error of the system, or of an import, in one line."""
+    if isinstance(error, ImportError):
+        return PluginError(f"a part of Klaw cannot be imported: {reason(error)}", hint="klaw plugins")
+    is_limit = error.errno in _NO_DESCRIPTOR
+    hint = "close files or connections, or raise the limit of open files (ulimit -n)" if is_limit else "klaw doctor"
+    what = "a file" if error.filename is None else f"{error.filename!r:.200}"
+    return StoreError(f"{what} cannot be used: {error.strerror or reason(error)}", hint=hint)
 
 
 def check_base(component: object, base: type[T], who: str) -> T:

@@ -22,7 +22,7 @@ from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from klaw_core.errors import StoreLockedError
+from klaw_core.errors import ESCAPING, StoreLockedError, of_system
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -291,7 +291,10 @@ def held_elsewhere(kind: type[Hold[Any]]) -> bool:
 
 
 def operation(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function end its holds when it returns or raises, also those whose end an exception has prevented."""
+    """Make a function end its holds when it returns or raises, also those whose end an exception has prevented.
+
+    Errors of the system and of imports become a KlawError, except a closed pipe, which is the caller's own stream.
+    """
 
     @wraps(function)
     def call(*arguments: P.args, **options: P.kwargs) -> T:
@@ -299,6 +302,10 @@ def operation(function: Callable[P, T]) -> Callable[P, T]:
         before = tuple(ledger)
         try:
             return function(*arguments, **options)
+        except BrokenPipeError:
+            raise
+        except ESCAPING as error:
+            raise of_system(error) from error
         finally:
             if len(ledger) > len(before):
                 _end_all([hold for hold in reversed(ledger) if hold not in before])

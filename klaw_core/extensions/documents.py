@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from attrs import define, field, frozen
 
-from klaw_core.errors import KlawError, NotFoundError, RecordError
+from klaw_core.errors import ESCAPING, KlawError, NotFoundError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
@@ -179,7 +179,8 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         version = journal.append([document.record(collection) for document in latest.values()])
         try:
             return self._index(latest, collection, version)
-        except KlawError as error:  # they are in the journal: after an exception, the caller would add them again
+        except (KlawError, *ESCAPING) as error:
+            # They are in the journal: after an exception, the caller would add them again.
             kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
             return IndexReport(notices=(kept,))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import define, field
 
-from klaw_core.errors import KlawError, RecordError
+from klaw_core.errors import ESCAPING, KlawError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.schemas import string
 from klaw_core.files.journals import FileJournals
@@ -97,7 +97,8 @@ class SavedExtension(AttachedExtension, SourcedExtension, ToolExtension, Checked
                 else:
                     report = self._host.index_documents([as_document(saved)])
                 indexed = not indexed
-        except KlawError as error:  # the text is in the journal: after an exception, the caller would save it again
+        except (KlawError, *ESCAPING) as error:
+            # The text is in the journal: after an exception, the caller would save it again.
             return f"saved, but not searchable before the next `klaw index`: {error}"
         reason = "; ".join(report.notices)
         return f"saved and found by words, but not embedded yet: {reason}" if reason else ""

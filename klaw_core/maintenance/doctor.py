@@ -71,8 +71,9 @@ class Doctor:
         try:
             return self.sources.collections()
         except KlawError:  # reported by the check of the sources; the collections in the store can still be checked
-            with self.assembly.store.read() as snapshot:
+            with suppress(KlawError), self.assembly.store.read() as snapshot:  # reported by the check of the store
                 return snapshot.collections()
+            return ()
 
     def _check_components(self) -> Iterator[Finding]:
         for configured in self.assembly.retrievers:

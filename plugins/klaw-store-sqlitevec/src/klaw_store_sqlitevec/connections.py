@@ -42,6 +42,8 @@ class Connections:
         self._writing = ThreadLock(str(path))
         self._process = os.getpid()
         self._closed = False
+        # Device and inode of the file, once it was opened.
+        self._file: tuple[int, int] | None = None
 
     @contextmanager
     def reader(self) -> Iterator[apsw.Connection]:
@@ -182,6 +184,8 @@ class Connections:
         connection.pragma("temp_store", "memory")
         connection.pragma("cache_size", -_CACHE_KIB)
         self._prepare(connection)
+        if self._file is None:
+            self._file = _identity(self._path)
 
     def _open_for_writing(self) -> apsw.Connection:
         # Create the file privately first, because SQLite gives the log and shared memory the same permissions.
@@ -214,6 +218,21 @@ class Connections:
                 f"{self._path} was opened by process {self._process}, this is process {os.getpid()}",
                 hint="open a new Memory after the fork",
             )
+        # SQLite would go on with the old file, which nobody else reads or writes any more.
+        if self._file is not None and _identity(self._path) != self._file:
+            raise StoreError(
+                f"{self._path} was moved, deleted or replaced while it was open",
+                hint="close this memory and open it again; `klaw index` fills a new file from yours",
+            )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode of a file; None if it does not exist, or nothing can be known about it."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

@@ -237,12 +237,11 @@ class SqliteStore:
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
-        log = Path(f"{self._path}-wal")
         with self.read() as snapshot:
             cache = cache_statistics(snapshot.resource)
         return {
-            "database_bytes": self._path.stat().st_size,
-            "log_bytes": log.stat().st_size if log.exists() else 0,
+            "database_bytes": _size(self._path),
+            "log_bytes": _size(Path(f"{self._path}-wal")),
             **cache,
             "sqlite_version": apsw.sqlite_lib_version(),
         }
@@ -355,6 +354,14 @@ class _Backup(Closing[apsw.Backup]):
         """Close it."""
         with suppress(SystemError):  # if the file still fails, it would hide the original error
             made.close(force=True)
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file; 0 if it does not exist, or not any more."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _remove_database(path: Path) -> None:
