@@ -34,6 +34,7 @@ from klaw_core.sources.catalogue import Sources
 from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_core.testing.values import MOMENT
 from klaw_core.values.config import Selection
+from klaw_core.values.journals import JournalName
 
 CHAT = Chat("telegram", "123456")
 
@@ -237,6 +238,15 @@ class TableJournals:
 
     def text(self, name, /):
         return TableText(self.tables, name)
+
+    def names(self):
+        tables = self.tables
+        forms = {
+            "records": set(tables.records),
+            "log": {folder for folder, logs in tables.logs.items() if logs},
+            "text": set(tables.texts),
+        }
+        return [JournalName(name, form) for form, names in forms.items() for name in sorted(names)]
 
 
 class ServerStore(MemoryStore, JournalingStore):

@@ -6,6 +6,7 @@ and print what was acknowledged. The commands are real ``klaw`` processes.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -152,7 +153,8 @@ def test_four_writers_and_two_readers_work_at_the_same_time(root):
         assert memory.doctor().findings == ()
     for seen in (one, two):
         assert seen["rounds"] > 0
-        assert seen["notices"] == []
+        # Between the words and the vectors of a text, which are written one after the other.
+        assert all(re.fullmatch(r"\d+ chunks? ha(s|ve) no vector yet, .*", notice) for notice in seen["notices"])
         assert seen["log"] < MAX_LOG
 
 

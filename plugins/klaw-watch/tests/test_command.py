@@ -4,12 +4,14 @@ import json
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from klaw_core.cli.program import cli
+from klaw_watch.loop import _STOPPED_SECONDS
 from klaw_watch.state import WatchDirectory
 from klaw_watch.unit import unit
 
@@ -85,6 +87,7 @@ def test_changes_beyond_the_queue_of_the_kernel_are_found(home):
                 with file.open("a") as opened:
                     opened.write(".")
         home.write("late.md", "A lantern.\n")
+        time.sleep(_STOPPED_SECONDS + 1)  # a fast machine fills the queue sooner than a stop is noticed
         process.send_signal(signal.SIGCONT)
         while not home.finds("lantern"):
             until(process, "watch", "resume")
