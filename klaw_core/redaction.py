@@ -42,6 +42,8 @@ _VENDORS = (
 )
 _WEBHOOK = r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/[0-9]{17,20}/)[A-Za-z0-9_-]{30,}"
 
+_SIGNATURE = r"(?<=[?&;]sig=)[A-Za-z0-9%+/]{30,}=*"  # of a shared access signature of Azure
+
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)"
     r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
@@ -59,6 +61,8 @@ _OTHER_WORDS = (
     r"|where|which|must|should|shall|will|would|could|cannot|please|enter|type|reset|changed?|forgot\w*|stored|kept|saved|same|sent"
     r"|only|been|wrong|incorrect|invalid|expired|missing|protected|hash(?:ed)?|encrypted|hidden|secret|password|token|field|redacted"
     r"|1password|bitwarden|lastpass|keepass\w*|keychain|dashlane|vault"
+    r"|falsch\w*|ungültig\w*|abgelaufen|vergessen|geändert|erforderlich|gespeichert|siehe|liegt|steht|incorrect[ao]|obligatori[ao]"
+    r"|requerid[ao]|olvid\w+|guardad[ao]|guardé|véase|requise?|oublié|enregistré|voir"
     r"|лежит|хранится|находится|смотри|спроси|нужен|забыл\w*|сменил?\w*|неверн\w*|правильн\w*|обязател\w*"
 )
 _REFERENCE = (
@@ -69,11 +73,16 @@ _VALUE = rf"(?!(?:{_OTHER_WORDS})(?![\w!@#$%^&*-]))(?!{_REFERENCE})"
 _LAST = r"[^\s\"'`.,;:!?)\]}>，。；！？、）」』]"  # a character other than punctuation after a value
 _QUOTES = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}"  # after a name
 _EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=)[*\\]{{0,3}}[ \t\u00a0]{{0,4}}\n?[ \t]{{0,4}}[*\\]{{0,3}}"
+# A hyphen that touches both words makes one word of them: "api-key-rotation-2026.md" is a name.
 _IS = (
-    rf"(?!(?<=[A-Za-z])\w){_QUOTES}(?:[:=：＝|]|=>|\b(?:is|was|are)\b(?: now)?|это|[-—–]|是|为|為)?"
+    rf"(?!(?<=[A-Za-z])\w)(?![-/?#]\w){_QUOTES}"
+    r"(?:[:=：＝|]|=>|\b(?:is|was|are|ist|lautet|es|est)\b(?: now)?|это|[-—–]|是|为|為)?"
     r"[*\\]{0,3}[ \t\u00a0]{0,4}[*\\\"'`]{0,3}"
 )
-_PW_NAMES = r"(?<!1)(?:pass(?:word|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令)"
+_PW_NAMES = (
+    r"(?<!1)(?:pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
+    r"|kennwort|contrase[ñn]a|mot de passe|senha)"
+)
 _WHOSE = r"(?:[ \t](?:for|of|to|from|on|is|от|для|к|на|в)\b[^:=：＝\n.]{0,40}|[ \t]?\([^)\n]{1,40}\))?"
 _PASSWORD = (
     rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
@@ -86,15 +95,15 @@ _SAID_PASSWORD = (
 )
 _KEY_NAME = (
     r"(?:(?:api|access|account|shared|auth|private|signing|encryption|license|secret|master)[ _-]?key(?:[ _-]?id)?"
-    r"|secret|token|credentials?|(?<=api[ -]?)ключ|токен|секрет|密钥|密鑰|令牌)"
-    r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d))?"
+    r"|secret|token|credentials?|(?<=api[ -]?)(?:ключ|schlüssel)|токен|секрет|密钥|密鑰|令牌)"
+    r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d(?!\d|-\w)))?"
 )
 _KEY = (
     rf"(?i){_KEY_NAME}{_IS}\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
     r"[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
 )
 _BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
-_ARGUMENT = r"(?:--password[ =]|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
+_ARGUMENT = r"(?:--password[ =]|\bsshpass[ ]-p[ ]?|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
 _SEED_PHRASE = (
     r"(?i)(?:(?:seed|recovery|mnemonic|backup)[ -]?phrase|(?:сид|мнемоническая)[ -]?фраза|助记词)[\"'`*]{0,3}"
     r"(?:[ \t]?[:=：]|[ \t](?:is|are)\b|[ \t]?[-—–]|是)?[\s\"'`*]{0,4}\K(?:[a-z]{3,8}[ ,\n]{1,3}){11,23}[a-z]{3,8}"
@@ -118,10 +127,12 @@ SHAPES = (
     rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}",  # JSON Web Token
     rf"(?i){_BEGINS}bearer(?:[ ]+|%20|\+)\K[A-Za-z0-9._~+/-]{{20,}}=*",
     _URL,  # a password in a URL
+    _SIGNATURE,
     _PRIVATE_KEY,
     _CARD,
 )
-#: Values of any form next to the name of a password or a key, in English, Russian and Chinese.
+#: Values of any form next to the name of a password or a key, in English, German, Spanish, French,
+#: Portuguese, Russian and Chinese.
 NAMED = (_PASSWORD, _SAID_PASSWORD, _KEY, _BASIC, _ARGUMENT, _SEED_PHRASE)
 #: Everything that is a secret unless ``redact_secrets`` is false.
 BUILTIN_PATTERNS = (*SHAPES, *NAMED)
@@ -149,7 +160,7 @@ _HINT = (
     r"|(?<=xox[a-z]-)|(?<=pypi-)|(?<=GOCSPX-)|(?<=xapp-)|(?<=xai-)|(?<=pplx-)|(?<=-KEY-))"
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
     r"|\.(?=[0-9A-Za-z_-]{6})(?:(?<=SG\.)|(?<=ya29\.)|(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}))"
-    r"|/services/|/api/webhooks/"
+    r"|/services/|/api/webhooks/|=(?<=sig=)[0-9A-Za-z%+/]{30}"
     r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}"
     r"|J(?<=eyJ)[0-9A-Za-z_-]{10}"
     r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
@@ -164,17 +175,18 @@ _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
 _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 _NAME_HINT = (
     rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码|密碼|口令"
+    r"|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)|ü(?<=schlü)ssel"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 _PHRASES = frozenset({"phrase", "фраза", "助记词"})
 _FIRST_LETTERS = {
-    _PASSWORD: "pп密口",
-    _SAID_PASSWORD: "pп密口",
-    _KEY: "kcк密令",
+    _PASSWORD: "psñnweп密口",
+    _SAID_PASSWORD: "psñnweп密口",
+    _KEY: "kcüк密令",
     _BASIC: "z",
-    _ARGUMENT: "p-",
+    _ARGUMENT: "ps-",
     _SEED_PHRASE: "pф助",
 }
 
@@ -192,10 +204,22 @@ _ANY_HINT = "|".join(
         _HINT,
         _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
         _any_case("phrase", then="(?:(?<=[DdYyPpCc][ -]......)|(?<=[DdYyPpCc]......))"),
-        *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза")),
+        *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза", "senha", "sshpass")),
         _any_case("key", then=_FOLLOWED),
         *(_any_case(word, at=2, then=_FOLLOWED) for word in ("token", "secret")),
-        *(_any_case(word, at=at) for word, at in (("authoriz", 7), ("токен", 2), ("секрет", 2))),
+        *(
+            _any_case(word, at=at)
+            for word, at in (
+                ("contraseña", 8),
+                ("contrasena", 8),
+                ("kennwort", 5),
+                ("mot de passe", 11),
+                ("schlüssel", 4),
+                ("authoriz", 7),
+                ("токен", 2),
+                ("секрет", 2),
+            )
+        ),
         "-u[ =]|--user|密码|密碼|口令|密钥|密鑰|令牌|助记词",
     )
 )
