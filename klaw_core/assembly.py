@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # a search by words does not need these; they are imported wh
     from klaw_core.indexing.collection import Collection
     from klaw_core.indexing.converting import InstalledConverters, NamedConverter
     from klaw_core.indexing.flow import Indexer
+    from klaw_core.indexing.redacting import DocumentRedactor
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Store
@@ -219,11 +220,17 @@ class Assembly:
     def indexer(self, name: str, *, store: Store[Any] | None = None, embedder: Embedder | None = None) -> Indexer:
         """Return the indexer of a collection; parameters as for :meth:`collection`."""
         from klaw_core.indexing.flow import Indexer
+
+        collection = self.collection(name, store=store, embedder=embedder)
+        return Indexer(collection, self.chunker_of, self.document_redactor)
+
+    @property
+    def document_redactor(self) -> DocumentRedactor:
+        """The redactor of documents that are indexed, or read for a model."""
         from klaw_core.indexing.redacting import DocumentRedactor
 
         settings = self.config.conversations
-        redactor = DocumentRedactor(settings.redactor, notes=settings.redact_notes)
-        return Indexer(self.collection(name, store=store, embedder=embedder), self.chunker_of, redactor)
+        return DocumentRedactor(settings.redactor, notes=settings.redact_notes)
 
     def indexes(self) -> tuple[tuple[str, Index[Any]], ...]:
         """Return the working retrievers that keep rows, with their names."""

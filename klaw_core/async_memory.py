@@ -130,6 +130,7 @@ class AsyncCoreMemory(_Part[CoreMemory]):
 
     get = _core_memory_method(CoreMemory.get)
     render = _core_memory_method(CoreMemory.render)
+    redacted = _core_memory_method(CoreMemory.redacted)
     update = _core_memory_method(CoreMemory.update)
     update_all = _core_memory_method(CoreMemory.update_all)
     delete = _core_memory_method(CoreMemory.delete)

@@ -68,16 +68,23 @@ __all__ = [
 T = TypeVar("T")
 
 
+def _redacted(text: str) -> str:
+    from klaw_core.redaction import Redactor  # here, because most programs need no error
+
+    return Redactor().text(text) if text else text
+
+
 class KlawError(Exception):
     """Base of every error that Klaw raises on purpose.
 
-    ``message`` says what happened and where, in one line; ``hint`` says how to fix it (may be empty).
+    ``message`` says what happened and where, in one line; ``hint`` says how to fix it (may be empty). Both may quote
+    what the caller passed, and errors are logged and shown to models, so secrets of known forms are redacted in them.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _redacted(message)
+        self.hint = _redacted(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
@@ -87,7 +94,7 @@ class ConfigError(KlawError):
     """The configuration is wrong. ``problems`` lists each problem with its place."""
 
     def __init__(self, problems: Sequence[str], *, hint: str = "") -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(_redacted, problems))
         super().__init__("; ".join(self.problems), hint=hint)
 
 

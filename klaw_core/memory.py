@@ -110,6 +110,9 @@ class Memory(OpenMemory):
             return runs.over_files(paths, embed=embed, on_progress=on_progress)
         if directory is not None:
             check_collection_name(collection)
+            redactor = self.config.conversations.redactor
+            redactor.check_name("the name of a workspace", name or Path(directory).resolve().name)
+            redactor.check_name("the name of a collection", collection)
             configured = [source for source in self._assembly.sources if source.root is not None]
             workspaces: WorkspacesExtension = self._part("workspaces")
             workspace = workspaces.registry.remember(
@@ -224,15 +227,16 @@ class Memory(OpenMemory):
         """
         return self._searcher.nearest(question, texts)
 
-    def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
+    def get(self, path: str, first_line: int = 1, lines: int | None = None, *, redact: bool = False) -> Excerpt:
         """Return lines of a note or of a saved memory: the file as it is now, or the stored text.
 
         If the file is gone or left out, the text is that of the last index run, and the ``notice`` says so.
 
         ``path`` is a result's path (``notes/a.md``), the path of a file in a workspace, or a chunk's id. With a heading
-        after ``#`` it is a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. Raise NotFoundError.
+        after ``#`` it is a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. ``redact``: the text is for a
+        model, so secrets are redacted as in the index. Raise NotFoundError.
         """
-        return self._reader.get(path, first_line, lines)
+        return self._reader.get(path, first_line, lines, redact=redact)
 
     def save(
         self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None

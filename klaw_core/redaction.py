@@ -7,12 +7,15 @@ facts, prompts, requests to models, messages of errors) passes through a :class:
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
 from attrs import define, field
+
+from klaw_core.errors import RecordError
 
 #: Replaces a secret.
 REDACTED = "[redacted]"
@@ -23,9 +26,9 @@ FILLER = "█"
 _TIMEOUT_SECONDS = 0.5
 _CHARACTERS_PER_SECOND = 500_000
 
-# A key starts where no ASCII letter, digit or underscore precedes it; Chinese text has no space before a key. It also
+# A key starts where no ASCII letter or digit precedes it; Chinese text has no space before a key. It also
 # starts after an escape in JSON or in a URL, which may end with a letter: tools return JSON, with "\\n" as line end.
-_BEGINS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_BEGINS = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _ENDS = r"(?![A-Za-z0-9_])"
 
 _GITHUB = rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})"
@@ -54,6 +57,12 @@ _CARD = (
     r"(?:[ -]?\d{4}){3}|3[47]\d\d[ -]?\d{6}[ -]?\d{5})(?![\w-]|[.,]\d)"
 )
 
+
+def _escaped(*names: str) -> str:
+    """Return a pattern for names as JSON may have them, with escapes."""
+    return "|".join(json.dumps(name)[1:-1].replace("\\", r"\\") for name in names)
+
+
 # What stands after the name of a password or a key is a secret, unless it is one of these words, refers to another
 # place, or is code. All of this ignores case.
 _OTHER_WORDS = (
@@ -69,18 +78,23 @@ _REFERENCE = (
     r"(?:os|process|env|config|settings|self|args|options|request|form|data|user)\.|[\w.]{1,60}[(\[]|[$<{•]|%\w+%|\*{3}|\.{3}|x{4}|\[redacted"
     r"|(?:~|\.{0,2})/[\w.-]{1,100}(?:/|(?!\S))|[在见見问問存需必请請不错錯已]"
 )
-_VALUE = rf"(?!(?:{_OTHER_WORDS})(?![\w!@#$%^&*-]))(?!{_REFERENCE})"
+_VALUE = rf"(?!(?:{_OTHER_WORDS})(?![\w!@#$%^&*-]))(?!{_REFERENCE})(?!\\u(?:ff1a|662f))"
 _LAST = r"[^\s\"'`.,;:!?)\]}>，。；！？、）」』]"  # a character other than punctuation after a value
-_QUOTES = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}"  # after a name
-_EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=)[*\\]{{0,3}}[ \t\u00a0]{{0,4}}\n?[ \t]{{0,4}}[*\\]{{0,3}}"
+_ESCAPE = r"\\(?!u[0-9A-Fa-f]{4})"  # a backslash that is not the beginning of a letter
+_QUOTES = rf"(?:[\"'`*\]]|{_ESCAPE}){{0,4}}[ \t\u00a0]{{0,4}}"  # after a name
+_MARKS = rf"(?:\*|{_ESCAPE}){{0,3}}"
+_EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=|\\uff1a){_MARKS}[ \t\u00a0]{{0,4}}\n?[ \t]{{0,4}}{_MARKS}"
 # A hyphen that touches both words makes one word of them: "api-key-rotation-2026.md" is a name.
 _IS = (
     rf"(?!(?<=[A-Za-z])\w)(?![-/?#]\w){_QUOTES}"
-    r"(?:[:=：＝|]|=>|\b(?:is|was|are|ist|lautet|es|est)\b(?: now)?|это|[-—–]|是|为|為)?"
-    r"[*\\]{0,3}[ \t\u00a0]{0,4}[*\\\"'`]{0,3}"
+    r"(?:[:=：＝|]|=>|\\uff1a|\\u662f|\b(?:is|was|are|ist|lautet|es|est)\b(?: now)?|это|[-—–]|是|为|為)?"
+    rf"{_MARKS}[ \t\u00a0]{{0,4}}(?:[*\"'`]|{_ESCAPE}){{0,3}}"
 )
+# JSON may have escapes instead of letters.
+_ESCAPED_PW_NAMES = _escaped("пароль", "Пароль", "contraseña", "Contraseña", "密码", "密碼", "口令")
+_ESCAPED_KEY_NAMES = _escaped("токен", "Токен", "секрет", "API-ключ", "API-Schlüssel", "密钥", "密鑰", "令牌")
 _PW_NAMES = (
-    r"(?<!1)(?:pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
+    rf"(?<!1)(?:{_ESCAPED_PW_NAMES}|pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
     r"|kennwort|contrase[ñn]a|mot de passe|senha)"
 )
 _WHOSE = r"(?:[ \t](?:for|of|to|from|on|is|от|для|к|на|в)\b[^:=：＝\n.]{0,40}|[ \t]?\([^)\n]{1,40}\))?"
@@ -94,7 +108,8 @@ _SAID_PASSWORD = (
     rf"(?=[^\s\"'`]{{0,40}}[^\W\d_])[!-~]{{5,}}{_LAST}"
 )
 _KEY_NAME = (
-    r"(?:(?:api|access|account|shared|auth|private|signing|encryption|license|secret|master)[ _-]?key(?:[ _-]?id)?"
+    rf"(?:{_ESCAPED_KEY_NAMES}"
+    r"|(?:api|access|account|shared|auth|private|signing|encryption|license|secret|master)[ _-]?key(?:[ _-]?id)?"
     r"|secret|token|credentials?|(?<=api[ -]?)(?:ключ|schlüssel)|токен|секрет|密钥|密鑰|令牌)"
     r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d(?!\d|-\w)))?"
 )
@@ -124,7 +139,8 @@ SHAPES = (
     _TELEGRAM,
     _VENDORS,
     _WEBHOOK,
-    rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}",  # JSON Web Token
+    # JSON Web Token, perhaps without its end
+    rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.(?:[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}|eyJ[A-Za-z0-9_-]{{10,}})",
     rf"(?i){_BEGINS}bearer(?:[ ]+|%20|\+)\K[A-Za-z0-9._~+/-]{{20,}}=*",
     _URL,  # a password in a URL
     _SIGNATURE,
@@ -169,6 +185,12 @@ _HINT = (
     + "".join(rf"|{first}(?=[0-9]{{3}}[ -]?[0-9]{{4,6}}[ -]?[0-9]{{4}})" for first in "23456")
 )
 
+# Begins in each of the names that JSON may have with escapes.
+_ESCAPE_HINT = (
+    r"\\(?=(?i:u(?:04[13]f\\u0430\\u0440|00f1a|00fcssel|5bc6|53e3|4ee4|04[24]2\\u043e\\u043a|0441\\u0435\\u043a"
+    r"|043a\\u043b\\u044e)))"
+)
+
 # A match of NAMED is on a line on which this matches in lower case, or begins there. Each branch begins with its rarest
 # letter, which also tells the pattern. A key is only looked for where a digit follows.
 _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
@@ -176,15 +198,16 @@ _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 _NAME_HINT = (
     rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码|密碼|口令"
     r"|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)|ü(?<=schlü)ssel"
+    rf"|{_ESCAPE_HINT}"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 _PHRASES = frozenset({"phrase", "фраза", "助记词"})
 _FIRST_LETTERS = {
-    _PASSWORD: "psñnweп密口",
-    _SAID_PASSWORD: "psñnweп密口",
-    _KEY: "kcüк密令",
+    _PASSWORD: "psñnweп密口\\",
+    _SAID_PASSWORD: "psñnweп密口\\",
+    _KEY: "kcüк密令\\",
     _BASIC: "z",
     _ARGUMENT: "ps-",
     _SEED_PHRASE: "pф助",
@@ -202,6 +225,7 @@ def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
 _ANY_HINT = "|".join(
     (
         _HINT,
+        _ESCAPE_HINT,
         _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
         _any_case("phrase", then="(?:(?<=[DdYyPpCc][ -]......)|(?<=[DdYyPpCc]......))"),
         *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза", "senha", "sshpass")),
@@ -275,11 +299,11 @@ class Redactor:
         return all(pattern in _SHAPES or pattern in _FIRST_LETTERS for pattern in self.patterns)
 
     def metadata(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a JSON object in which all strings except keys are redacted, at any depth."""
-        return {key: self.value(item) for key, item in value.items()}
+        """Return a JSON object in which all strings are redacted, at any depth, also keys."""
+        return {self.text(key): self.value(item) for key, item in value.items()}
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value, or a tuple of them, in which all strings are redacted, except the keys of objects."""
+        """Return a JSON value, or a tuple of them, in which all strings are redacted."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -287,6 +311,14 @@ class Redactor:
         if isinstance(value, list | tuple):
             return type(value)(map(self.value, value))
         return value
+
+    def check_name(self, what: str, name: str) -> None:
+        """Raise RecordError if a name contains a secret.
+
+        An id or the name of a chat cannot be redacted, because others refer to it.
+        """
+        if self.text(name) != name:
+            raise RecordError(f"{what} contains a secret: {name}", hint="names are stored as they are; choose another")
 
 
 class _Hints:

@@ -66,6 +66,8 @@ class Conversations:
         A message whose id another message of the chat has is returned with a longer one, by which all readers know it.
         """
         given = tuple(messages)
+        for message in given:
+            self._check_names(Chat.of(message.meta), message.id)
         entries = self.journal.append_entries(given)
         for chat, day in dict.fromkeys((entry.file.chat, entry.file.day) for entry in entries):
             with suppress(StoreLockedError):
@@ -76,6 +78,17 @@ class Conversations:
         for message in written:
             self.on_append(message)
         return written
+
+    def _check_names(self, chat: Chat, *ids: str | None) -> None:
+        """Raise RecordError if the name of a chat, or the id of a message, contains a secret."""
+        self.redactor.check_name("the name of a chat", f"{chat.channel}:{chat.chat_id}")
+        self.redactor.check_name("the id of a message", " ".join(filter(None, ids)))
+
+    def _shown(self, chat: Chat) -> str:
+        """Return the name of a chat for an error. Its escapes would hide a secret."""
+        plain = f"{chat.channel}:{chat.chat_id}"
+        redacted = self.redactor.text(plain)
+        return chat.name if redacted == plain else redacted
 
     def _named(self, entry: JournalEntry) -> Message:
         """Return the message of an entry with its name. A new id needs no other name."""
@@ -126,6 +139,7 @@ class Conversations:
         created_at: datetime | None = None,
     ) -> Summary:
         """Store a summary of a chat, in addition to its earlier ones. Raise RecordError or StoreError."""
+        self._check_names(chat, from_message_id, to_message_id)
         files = self.row_sync.summaries
         moment = created_at or datetime.now(UTC)
         summary = files.summary(chat, content, moment, from_message_id, to_message_id)
@@ -159,12 +173,14 @@ class Conversations:
         said = [line for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
         for name in sorted(wanted):
             if not chosen(said, [name]):
-                raise NotFoundError(f"{chat.name} has no message {name!r:.200}", hint="`klaw logs --json` shows ids")
+                raise NotFoundError(
+                    f"{self._shown(chat)} has no message {name!r:.200}", hint="`klaw logs --json` shows ids"
+                )
             same = dict.fromkeys(full_name(line.written) for line in said if line.id == name)
             if len(same) > 1:
                 listed = ", ".join(list(same)[:_MAX_LISTED])
                 raise QueryError(
-                    f"{len(same):,} messages of {chat.name} have the id {name!r:.200}",
+                    f"{len(same):,} messages of {self._shown(chat)} have the id {name!r:.200}",
                     hint=f"name one of them: {listed}",
                 )
         going = chosen(said, wanted)

@@ -15,6 +15,7 @@ from klaw_core.files.journals import as_text
 from klaw_core.files.jsonl import decode
 from klaw_core.holds import operations
 from klaw_core.interfaces.journal import OwnedText
+from klaw_core.redaction import Redactor
 from klaw_core.values.frames import item_text, one_line
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
@@ -55,7 +56,8 @@ class CoreFacts:
 class CoreMemory:
     """Two sections of keys and texts. Safe for several threads and processes at once.
 
-    ``place`` is the JSON file ``core_memory.json``, or its path.
+    ``place`` is the JSON file ``core_memory.json``, or its path. The file keeps what was written; ``redactor`` removes
+    secrets from what :meth:`render` returns.
 
     Every method raises StoreCorruptError if the file is invalid, for example after a manual edit. Klaw never
     overwrites an invalid file. It stores a copy next to it as ``core_memory.json.broken-1`` (``-2`` …, one for each
@@ -63,6 +65,7 @@ class CoreMemory:
     """
 
     place: OwnedText = field(converter=as_text)
+    redactor: Redactor = field(factory=Redactor, repr=False)
 
     def get(self) -> CoreFacts:
         """Return all facts, or none if the file does not exist.
@@ -73,8 +76,18 @@ class CoreMemory:
         return CoreFacts(*({key: _text(value) for key, value in table[section].items()} for section in SECTIONS))
 
     def render(self) -> str:
-        """Return :meth:`CoreFacts.render` of all facts."""
-        return self.get().render()
+        """Return :meth:`CoreFacts.render` of all facts, without secrets."""
+        return self.redacted().render()
+
+    def redacted(self) -> CoreFacts:
+        """Return all facts without secrets, for a model. Raise the errors of :meth:`get`."""
+        facts, strike = self.get(), self.redactor.text
+
+        def shown(section: Mapping[str, str]) -> dict[str, str]:
+            lines = ((key, strike(f"{key}: {value}")) for key, value in section.items())
+            return {strike(key): line.removeprefix(f"{strike(key)}: ") for key, line in lines}
+
+        return CoreFacts(shown(facts.user), shown(facts.agent))
 
     def update(self, section: str, key: str, value: str) -> None:
         """Set one key; it is on disk when this returns.

@@ -194,12 +194,18 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
         journal = self.journal
         counts = ImportCounts()
         for (chat, day), group in groupby(messages, key=lambda item: (item.chat, item.day)):
+            if refusal := self._refusal(chat):
+                counts += ImportCounts(kept=(refusal,))
+                continue
             file = journal.file(chat, date.fromisoformat(day))
             here = _records_in(journal, file)
             missing = []
             for item in group:
                 record = item.message.record()
                 key = _canonical(record)
+                if refusal := self._refusal(chat, item.message.id):
+                    counts += ImportCounts(kept=(refusal,))
+                    continue
                 if here[key]:
                     here[key] -= 1
                     counts += ImportCounts(present=1)
@@ -211,11 +217,24 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
                 counts += ImportCounts(added=len(part))
         return counts
 
+    def _refusal(self, chat: Chat, message_id: str = "") -> str:
+        """Return why a message cannot be added: its names contain a secret; usually empty."""
+        redactor = self.settings.redactor
+        try:
+            redactor.check_name("the name of a chat", f"{chat.channel}:{chat.chat_id}")
+            redactor.check_name("the id of a message", message_id)
+        except RecordError as error:
+            return error.message
+        return ""
+
     def _add_summaries(self, summaries: Iterator[_ChatSummary]) -> ImportCounts:
         """Add summaries, except those older than the existing ones: a chat's last summary is the current one."""
         files = self.summaries
         counts = ImportCounts()
         for chat, group in groupby(summaries, key=lambda item: item.chat):
+            if refusal := self._refusal(chat):
+                counts += ImportCounts(kept=(refusal,))
+                continue
             here = files.read(chat)
             latest = here[-1].created_at if here else None
             for item in group:

@@ -26,6 +26,7 @@ from klaw_core.interfaces.extension import (
     RecordedExtension,
     ToolExtension,
 )
+from klaw_core.redaction import Redactor
 from klaw_core.values.context import ContextItem, ContextQuestion
 from klaw_core.values.findings import Finding
 from klaw_core.values.frames import item_text, one_line
@@ -62,7 +63,8 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
     def core(self) -> CoreMemory:
         """The facts."""
         journals = FileJournals(self.directory) if self._host is None else self._host.journals
-        return CoreMemory(journals.text(NAME))
+        redactor = Redactor() if self._host is None else self._host.config.conversations.redactor
+        return CoreMemory(journals.text(NAME), redactor)
 
     def check(self) -> Iterator[Finding]:
         """Check that the file can be read, and only by its owner."""
@@ -158,7 +160,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         )
 
     def _get(self, _arguments: Json) -> Json:
-        facts = self.core.get()
+        facts = self.core.redacted()
         return {"user": dict(facts.user), "agent": dict(facts.agent)}
 
     def _update(self, arguments: Json) -> Json:

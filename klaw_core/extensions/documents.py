@@ -23,6 +23,7 @@ from klaw_core.interfaces.extension import (
 )
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.source import Forgetful, Forgettable, Source
+from klaw_core.redaction import Redactor
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX, Finding
@@ -172,6 +173,8 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         """Store and index documents; a known id replaces the earlier document. See ``Memory.add``."""
         check_collection_name(collection)
         documents = _checked(documents)
+        for name in (collection, *(document.id for document in documents)):
+            self._redactor.check_name("the id of a document", name)
         latest = {
             document.id: document for document in documents
         }  # of two documents with the same id, the last one counts
@@ -238,6 +241,10 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         return count
 
     @property
+    def _redactor(self) -> Redactor:
+        return Redactor() if self._host is None else self._host.config.conversations.redactor
+
+    @property
     def _attached(self) -> Host:
         assert self._host is not None
         return self._host
@@ -287,7 +294,13 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         known = dict(self.journal.replay().records)
         counts = ImportCounts()
         batch: list[Mapping[str, Any]] = []
+        redactor = self._redactor
         for record in (item.value["value"] for item in records):
+            if redactor.text(record["id"]) != record["id"]:
+                counts += ImportCounts(
+                    kept=(redactor.text(f"the id of the document {record['id']} contains a secret"),)
+                )
+                continue
             here = known.setdefault(record["id"], record)
             if here is record:
                 batch.append(record)

@@ -60,7 +60,7 @@ class ToolMemory(Protocol):
     ) -> SearchResults:
         """Search."""
 
-    def get(self, path: str, first_line: int = ..., lines: int | None = ..., /) -> Excerpt:
+    def get(self, path: str, first_line: int = ..., lines: int | None = ..., /, *, redact: bool = ...) -> Excerpt:
         """Read a document."""
 
     def forget(self, target: str, /) -> ForgetReport:
@@ -177,13 +177,13 @@ class _MemoryTools:
         """Return the requested lines plus one, and the requested number."""
         try:
             wanted = lines or _LINES
-            return self.memory.get(target, first or 1, wanted + 1), wanted  # a file name may end in :40
+            return self.memory.get(target, first or 1, wanted + 1, redact=True), wanted  # a file name may end in :40
         except NotFoundError:
             path, start, count = parse_target(target)
             if path == target:
                 raise
             wanted = lines or min((count if first is None else None) or _LINES, _MAX_LINES)
-            return self.memory.get(path, first or start, wanted + 1), wanted
+            return self.memory.get(path, first or start, wanted + 1, redact=True), wanted
 
     def forget(self) -> Tool:
         properties = {"path": string("A result's path: saved/2026-02-24-1a2b3c.", _MAX_PATH_CHARACTERS)}

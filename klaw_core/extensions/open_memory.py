@@ -186,7 +186,7 @@ class OpenMemory(ABC):
     def _reader(self) -> Reader:
         from klaw_core.sources.reading import Reader
 
-        return Reader(self._assembly.store, self._sources)
+        return Reader(self._assembly.store, self._sources, self._assembly.document_redactor)
 
     @cached_property
     def _runs(self) -> IndexRuns:

@@ -28,12 +28,14 @@ class DocumentRedactor:
         return f" redacted {self.redactor.recipe}" if self._treats(origin, is_note=is_note) else ""
 
     def redact_labels(self, document: Document) -> Document:
-        """Return the document without secrets in its title, headings and metadata."""
+        """Return the document without secrets in its labels: title, headings, source, chat and metadata."""
         if not self._treats(document.origin, is_note=document.is_note):
             return document
         return evolve(
             document,
             title=self.redactor.text(document.title),
+            source=self.redactor.text(document.source),
+            chat_id=None if document.chat_id is None else self.redactor.text(document.chat_id),
             heading=tuple(map(self.redactor.text, document.heading)),
             metadata=self.redactor.metadata(document.metadata),
         )
@@ -45,6 +47,10 @@ class DocumentRedactor:
             if self._treats(document.origin, is_note=document.is_note)
             else document.text
         )
+
+    def for_model(self, text: str, *, is_note: bool) -> str:
+        """Return the text of a document, read for a model, without secrets. Line numbers do not change."""
+        return text if is_note and not self.notes else self.redactor.lines(text)
 
     def _treats(self, origin: str, *, is_note: bool) -> bool:
         if origin == CONVERSATIONS or not self.redactor.patterns:

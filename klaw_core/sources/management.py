@@ -67,6 +67,7 @@ class WorkspaceManager:
         """
         registry = self.get_registry()
         workspace = registry.named(name)
+        self.runs.assembly.config.conversations.redactor.check_name("the name of a workspace", new)
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {name} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)

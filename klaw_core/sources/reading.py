@@ -10,7 +10,8 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError
-from klaw_core.interfaces.source import Divisible, Located
+from klaw_core.indexing.redacting import DocumentRedactor
+from klaw_core.interfaces.source import Divisible, Folder, Located
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
@@ -35,10 +36,12 @@ class Reader:
 
     store: Store[Any]
     sources: Sources
+    redactor: DocumentRedactor
 
-    def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
+    def get(self, target: str, first_line: int = 1, lines: int | None = None, *, redact: bool = False) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
 
+        ``redact``: the text is for a model, so secrets are redacted as in the index.
         A target may end with ``#`` and the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
         Raise NotFoundError, StoreCorruptError.
         """
@@ -47,12 +50,12 @@ class Reader:
         if lines is not None and lines < 1:
             raise NotFoundError(f"the number of lines must be at least 1, got {lines}")
         try:
-            return self._lines(target, first_line, lines)
+            return self._lines(target, first_line, lines, redact=redact)
         except NotFoundError:
             if (section := self._section(target)) is None:
                 raise
         path, first, last = section
-        return self._lines(path, first, last - first + 1)
+        return self._lines(path, first, last - first + 1, redact=redact)
 
     def _section(self, target: str) -> tuple[str, int, int] | None:
         """Return the document, first line and last line of a section, or None if the target does not name a section.
@@ -81,8 +84,11 @@ class Reader:
         after = inside.index(False, first) if False in inside[first:] else len(inside)
         return path, chunks[first].start_line, max(chunk.end_line for chunk in chunks[first:after])
 
-    def _lines(self, target: str, first_line: int, lines: int | None) -> Excerpt:
+    def _lines(self, target: str, first_line: int, lines: int | None, *, redact: bool) -> Excerpt:
         path, text, file, notice = self._text_of(target)
+        if redact:
+            is_note = any(source.can(Folder) for source in self._by_name(path))
+            text = self.redactor.for_model(text, is_note=is_note)
         total = count_lines(text)
         if first_line > total:
             raise NotFoundError(f"{path} has only {total} lines, asked for line {first_line}")

@@ -1,5 +1,6 @@
 """What is struck out, what is left, and that no pattern can hold Klaw up."""
 
+import json
 import time
 
 import pytest
@@ -98,6 +99,12 @@ NAMED_SECRETS = [
     ("Der API-Schlüssel ist 9f8e7d6c5b4a", "9f8e7d6c5b4a"),
     ("sshpass -p hunter2 ssh h", "hunter2"),
     (f"https://a.blob.core.windows.net/c?sv=2022&sig={A[:43]}%3D", A[:43]),
+    (json.dumps({"x": "Мой пароль: солнце12"})[1:-1], r"\u0441\u043e\u043b\u043d\u0446\u0435" + "12"),
+    (json.dumps("La contraseña es tibur0nes"), "tibur0nes"),
+    (json.dumps("密码：abc123"), "abc123"),
+    (json.dumps("API-ключ: abcd1234efgh"), "abcd1234efgh"),
+    (json.dumps("密钥是abcd1234efgh"), "abcd1234efgh"),
+    ("token_ghp_" + A[:36], "ghp_" + A[:36]),
     ("API_KEY_2=9f8e7d6c5b4a", "9f8e7d6c5b4a"),
     ("Authorization: Basic YW5uYTpodW50ZXIy", "YW5uYTpodW50ZXIy"),
     ("https://hooks.slack.com/services/T00/B00/XXXXabcd1234", "T00/B00/XXXXabcd1234"),
@@ -106,6 +113,9 @@ NAMED_SECRETS = [
 ]
 PIECES = [
     "&sig=",
+    json.dumps("пароль")[1:-1],
+    json.dumps("密钥是")[1:-1],
+    "contrase" + r"\u00f1a: ",
     "contraseña ",
     "CONTRASENA: ",
     "Kennwort ",
@@ -253,6 +263,10 @@ def test_every_builtin_pattern_redacts_its_example():
 
 
 def test_texts_in_metadata_are_redacted_at_any_depth():
+    assert Redactor().metadata({f"ghp_{A[:36]}": 1, "deep": {f"ghp_{A[:36]}": 1}}) == {
+        REDACTED: 1,
+        "deep": {REDACTED: 1},
+    }
     before = {"key": f"sk-{A}", "list": [1, None, True, {"deep": f"a ghp_{A[:36]}"}], "n": 1.5}
     after = {"key": REDACTED, "list": [1, None, True, {"deep": f"a {REDACTED}"}], "n": 1.5}
     assert Redactor().metadata(before) == after

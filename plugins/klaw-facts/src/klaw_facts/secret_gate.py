@@ -86,7 +86,17 @@ class SecretGate:
     def fact(self, fact: Fact) -> Fact:
         """Return a fact without secrets. Raise RecordError if nothing is left of its text, or its value is a secret."""
         text = self.text(fact.text) if self.has_secret(fact.text) else fact.text
-        if not text or self.has_secret([fact.value or "", fact.id]):
+        names = [
+            fact.value,
+            fact.id,
+            fact.slot,
+            fact.category,
+            fact.made_by,
+            fact.batch,
+            *fact.supersedes,
+            fact.ended_by,
+        ]
+        if not text or self.has_secret([name for name in names if name]):
             raise secret_refused()
         strike = self.redactor.text
         return evolve(
@@ -96,14 +106,18 @@ class SecretGate:
             source=strike(fact.source),
             tags=tuple(map(strike, fact.tags)),
             metadata=self.redactor.metadata(fact.metadata),
+            end_reason=strike(fact.end_reason),
         )
 
     def lines(self, records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return lines to write, without secrets; those of facts of which nothing is left are dropped."""
+        """Return lines to write, without secrets.
+
+        Those of facts of which nothing is left are dropped, and so are those with a secret in a name, such as an id.
+        """
         given = list(records)
-        if not self._may_have_secret(given):
+        if not self._may_have_secret(given, names=True):
             return given
-        cleaned = map(self._line, given)
+        cleaned = (self._line(record) for record in given if not self.has_secret(_named(record)))
         return [line for line in cleaned if line.get("op") != "assert" or line["text"]]
 
     def read(self, records: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
@@ -120,13 +134,13 @@ class SecretGate:
         is_empty = line.get("op") == "assert" and not line["text"]
         return {**line, "text": REDACTED, "archived": True} if is_empty else line
 
-    def _may_have_secret(self, records: Iterable[Mapping[str, Any]]) -> bool:
+    def _may_have_secret(self, records: Iterable[Mapping[str, Any]], *, names: bool = False) -> bool:
         """Return whether a line has a secret: all lines together, because one search takes less time than many."""
         texts = [
             text
             for record in records
             for name, value in record.items()
-            if name not in _NAMES
+            if names or name not in _NAMES
             for text in ((value,) if isinstance(value, str) else _strings(value))
         ]
         return self.has_secret("\n\n\n".join(texts))
@@ -166,6 +180,13 @@ def secret_refused() -> RecordError:
     """Return the error for a fact that says nothing without its secret."""
     hint = "say where it is kept: 'the token is in 1Password'"
     return RecordError("the fact is a secret, and secrets are not stored as facts", hint=hint)
+
+
+def _named(record: Mapping[str, Any]) -> list[Any]:
+    """Return the fields by which lines refer to each other, and the keys of metadata."""
+    metadata = record.get("metadata")
+    keys = list(metadata) if isinstance(metadata, Mapping) else []
+    return [*(value for name, value in record.items() if name in _NAMES), *keys]
 
 
 def _without(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Handlers:
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return the text of a document, and a notice if the text may be outdated."""
-        found = await _run(lambda: self.get_memory().get(path_of(params.uri)))
+        found = await _run(lambda: self.get_memory().get(path_of(params.uri), redact=True))
         contents = [types.TextResourceContents(uri=params.uri, mime_type=mime_type(found.path), text=found.content)]
         if found.notice:
             contents.append(types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=found.notice))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import Descriptor, KlawError, format_ts, parse_ts, require_own_link, write_atomically
+from klaw_core import Descriptor, KlawError, Redactor, format_ts, parse_ts, require_own_link, write_atomically
 
 _MAX_BYTES = 64 * 1024
 _RECENT = timedelta(days=1)
@@ -37,7 +37,8 @@ class FailureLog:
 
     def add(self, hook: str, reason: str) -> None:
         """Add a failure; do nothing if that is impossible."""
-        line = f"{format_ts(datetime.now(UTC))} {hook}: {' '.join(reason.split())[:1000]}\n"
+        reason = " ".join(Redactor().text(reason).split())
+        line = f"{format_ts(datetime.now(UTC))} {hook}: {reason[:1000]}\n"
         with suppress(OSError, KlawError):
             if self.path.exists() and self.path.stat().st_size > _MAX_BYTES:
                 newest = self.path.read_text("utf-8", "replace")[-_MAX_BYTES // 2 :]

@@ -1,0 +1,245 @@
+"""Secrets of 30 kinds with a mark in each, and a world whose bytes, prompts and logs can all be searched."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from attrs import define, field
+
+from klaw_core import LiveComponent, Memory, VectorSpace, estimate_tokens, load_config
+from klaw_core.testing.language_model import ScriptedModel
+
+NOW = datetime(2026, 2, 24, 12, tzinfo=UTC)
+#: Begins each secret; after it comes the number of the planting, by which a leak is named.
+MARK = "Zq7Yw3Xv9"
+_FOUND = re.compile(rb"zq7yw3xv9(\d{4})?", re.IGNORECASE)
+_FILLER = "Ut5Sr1Pn8Mk4Lj6Hg2Fd0CaBe" * 4
+
+#: Sentences; ``{N}`` stands for N characters of a secret.
+KINDS = {
+    "aws": "My AWS key is AKIA{16}",
+    "aws-secret": "aws_secret_access_key = {40}",
+    "github": "My GitHub token is ghp_{36}",
+    "github-fine-grained": "I use github_pat_{60} for CI",
+    "gitlab": "The deploy token is glpat-{20}",
+    "openai": "My OpenAI key is sk-proj-{40}",
+    "anthropic": "I use the key sk-ant-api03-{40}",
+    "slack": "The bot of the team uses xoxb-{24}",
+    "slack-webhook": "We post to https://hooks.slack.com/services/T00000000/B00000000/{24}",
+    "stripe": "We charge cards with sk_live_{24}",
+    "google": "Our maps key is AIza{35}",
+    "hugging-face": "I log in with hf_{34}",
+    "npm": "I publish with npm_{36}",
+    "pypi": "I upload with pypi-{60}",
+    "telegram": "My bot is 1234567890:{35}",
+    "jwt": "The session is eyJhbGciOiJIUzI1NiJ9.eyJ{40}.{40}",
+    "bearer": "Authorization: Bearer {32}",
+    "basic": "Authorization: Basic {24}",
+    "private-key": "-----BEGIN RSA PRIVATE KEY-----\n{64}\n{64}\n-----END RSA PRIVATE KEY-----",
+    "ssh-key": "-----BEGIN OPENSSH PRIVATE KEY-----\n{64}\n-----END OPENSSH PRIVATE KEY-----",
+    "url": "Our database is postgres://anna:{20}@db.example.com/shop",
+    "azure": "DefaultEndpointsProtocol=https;AccountName=x;AccountKey={86}==;EndpointSuffix=core.windows.net",
+    "connection": "Server=db;User Id=sa;Password={20};Encrypt=true",
+    "password": "my password: {16}",
+    "german": "Mein Passwort ist {16}",
+    "spanish": "Mi contraseña es {16}",
+    "french": "Mon mot de passe est {16}",
+    "russian": "мой пароль: {16}",
+    "chinese": "我的密码：{16}",
+    "env": "DB_PASSWORD={16}",
+}
+#: Kinds that are recognised by the name in front of them, and so not without it.
+NAMED = (
+    "aws-secret",
+    "bearer",
+    "basic",
+    "azure",
+    "connection",
+    "env",
+    "password",
+    "german",
+    "spanish",
+    "french",
+    "russian",
+    "chinese",
+)
+OTHER = "I live in Lyon and like tea."
+
+
+@define
+class Planter:
+    """Makes sentences with secrets, each with its own number, and finds in bytes where a secret came from."""
+
+    places: list[str] = field(factory=list)
+
+    def secret(self, length: int) -> str:
+        """Return characters of the last planting."""
+        return f"{MARK}{len(self.places) - 1:04d}{_FILLER}"[:length]
+
+    def plant(self, kind: str, where: str) -> str:
+        """Return a sentence with a secret of a kind, for a place."""
+        self.places.append(f"{where} ({kind})")
+        secret = self.secret(200)
+        if kind == "aws":
+            secret = secret.upper()
+        return re.sub(r"\{(\d+)\}", lambda match: secret[: int(match[1])], KINDS[kind])
+
+    def found(self, data: bytes | str) -> set[str]:
+        """Return the places whose secrets are in the data."""
+        data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        return {self.places[int(match[1])] if match[1] else "?" for match in _FOUND.finditer(data)}
+
+
+@define
+class RecordingEmbedder:
+    """Writes down every text."""
+
+    texts: list[str] = field(factory=list)
+    space = VectorSpace("recording", "1", 8)
+    max_tokens = 10_000
+
+    def embed_documents(self, texts: Any, /) -> Any:
+        self.texts += texts
+        return np.tile(np.eye(8, dtype=np.float32)[0], (len(texts), 1))
+
+    def embed_query(self, text: str, /) -> Any:
+        self.texts.append(text)
+        return np.eye(8, dtype=np.float32)[0]
+
+    def count_tokens(self, texts: Any, /) -> Any:
+        return estimate_tokens(texts)
+
+
+#: Files that are the record of what was said or written, below the data directory. They keep it unchanged.
+RECORDS = re.compile(
+    r"conversations/.*\.jsonl|summaries/.*\.jsonl|saved\.jsonl|documents\.jsonl|core_memory\.json|workspaces\.json|agents/[^/]+/(?:saved\.jsonl)"
+)
+
+
+class _Log(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(logging.Formatter().format(record))
+
+
+def _answer(prompt: Any) -> str:
+    """Answer with what the model was told, so that a secret in a prompt would also be in its answer."""
+    said = "\n".join(message.content for message in prompt.messages if message.role == "user")
+    if prompt.schema is None:
+        return said[:2000] or "nothing"
+    return json.dumps({name: [] for name in prompt.schema["properties"]})
+
+
+@define(eq=False)
+class World:
+    """A memory in a directory, and everything that leaves it: ``said`` are errors, answers of tools and contexts."""
+
+    home: Path
+    memory: Memory
+    model: ScriptedModel
+    embedder: RecordingEmbedder
+    planter: Planter = field(factory=Planter)
+    said: list[str] = field(factory=list)
+    log: _Log = field(factory=_Log)
+
+    @classmethod
+    def open(cls, home: Path, *, redacts: bool = True, **facts: Any) -> Self:
+        """Open a memory in which also notes are redacted, so that nothing is exempt but the records."""
+        (home / "notes").mkdir(parents=True, exist_ok=True)
+        (home / "notes" / "tea.md").write_text("# Tea\n\nTea is kept in the blue tin.\n")
+        config = load_config(
+            data_dir=home / "data",
+            environment={"KLAW_CONFIG": "/dev/null", "XDG_CACHE_HOME": str(home / "cache")},
+            overrides={
+                "memory": {
+                    "embedding": {"type": "recording"},
+                    "language_model": {"type": "scripted"},
+                    "conversations": {"redact_secrets": redacts, "redact_notes": True},
+                },
+                "extensions": {"facts": {"max_calls_per_day": 10_000, **facts}},
+            },
+        )
+        model, embedder = ScriptedModel([_answer] * 10_000), RecordingEmbedder()
+        live = [
+            LiveComponent("embedder", "recording", embedder),
+            LiveComponent("language model", "scripted", model),
+        ]
+        made = cls(home, Memory.open(config, components=live), model, embedder)
+        logging.getLogger("klaw").addHandler(made.log)
+        logging.getLogger("klaw").setLevel(logging.DEBUG)
+        made.memory.index(home / "notes")
+        return made
+
+    def close(self) -> None:
+        logging.getLogger("klaw").removeHandler(self.log)
+        self.memory.close()
+
+    def settle(self) -> None:
+        """Do what later calls do with what was stored: index, extract, compress, recall, export."""
+        memory = self.memory
+        memory.index()
+        facts: Any = memory.extension("facts")
+        facts.compress()
+        for question in ("What is my key, my token, my password?", "Where do I live? What is my bot?"):
+            self.said.append(str(memory.context(question, budget=20_000)))
+            self.said += [repr(item) for item in facts.search(question, 50)]
+            for name, tool in memory.toolbox().items():
+                if tool.read_only:
+                    given = {key: question for key in tool.properties if key in {"query", "message"}}
+                    self.said.append(json.dumps(memory.call_tool(name, given), ensure_ascii=False))
+        self.said.append(memory.core.render())
+        self.said += [repr(fact) for fact in facts.list(everything=True)]
+        self.said += [repr(record) for record in facts.records()]
+        self.said += [repr(finding) for finding in memory.doctor().findings]
+        for item in memory.documents(limit=200):
+            self.said.append(json.dumps(memory.call_tool("memory_get", {"path": item.path}), ensure_ascii=False))
+
+    def leaks(self, *, by_kind: bool = False) -> set[str]:
+        """Return where planted secrets are found and from where they came, with one kind of each, or every kind."""
+        found: dict[str, list[str]] = {}
+        for where, text in self._texts():
+            for place in self.planter.found(text):
+                door, _, kind = place.partition(" ")
+                found.setdefault(f"{door} in {where}", []).append(kind)
+        self.said.clear()
+        if by_kind:
+            return {f"{place} {kind}" for place, kinds in found.items() for kind in kinds}
+        return {f"{place}: {len(set(kinds))} kinds, such as {kinds[0]}" for place, kinds in found.items()}
+
+    def _texts(self) -> Iterator[tuple[str, bytes | str]]:
+        for name in ("data", "cache"):
+            for path in sorted((self.home / name).rglob("*")):
+                inside = path.relative_to(self.home / name).as_posix()
+                yield "the name of a file", inside
+                if path.is_file() and not (name == "data" and RECORDS.fullmatch(inside)):
+                    data = path.read_bytes()
+                    yield path.name, data
+                    with suppress(zlib.error):
+                        yield path.name, zlib.decompress(data)
+        yield from (("a text to embed", text) for text in self.embedder.texts)
+        yield from (("a prompt", message.content) for prompt in self.model.prompts for message in prompt.messages)
+        yield from (("a line of the log", line) for line in self.log.lines)
+        yield from (("something said", text) for text in self.said)
+
+
+def alone(text: str) -> list[str]:
+    """Return the secret of a sentence without the sentence, if it is recognised without it."""
+    named = tuple(KINDS[kind].partition("{")[0] for kind in NAMED)
+    return [] if text.startswith(named) or "\n" in text else [text.rsplit(maxsplit=1)[-1]]
+
+
+def sentences(planter: Planter, where: str, kinds: Iterable[str] = KINDS) -> list[str]:
+    """Return one sentence with a secret of each kind."""
+    return [planter.plant(kind, where) for kind in kinds]
