@@ -110,9 +110,11 @@ class Memory(OpenMemory):
             return runs.over_files(paths, embed=embed, on_progress=on_progress)
         if directory is not None:
             check_collection_name(collection)
+            from klaw_core.values.checked_names import check_name
+
             redactor = self.config.conversations.redactor
-            redactor.check_name("the name of a workspace", name or Path(directory).resolve().name)
-            redactor.check_name("the name of a collection", collection)
+            check_name(redactor, "the name of a workspace", name or Path(directory).resolve().name)
+            check_name(redactor, "the name of a collection", collection)
             configured = [source for source in self._assembly.sources if source.root is not None]
             workspaces: WorkspacesExtension = self._part("workspaces")
             workspace = workspaces.registry.remember(

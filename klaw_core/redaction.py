@@ -15,8 +15,6 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core.errors import RecordError
-
 #: Replaces a secret.
 REDACTED = "[redacted]"
 #: Replaces the whole text if a pattern times out, so that no secret in it is shown.
@@ -311,14 +309,6 @@ class Redactor:
         if isinstance(value, list | tuple):
             return type(value)(map(self.value, value))
         return value
-
-    def check_name(self, what: str, name: str) -> None:
-        """Raise RecordError if a name contains a secret.
-
-        An id or the name of a chat cannot be redacted, because others refer to it.
-        """
-        if self.text(name) != name:
-            raise RecordError(f"{what} contains a secret: {name}", hint="names are stored as they are; choose another")
 
 
 class _Hints:

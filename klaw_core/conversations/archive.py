@@ -22,6 +22,7 @@ from klaw_core.holds import operations
 from klaw_core.interfaces.store import Store
 from klaw_core.redaction import Redactor
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
+from klaw_core.values.checked_names import check_name
 from klaw_core.values.listings import ListedChat
 
 # Messages in an error message.
@@ -81,8 +82,8 @@ class Conversations:
 
     def _check_names(self, chat: Chat, *ids: str | None) -> None:
         """Raise RecordError if the name of a chat, or the id of a message, contains a secret."""
-        self.redactor.check_name("the name of a chat", f"{chat.channel}:{chat.chat_id}")
-        self.redactor.check_name("the id of a message", " ".join(filter(None, ids)))
+        check_name(self.redactor, "the name of a chat", f"{chat.channel}:{chat.chat_id}")
+        check_name(self.redactor, "the id of a message", " ".join(filter(None, ids)))
 
     def _shown(self, chat: Chat) -> str:
         """Return the name of a chat for an error. Its escapes would hide a secret."""

@@ -36,6 +36,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
+from klaw_core.values.checked_names import check_name
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.events import ForgetEvent, MessageEvent
 from klaw_core.values.findings import Finding, named
@@ -221,8 +222,8 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
         """Return why a message cannot be added: its names contain a secret; usually empty."""
         redactor = self.settings.redactor
         try:
-            redactor.check_name("the name of a chat", f"{chat.channel}:{chat.chat_id}")
-            redactor.check_name("the id of a message", message_id)
+            check_name(redactor, "the name of a chat", f"{chat.channel}:{chat.chat_id}")
+            check_name(redactor, "the id of a message", message_id)
         except RecordError as error:
             return error.message
         return ""

@@ -24,6 +24,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.source import Forgetful, Forgettable, Source
 from klaw_core.redaction import Redactor
+from klaw_core.values.checked_names import check_name
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX, Finding
@@ -174,7 +175,7 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         check_collection_name(collection)
         documents = _checked(documents)
         for name in (collection, *(document.id for document in documents)):
-            self._redactor.check_name("the id of a document", name)
+            check_name(self._redactor, "the id of a document", name)
         latest = {
             document.id: document for document in documents
         }  # of two documents with the same id, the last one counts

@@ -18,6 +18,7 @@ from klaw_core.interfaces.source import Folder
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.index_runs import IndexRuns, no_progress
 from klaw_core.sources.workspaces import Workspaces, is_gone
+from klaw_core.values.checked_names import check_name
 from klaw_core.values.listings import ListedWorkspace
 from klaw_core.values.runs import ForgetReport, IndexReport
 
@@ -67,7 +68,7 @@ class WorkspaceManager:
         """
         registry = self.get_registry()
         workspace = registry.named(name)
-        self.runs.assembly.config.conversations.redactor.check_name("the name of a workspace", new)
+        check_name(self.runs.assembly.config.conversations.redactor, "the name of a workspace", new)
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {name} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
