@@ -367,7 +367,7 @@ def run_upstream(session: nox.Session, swap: str, distribution: str, *arguments:
 @nox.session
 def packaging(session: nox.Session) -> None:
     """Build every wheel and use them in empty environments, also with the oldest and the newest Python there is."""
-    session.install("pytest>=9", "hypothesis>=6.112", "uv>=0.5", "pip>=23", "pipx>=1.7")
+    session.install("pytest>=9", "hypothesis>=6.112", "uv>=0.5", "pip>=23", "pipx>=1.7", "hatchling>=1.27")
     found = {version: find_python(session, version) for version in PYTHONS}
     for version in (version for version, python in found.items() if not python):
         leave_out(session, f"Python {version}, which is neither here nor to be had from uv")

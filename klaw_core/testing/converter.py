@@ -34,6 +34,11 @@ class ConverterContract:
     def converter(self) -> Any:
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
+    def readable(self) -> Mapping[str, bytes]:
+        """Return the files, of which there must be one."""
+        assert self.files, "the contract needs files that the converter reads"
+        return self.files
+
     def test_it_declares_valid_patterns(self, converter: Converter) -> None:
         patterns: Any = converter.patterns
         assert not isinstance(patterns, str)
@@ -42,22 +47,21 @@ class ConverterContract:
         assert isinstance(converter.version, str)
         assert isinstance(converter.on_request, bool)
         assert converter.max_bytes >= 0
-        assert self.files, "the contract needs files that the converter reads"
-        for name in self.files:
+        for name in self.readable():
             assert any(fnmatch(name.lower(), pattern.lower()) for pattern in converter.patterns), name
 
     def test_a_file_becomes_text(self, converter: Converter) -> None:
-        for name, data in self.files.items():
+        for name, data in self.readable().items():
             made = converter.convert(data, name)
             check(made)
             assert made.text.strip()
 
     def test_equal_bytes_give_equal_text(self, converter: Converter) -> None:
-        for name, data in self.files.items():
+        for name, data in self.readable().items():
             assert converter.convert(data, name) == converter.convert(data, name)
 
     def test_an_original_text_has_the_lines_of_the_file(self, converter: Converter) -> None:
-        for name, data in self.files.items():
+        for name, data in self.readable().items():
             made = converter.convert(data, name)
             if made.is_original:
                 assert made.text.splitlines() == data.decode("utf-8-sig").splitlines()
@@ -84,7 +88,7 @@ class ConverterContract:
         check_damaged()
 
     def test_an_empty_file_gives_text_or_a_conversion_error(self, converter: Converter) -> None:
-        for name in self.files:
+        for name in self.readable():
             try:
                 check(converter.convert(b"", name))
             except ConversionError as error:

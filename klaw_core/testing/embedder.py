@@ -103,6 +103,7 @@ class EmbedderContract:
 
     def test_different_texts_have_different_vectors(self, embedder: Embedder) -> None:
         vectors = embedder.embed_documents(_TEXTS)
+        assert len(vectors) == len(_TEXTS)
         for number, vector in enumerate(vectors):
             others = np.delete(vectors, number, axis=0)
             assert np.abs(others - vector).max(axis=1).min() > self.least_change

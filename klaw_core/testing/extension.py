@@ -80,7 +80,9 @@ class ExtensionContract:
     ) -> None:
         if not isinstance(extension, ToolExtension):
             pytest.skip("it has no tools")
-        for tool in extension.tools():
+        tools = extension.tools()
+        assert len({tool.name for tool in tools}) == len(tools) > 0, "it says that it has tools"
+        for tool in tools:
             assert json.loads(json.dumps(to_json(tool))) == to_json(tool)
             assert set(tool.required) <= set(tool.properties)
             assert all(schema.get("description") for schema in tool.properties.values())
@@ -96,8 +98,9 @@ class ExtensionContract:
     def test_its_records_are_json_and_importing_them_again_adds_nothing(self, extension: Extension) -> None:
         if not isinstance(extension, RecordedExtension):
             pytest.skip("it exports nothing")
-        records = [item for item in extension.records() if isinstance(item, Record)]
-        assert all(isinstance(item, Record | SkippedEntry) for item in extension.records())
+        exported = list(extension.records())
+        records = [item for item in exported if isinstance(item, Record)]
+        assert len(records) + sum(isinstance(item, SkippedEntry) for item in exported) == len(exported)
         for record in records:
             assert record.kind in extension.record_kinds
             assert json.loads(json.dumps(dict(record.value))) == record.value
@@ -108,10 +111,11 @@ class ExtensionContract:
     def test_its_context_items_have_text(self, extension: Extension) -> None:
         if not isinstance(extension, ContextExtension):
             pytest.skip("it offers no context")
-        for item in extension.offer(ContextQuestion("what do you know?")):
-            assert item.text.strip()
+        offered = [item.text.strip() for item in extension.offer(ContextQuestion("what do you know?"))]
+        assert "" not in offered
 
     def test_its_status_values_are_integers_or_strings(self, extension: Extension) -> None:
         if not isinstance(extension, StatusExtension):
             pytest.skip("it has no status")
-        assert all(isinstance(value, int | str) for value in extension.status().values())
+        status = extension.status()
+        assert {name for name, value in status.items() if isinstance(value, int | str)} == set(status)

@@ -59,7 +59,9 @@ class FusionContract:
     @given(given_rankings=rankings(), limit=st.integers(1, 20))
     @law
     def test_contributions_add_up_to_the_score(self, fusion: Fusion, given_rankings: list[Ranking], limit: int) -> None:
-        for hit in fusion.fuse(given_rankings, limit):
+        fused = fusion.fuse(given_rankings, limit)
+        assert bool(fused) == any(ranking.hits for ranking in given_rankings)
+        for hit in fused:
             assert hit.contributions
             assert math.isclose(hit.score, sum(part.value for part in hit.contributions), abs_tol=1e-9)
             for part in hit.contributions:

@@ -314,10 +314,9 @@ class IndexContract(RetrieverContract[R]):
     def test_keys_are_those_added_and_not_removed(
         self, index: Index[R], resource: R, steps: list[tuple[bool, str, set[int]]]
     ) -> None:
-        model: dict[str, set[int]] = {}
-        for collection in self.collections:
+        model: dict[str, set[int]] = {collection: set() for collection in self.collections}
+        for collection in model:
             index.reset(resource, collection, self.space(index))
-            model[collection] = set()
         for adds, collection, keys in steps:
             if adds:
                 fresh = keys - model[collection]

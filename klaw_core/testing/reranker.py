@@ -90,9 +90,10 @@ class RerankerContract:
         assert 1 <= len(keys) <= limit
         assert len(set(keys)) == len(keys)
         assert set(keys) <= {candidate.key for candidate in given_candidates}
-        assert all(math.isfinite(item.score) for item in scored)
-        assert all(math.isfinite(item.raw) for item in scored if item.raw is not None)
-        assert all(first.score >= second.score for first, second in pairwise(scored))
+        scores = [item.score for item in scored]
+        assert scores == sorted(scores, reverse=True)
+        assert all(map(math.isfinite, scores))
+        assert [item for item in scored if item.raw is not None and not math.isfinite(item.raw)] == []
 
     @given(given_candidates=candidates(min_size=1), limit=st.integers(1, 10), text=st.sampled_from(_QUESTIONS))
     @_few

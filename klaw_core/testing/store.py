@@ -490,8 +490,9 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
 
     def test_closing_twice_is_allowed(self, open_store: OpenStore) -> None:
         store = open_store()
+        put(store, make_document("notes/a.md", "one"))
         store.close()
-        store.close()
+        assert [store.close() for _ in range(2)] == [None, None]
 
 
 class PersistentStoreContract(StoreContract):

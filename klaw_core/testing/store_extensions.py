@@ -138,6 +138,8 @@ class LockLaws:
     def test_a_lock_does_not_block_writers(self, store: Store[Any]) -> None:
         with store.lock("facts"):
             put(store, make_document("notes/a.md", "one"))
+            with store.read() as snapshot:
+                assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
 
     @pytest.mark.parametrize("name", ["", "../facts", "facts/a", "Facts", "a b", ".", "a_b", "ф"])
     def test_an_invalid_lock_name_is_rejected(self, store: Store[Any], name: str) -> None:

@@ -135,7 +135,7 @@ class Sides:
         found: list[str] = []
         thread = threading.Thread(target=lambda: found.append(self._probe()), daemon=True)
         thread.start()
-        thread.join(60)
+        thread.join(300)
         if thread.is_alive():
             yield "another thread hangs"
             return

@@ -7,8 +7,8 @@ works: in this thread, in another one, and for another connection. A sample by d
 
 import ast
 import os
+import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from inspect import isgeneratorfunction
@@ -443,11 +443,11 @@ class TestHolds:
         def hold():
             with lock.hold():
                 holds_it.set()
-                may_end.wait(30)
+                may_end.wait(300)
 
         thread = threading.Thread(target=hold, name="librarian")
         thread.start()
-        holds_it.wait(30)
+        holds_it.wait(300)
         with pytest.raises(StoreLockedError, match=r"the shelf is in use by the thread 'librarian'"), lock.hold():
             pass
         may_end.set()
@@ -469,7 +469,7 @@ class TestHolds:
         if not child:
             with FileLock(tmp_path):
                 os.write(writer, b"x")
-                time.sleep(30)
+                signal.pause()
             os._exit(0)
         os.read(reader, 1)
         with (
@@ -495,13 +495,13 @@ class TestHolds:
 
     def test_threads_wait_for_a_flag(self):
         flag, woken = Flag(), []
-        threads = [threading.Thread(target=lambda: woken.append(flag.wait(30))) for _ in range(3)]
+        threads = [threading.Thread(target=lambda: woken.append(flag.wait(300))) for _ in range(3)]
         for thread in threads:
             thread.start()
         assert not flag.wait(0.001)
         flag.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(300)
         assert woken == [True, True, True]
         assert flag.wait(0)
 

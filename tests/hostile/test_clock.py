@@ -95,3 +95,4 @@ def test_whatever_the_clock_says_nothing_is_lost(cases, clock, tmp_path):
         assert len(memory.conversations.search("said", 100)) == len(said)
         assert [item for item in memory.doctor().findings if item.severity == "error"] == []
         memory.close()
+    assert number + 1 >= SAMPLE

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 
 import pytest
+import regex
 
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
-from klaw_core.redaction import BUILTIN_PATTERNS, UNREADABLE, Redactor
+from klaw_core.redaction import BUILTIN_PATTERNS, REDACTED, UNREADABLE, Redactor
 from klaw_core.testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")
@@ -47,8 +47,6 @@ CATASTROPHIC = (
     r"(?:a?){40}a{40}", r"((a{1,20}){1,20}){1,20}$", r"(\w+\s?)+$", r"(?s)(.+)+!",
 )  # fmt: skip
 
-LONG = ("sk-" * 100_000, "eyJ" + "a." * 200_000, "://" + "a" * 500_000, "-----BEGIN " * 50_000, "%41" * 100_000)
-
 
 def everything(root) -> bytes:
     return b"".join(path.read_bytes() for path in (root / "data").rglob("klaw.db*") if path.is_file())
@@ -81,17 +79,36 @@ def test_a_secret_is_struck_out_wherever_it_stands(name, around):
 @pytest.mark.parametrize("pattern", CATASTROPHIC)
 @pytest.mark.parametrize("text", ["a" * 5_000 + "!", "x" * 5_000, "ab " * 5_000, "a" * 200_000])
 def test_a_pattern_that_never_ends_hides_the_text_and_goes_on(pattern, text):
-    redactor = Redactor((pattern,))
-    began = time.process_time()
-    found = redactor.text(text)
-    assert time.process_time() - began < 10, "it hangs"
-    assert found == UNREADABLE or isinstance(found, str)
+    found = Redactor((pattern,)).text(text)
+    assert found == UNREADABLE or set(found) <= set(text) | set(REDACTED)
+    assert len(found) <= max(len(UNREADABLE), len(text) * len(REDACTED))
 
 
-@pytest.mark.parametrize(
-    "text", ["sk-" * 100_000, "eyJ" + "a." * 200_000, "://" + "a" * 500_000, "-----BEGIN " * 50_000]
+#: Pieces of text with which a match of a pattern begins, over and over, and does not end.
+BEGINNINGS = (
+    *(
+        "sk-",
+        "a.",
+        "a",
+        "-----BEGIN ",
+        "eyJa.",
+        "://a:",
+        "1234567890:",
+        "bearer ",
+        "4" * 20,
+        "SG.",
+        "%41",
+        "4111 ",
+        "-u a:",
+    ),
+    *("password", "password: ", "pass for a ", "token ", "secret=a1", "seed phrase: a ", "пароль ", "密码"),
 )
-def test_the_patterns_that_ship_end_on_any_text(text):
-    began = time.process_time()
-    Redactor(BUILTIN_PATTERNS).text(text)
-    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_the_patterns_that_ship_end_on_long_texts(beginning):
+    """A time that grows with the square of the text would take hours. The limit of ``regex`` only ends them."""
+    text = f"eyJ://{beginning * (400_000 // len(beginning))}"
+    for pattern in BUILTIN_PATTERNS:
+        found = regex.sub(pattern, REDACTED, text, timeout=300)
+        assert found == text or REDACTED in found, pattern

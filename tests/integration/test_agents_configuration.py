@@ -183,7 +183,9 @@ class TestInheritance:
         assert [stage.name for stage in Assembly(agent, home.registry()).stages] == ["remote", "recency"]
 
     def test_every_option_of_an_installed_extension_is_decided(self):
-        for component in discover().components(KINDS["extension"]):
+        components = list(discover().components(KINDS["extension"]))
+        assert "facts" in {component.name for component in components}
+        for component in components:
             undecided = [field.name for field in attrs.fields(component.options) if INHERITS not in field.metadata]
             assert not undecided, f"{component.name}: metadata={{{INHERITS!r}: …}}"
 

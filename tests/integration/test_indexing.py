@@ -74,8 +74,9 @@ def test_a_changed_file_replaces_only_its_changed_chunks(home, memory, check):
     assert len(embedded) == len(after.keys() - before.keys())
     assert embedded
     assert len(embedded) <= 3, "the changed section, and neighbours that overlapped it"
-    assert all(after[chunk_id] == before[chunk_id] for chunk_id in after.keys() & before.keys())
-    assert not set(after.values()) & (set(before.values()) - {before[i] for i in after.keys() & before.keys()})
+    stayed = after.keys() & before.keys()
+    assert {name: after[name] for name in stayed} == {name: before[name] for name in stayed} != {}
+    assert not set(after.values()) & (set(before.values()) - {before[name] for name in stayed})
     check(memory)
 
 

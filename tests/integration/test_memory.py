@@ -47,8 +47,7 @@ def test_a_memory_indexes_searches_saves_and_forgets(home):
 
 def test_close_twice_is_allowed(home):
     memory = home.open()
-    memory.close()
-    memory.close()
+    assert [memory.close() for _ in range(2)] == [None, None]
 
 
 class TestSaveAndGet:

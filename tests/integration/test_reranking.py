@@ -181,7 +181,10 @@ def test_a_stage_that_cannot_be_built_is_named_and_tried_again(home, notes):
 def test_scores_of_numpy_become_python_numbers(with_stages, notes):
     memory, _ = with_stages(lambda c, _l: [RerankScore(item.key, np.float32(0.5), np.float32(2)) for item in c])
     memory.index(notes)
-    json.dumps([result_to_json(result) for result in memory.search("harbour tide")])
+    results = memory.search("harbour tide")
+    assert [type(result.score) for result in results] == [float] * 6
+    shown = [result_to_json(result) for result in results]
+    assert json.loads(json.dumps(shown)) == shown
 
 
 def test_a_stage_that_needs_vectors_gets_those_of_the_chunks(with_stages, notes):

@@ -42,6 +42,8 @@ def test_every_table_shown_is_a_configuration(block, tmp_path):
 )
 def test_every_option_is_on_its_page(name, page):
     text = page.read_text("utf-8")
-    for field in attrs.fields(discover().component("reranker", name).options):
+    fields = attrs.fields(discover().component("reranker", name).options)
+    assert fields
+    for field in fields:
         assert f"`{field.name}`" in text or f"\n{field.name} = " in text, field.name
         assert f"``{field.name}``" in discover().component("reranker", name).options.__doc__

@@ -72,7 +72,9 @@ def test_filters_apply_in_every_collection(both):
 
 
 def test_get_reads_a_result_of_any_collection(both):
-    for result in both.search("harbour", 100, mode="fts", collection=["memory", "docs"]):
+    results = both.search("harbour", 100, mode="fts", collection=["memory", "docs"])
+    assert {result.collection for result in results} == {"memory", "docs"}
+    for result in results:
         excerpt = both.get(result.path, result.start_line, result.end_line - result.start_line + 1)
         assert result.content.strip() in excerpt.content
 

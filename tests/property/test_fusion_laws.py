@@ -46,7 +46,8 @@ def test_a_weight_depends_on_the_height_above_the_end_of_the_pool():
             ("sqlite-vec", 4): 0.5 * (0.1 + 0.9 * 5 / 9),
         }
     )
-    assert all(part.value == part.weight / (60 + part.rank) for hit in hits for part in hit.contributions)
+    parts = [part for hit in hits for part in hit.contributions]
+    assert [part.value for part in parts] == [part.weight / (60 + part.rank) for part in parts]
 
 
 def test_hits_after_the_pool_have_the_minimum_confidence():

@@ -164,7 +164,9 @@ def test_a_transcript_shows_every_message_of_its_day_once(chat):
         for day, written in zip(DAYS, chat, strict=True):
             write(root, day, written)
         journal = Journal(root)
-        for file in journal.files(CHAT).files:
+        files = journal.files(CHAT).files
+        assert [file.day for file in files] == list(DAYS)
+        for file in files:
             said = entries(journal.read_file(file))
             shown = dict.fromkeys(
                 (entry.id, whole(entry.message)) for entry in said if entry.message.type != SESSION_BREAK

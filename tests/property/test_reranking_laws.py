@@ -158,6 +158,7 @@ def test_mmr_agrees_with_the_formula_of_the_paper(found, relevance, limit):
         assert marginal[pick] >= max(np.delete(marginal, picked)) - 1e-9
         assert math.isclose(item.raw, nearest[pick], abs_tol=1e-9)
         picked.append(pick)
+    assert len(picked) == min(limit, len(found))
 
 
 @given(candidates(min_size=3))

@@ -84,7 +84,8 @@ def test_other_questions_have_no_day(question):
 
 @given(st.text(max_size=40) | st.from_regex(r"\d{1,4}[-./ ](\d|may|feb){1,3}[-./ ]\d{1,4}"))
 def test_any_question_is_accepted(question):
-    preferred_days(question, TODAY)
+    found = preferred_days(question, TODAY)
+    assert found is None or (found.first <= found.last and 0 < found.weight <= 1)
 
 
 def chunk(key, *, title="", heading=(), metadata=None, created=date(2026, 1, 1), chat=None):

@@ -62,6 +62,7 @@ def test_a_call_has_the_longest_or_the_shortest_remaining_texts(lengths, most):
         assert sizes in (left[: len(sizes)], left[len(left) - len(sizes) :])
         for size in sizes:
             left.remove(size)
+    assert left == []
 
 
 def test_calls_alternate_between_the_longest_and_the_shortest_texts():
@@ -91,6 +92,7 @@ def test_the_next_call_waits_until_the_last_answer_is_used():
     embedder = Embedder(2)
     for taken, _ in enumerate(embed_chunk_texts(passages, embedder, EmbeddingRun()), start=1):
         assert len(embedder.calls) == taken
+    assert taken == 3
 
 
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [100] * 6), (False, [600])])

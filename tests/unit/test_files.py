@@ -2,10 +2,11 @@
 
 import errno
 import fcntl
-import multiprocessing
 import os
 import signal
 import stat
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -143,10 +144,15 @@ def test_only_a_regular_file_is_opened(tmp_path):
         assert len(list(Path("/dev/fd").iterdir())) == before, "no descriptor is left open"
 
 
-def _hold(directory, begun, done):
-    with locked(directory):
-        begun.set()
-        done.wait(300)
+#: A program that holds the lock of a directory until its input ends.
+HOLD = """
+import sys
+from pathlib import Path
+from klaw_core.files.atomic import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 class TestLocks:
@@ -168,16 +174,13 @@ class TestLocks:
         assert most == [1] * 8
 
     def test_processes_take_turns_and_a_killed_process_leaves_no_lock(self, tmp_path):
-        context = multiprocessing.get_context("spawn")
-        begun, done = context.Event(), context.Event()
-        process = context.Process(target=_hold, args=(tmp_path, begun, done))
-        process.start()
-        assert begun.wait(300)
-        descriptor = os.open(tmp_path, os.O_RDONLY)
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        process.kill()
-        process.join()
+        pipe = subprocess.PIPE
+        with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdin=pipe, stdout=pipe) as process:
+            assert process.stdout.readline() == b"held\n"
+            descriptor = os.open(tmp_path, os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            process.kill()
         os.close(descriptor)
         with locked(tmp_path):
             pass
@@ -199,7 +202,7 @@ class TestLocks:
         os.waitpid(holder, 0)
         descriptor = os.open(tmp_path, os.O_RDONLY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            assert fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) is None, "it is free"
         finally:
             for number in (descriptor, ready, begun, reader, writer):
                 os.close(number)

@@ -1,7 +1,6 @@
 """What is struck out, what is left, and that no pattern can hold Klaw up."""
 
 import json
-import time
 
 import pytest
 import regex
@@ -274,38 +273,6 @@ def test_texts_in_metadata_are_redacted_at_any_depth():
 
 def test_a_pattern_that_takes_too_long_redacts_the_whole_text():
     assert Redactor([r"(?:a|a|aa)+$x"]).text("a" * 60 + "!") == UNREADABLE
-
-
-def test_no_builtin_pattern_is_slow_on_a_megabyte():
-    for filler in ("a", "sk-", "eyJa.", "://a:", "-----BEGIN ", "1234567890:", "bearer ", "4" * 20, "SG."):
-        text = filler * (1_000_000 // len(filler))
-        assert UNREADABLE not in Redactor().text(text), filler
-
-
-@pytest.mark.parametrize(
-    "filler",
-    [
-        "password",
-        "password: ",
-        "pass for a ",
-        "token ",
-        "secret=a1",
-        "seed phrase: a ",
-        "пароль ",
-        "密码",
-        "4111 ",
-        "-u a:",
-    ],
-)
-def test_the_time_for_names_of_secrets_grows_no_faster_than_the_text(filler):
-    def seconds(size):
-        begun = time.process_time()
-        for pattern in BUILTIN_PATTERNS:
-            regex.sub(pattern, REDACTED, filler * (size // len(filler)))
-        return time.process_time() - begun
-
-    seconds(100)
-    assert seconds(40_000) < 12 * seconds(10_000)
 
 
 def test_different_patterns_have_different_recipes():

@@ -124,7 +124,7 @@ def test_a_long_text_is_sent_whole_in_windows_and_pooled(
     vector = embedder.embed_query(text)
     sent = [piece for request in ollama.embed_requests for piece in request]
     assert "".join(sent) == text
-    assert all(count <= 254 for count in embedder.count_tokens(sent))
+    assert 1 < max(embedder.count_tokens(sent)) <= 254
     weighted = np.average(embedder.embed_documents(sent), axis=0, weights=embedder.count_tokens(sent))
     np.testing.assert_allclose(vector, weighted / np.linalg.norm(weighted), atol=1e-5)
 
@@ -170,7 +170,7 @@ def test_a_text_that_the_server_rejects_as_too_long_is_halved(
     embedder = connect()
     matrix = embedder.embed_documents(texts)
     sent = {piece for request in ollama.embed_requests for piece in request}
-    assert all(any(word in piece.split() for piece in sent) for word in WORDS[:350])
+    assert {word for piece in sent for word in piece.split()} >= set(WORDS[:350])
     for row, text in zip(matrix, texts, strict=True):
         np.testing.assert_allclose(row, embedder.embed_query(text), atol=1e-5)
 

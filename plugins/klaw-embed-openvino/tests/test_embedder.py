@@ -249,9 +249,10 @@ place = klaw_core.ComponentContext(pathlib.Path({str(tmp_path)!r}), pathlib.Path
 embedder = component.factory(component.options(), place)
 embedder._encoder.get()
 numpy.lib.NumpyVersion = None
-embedder.embed_documents(["harbour", "gulls cry at dawn"])
+print(embedder.embed_documents(["harbour", "gulls cry at dawn"]).shape)
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "(2, 384)\n"
 
 
 def test_nothing_heavy_is_imported_before_the_first_text(tmp_path: Path) -> None:

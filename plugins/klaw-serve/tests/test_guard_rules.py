@@ -151,6 +151,7 @@ def test_an_empty_token_file_opens_nothing(guarded):
     guarded.tokens.file().write_text("\n")
     assert guarded.ask(token="") == 401
     assert guarded.ask(token=guarded.token) == 401
+    assert not guarded.guard.admit("", {"klaw.agent": ""}), "nor as the first frame of a WebSocket"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,9 @@ def search(open_store):
 )
 def test_law_of_agreement(search, chunks, removed, questions, kept):
     within = None if kept is None else KeySelection(np.array(sorted(kept), np.int64))
-    for expected, found in search(chunks, removed, questions, within):
+    answers = list(search(chunks, removed, questions, within))
+    assert len(answers) == len(questions)
+    for expected, found in answers:
         assert [hit.key for hit in found] == [hit.key for hit in expected]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])
         assert [hit.relevance for hit in found] == [
@@ -89,7 +91,9 @@ def test_law_of_agreement(search, chunks, removed, questions, kept):
 def test_merged_segments_answer_as_before(search):
     texts = [(f"lantern tide{number} {'harbour ' * (number % 5)}", "pier" * (number % 2), "") for number in range(200)]
     questions = ["lantern", "tide42 harbour", '"harbour harbour"', "tid*"]
-    for expected, found in search(texts, {3, 77, 199}, questions, None):
+    answers = list(search(texts, {3, 77, 199}, questions, None))
+    assert len(answers) == len(questions)
+    for expected, found in answers:
         assert len(expected) > 0
         assert [hit.key for hit in found] == [hit.key for hit in expected]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])

@@ -243,7 +243,7 @@ def test_a_filter_that_many_chunks_pass_gives_what_the_list_of_their_keys_gives(
             if source == "often":
                 patch.setattr(SqlSelection, "keys", None)  # is not asked
                 assert [hits for hits, _ in answers(source)] == [hits for hits, _ in found]
-                assert all(len(hits) == 7 for hits in listed[:4])
+                assert [len(hits) for hits in listed[:4]] == [7] * 4
     store.close()
 
 

@@ -77,6 +77,7 @@ def test_rows_and_indexes_agree_after_many_writers(collections):
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, range(WRITERS)))
     collection = collections[0]
+    assert "pgwords" in dict(collection.indexes)
     for _ in range(2):  # also what a run repairs agrees
         with collection.store.read() as snapshot:
             keys = snapshot.keys("memory").tolist()
@@ -108,6 +109,8 @@ def test_writers_of_other_documents_do_not_wait(collections):
             document = make_document("notes/b.md", "three")
             change = other.replace("memory", document, cut_lines(document))
             words.add(other.resource, "memory", change.added, None)
+    with first.read() as snapshot:
+        assert len(words.keys(snapshot.resource, "memory")) == len(snapshot.keys("memory")) == 2
 
 
 def test_forgetting_waits_for_writers_of_the_document(collections):

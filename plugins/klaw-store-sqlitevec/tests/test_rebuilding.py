@@ -286,7 +286,7 @@ def test_a_writer_at_the_end_of_a_rebuild_succeeds(path, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", flock_then_end)
     with RebuildLock(path):
-        pass
+        assert fcntl.flock is flock, "the lock was awaited"
 
 
 def test_a_rebuild_without_a_process_id_is_named_without_it(path):

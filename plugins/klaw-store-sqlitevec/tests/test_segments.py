@@ -64,6 +64,7 @@ class TestSegments:
         for _ in range(8):
             keys_of(index, connection, crowd[0])
         before = dict(index.storage._cache._held["memory"])
+        assert before
         assert all(held.is_whole for held in before.values())
         add(index, connection, crowd[300:310], first=301)
         assert keys_of(index, connection, crowd[305], 1) == [306]

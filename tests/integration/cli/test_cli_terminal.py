@@ -152,6 +152,7 @@ def test_csv_contains_no_formula(hostile):
 def test_files_have_one_line_each_and_markdown_quotes_every_line(hostile):
     environment, _ = hostile
     lines = piped(["search", "harbour", "--format", "files"], environment).splitlines()
+    assert lines
     assert all(re.match(r"(no.*/|saved/|conversations/)", line) for line in lines), lines
     text = piped(["search", "heading harbour item", "--format", "md", "--full"], environment)
     assert "> # A heading" in text

@@ -262,7 +262,8 @@ def klaw_extensions() -> Iterable[Component[DiaryOptions, Diary]]:
     def build(options: DiaryOptions, context: ComponentContext) -> Diary:
         return Diary(options, context.data_dir / NAME)
 
-    yield Component(NAME, DiaryOptions, build, api=2, summary="a diary", listens=(SearchEvent, IndexEvent))
+    listens = (SearchEvent, IndexEvent)
+    yield Component(NAME, DiaryOptions, build, api=2, summary="a diary", listens=listens, separate=(NAME,))
 
 
 @hookimpl
