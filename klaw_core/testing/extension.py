@@ -117,5 +117,4 @@ class ExtensionContract:
     def test_its_status_values_are_integers_or_strings(self, extension: Extension) -> None:
         if not isinstance(extension, StatusExtension):
             pytest.skip("it has no status")
-        status = extension.status()
-        assert {name for name, value in status.items() if isinstance(value, int | str)} == set(status)
+        assert {type(value) for value in extension.status().values()} <= {bool, int, str}

@@ -490,9 +490,13 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
 
     def test_closing_twice_is_allowed(self, open_store: OpenStore) -> None:
         store = open_store()
-        put(store, make_document("notes/a.md", "one"))
         store.close()
-        assert [store.close() for _ in range(2)] == [None, None]
+        store.close()
+        opened = open_store()
+        put(opened, make_document("notes/a.md", "one"))
+        with opened.read() as snapshot:
+            assert list(snapshot.manifest(C, "notes")) == ["notes/a.md"]
+        opened.close()
 
 
 class PersistentStoreContract(StoreContract):
