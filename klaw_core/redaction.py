@@ -100,9 +100,9 @@ _PASSWORD = (
     rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
     rf"|\K{_VALUE}[^\s\"'`，。；！？、）」』]{{3,}}{_LAST})"
 )
-# Without a colon, a value is recognised by letters and digits.
+# Without a colon, a value is recognised by letters and digits. It does not begin with the sign that separates it.
 _SAID_PASSWORD = (
-    rf"(?i)(?:{_PW_NAMES}|(?<!\w)pass(?=[ \t]?[:=]))(?:s are)?{_IS}\K{_VALUE}(?=[^\s\"'`]{{0,40}}\d)"
+    rf"(?i)(?:{_PW_NAMES}|(?<!\w)pass(?=[ \t]?[:=]))(?:s are)?{_IS}\K(?![=:：＝]){_VALUE}(?=[^\s\"'`]{{0,40}}\d)"
     rf"(?=[^\s\"'`]{{0,40}}[^\W\d_])[!-~]{{5,}}{_LAST}"
 )
 _KEY_NAME = (

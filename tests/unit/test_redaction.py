@@ -162,6 +162,8 @@ PIECES = [
     "xoxz-",
 ]
 HARMLESS = [
+    "cd /home/anna/notes && PWD=/home/anna/notes/2026%20a pip install .",
+    "OLDPWD=/home/anna/A1",
     "password: required",
     '"password": "string"',
     "1Password: vault",
