@@ -27,17 +27,18 @@ def running(home):
         yield running
 
 
-@pytest.mark.parametrize("form", [(), ("--json",), ("--format", "md"), ("--format", "csv"), ("--format", "files")])
-def test_a_served_search_equals_a_local_one(home, running, form):
+def test_a_served_search_equals_a_local_one_in_every_form(home, running):
     (home.path / "another.toml").write_text(
         "[memory.sync]\non_search = true\n"
     )  # another configuration: not the server's
-    own = home.run(*QUESTION, *form, "--config", home.path / "another.toml")
-    assert _calls(running) == 0
-    served = home.run(*QUESTION, *form)
-    assert _calls(running) == 1
-    assert (served.stdout, served.stderr, served.returncode) == (own.stdout, own.stderr, own.returncode)
-    assert "twelve hundred" in served.stdout or form == ("--format", "files")
+    forms = [(), ("--json",), ("--format", "md"), ("--format", "csv"), ("--format", "files")]
+    for number, form in enumerate(forms):
+        own = home.run(*QUESTION, *form, "--config", home.path / "another.toml")
+        assert _calls(running) == number
+        served = home.run(*QUESTION, *form)
+        assert _calls(running) == number + 1
+        assert (served.stdout, served.stderr, served.returncode) == (own.stdout, own.stderr, own.returncode), form
+        assert "twelve hundred" in served.stdout or form == ("--format", "files")
 
 
 def test_filters_reach_the_server(home, running):
