@@ -57,8 +57,9 @@ _CARD = (
 
 
 def _escaped(*names: str) -> str:
-    """Return a pattern for names as JSON may have them, with escapes."""
-    return "|".join(json.dumps(name)[1:-1].replace("\\", r"\\") for name in names)
+    """Return a pattern for names as JSON, or a message in ASCII, may have them: with escapes."""
+    forms = dict.fromkeys(form(name)[1:-1] for name in names for form in (json.dumps, ascii))
+    return "|".join(form.replace("\\", r"\\") for form in forms if "\\" in form)
 
 
 # What stands after the name of a password or a key is a secret, unless it is one of these words, refers to another
@@ -186,7 +187,7 @@ _HINT = (
 # Begins in each of the names that JSON may have with escapes.
 _ESCAPE_HINT = (
     r"\\(?=(?i:u(?:04[13]f\\u0430\\u0440|00f1a|00fcssel|5bc6|53e3|4ee4|04[24]2\\u043e\\u043a|0441\\u0435\\u043a"
-    r"|043a\\u043b\\u044e)))"
+    r"|043a\\u043b\\u044e)|x(?:f1a|fcssel)))"
 )
 
 # A match of NAMED is on a line on which this matches in lower case, or begins there. Each branch begins with its rarest

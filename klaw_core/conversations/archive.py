@@ -82,7 +82,8 @@ class Conversations:
 
     def _check_names(self, chat: Chat, *ids: str | None) -> None:
         """Raise RecordError if the name of a chat, or the id of a message, contains a secret."""
-        check_name(self.redactor, "the name of a chat", f"{chat.channel}:{chat.chat_id}")
+        for name in (f"{chat.channel}:{chat.chat_id}", chat.name):
+            check_name(self.redactor, "the name of a chat", name)
         check_name(self.redactor, "the id of a message", " ".join(filter(None, ids)))
 
     def _shown(self, chat: Chat) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from klaw_core.redaction import Redactor
 from klaw_core.values.tools import Json, Tool
 
 _SHOWN_CHARACTERS = 60
@@ -148,5 +149,6 @@ def _described(error: Any, schema: Json, given: Mapping[str, Any]) -> Sequence[s
 
 def shown(value: object) -> str:
     """Return a value in ASCII and shortened, for a message."""
-    text = ascii(value)
+    strike = Redactor().text  # before it is cut, because a part of a secret is not recognised
+    text = ascii(strike(value)) if isinstance(value, str) else strike(ascii(value))
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

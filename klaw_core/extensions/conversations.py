@@ -222,7 +222,8 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
         """Return why a message cannot be added: its names contain a secret; usually empty."""
         redactor = self.settings.redactor
         try:
-            check_name(redactor, "the name of a chat", f"{chat.channel}:{chat.chat_id}")
+            for name in (f"{chat.channel}:{chat.chat_id}", chat.name):
+                check_name(redactor, "the name of a chat", name)
             check_name(redactor, "the id of a message", message_id)
         except RecordError as error:
             return error.message

@@ -165,8 +165,8 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
 
     def _update(self, arguments: Json) -> Json:
         self.core.update(arguments["section"], arguments["key"], arguments["value"])
-        return {"updated": f"{arguments['section']}.{arguments['key']}"}
+        return {"updated": self.core.redactor.text(f"{arguments['section']}.{arguments['key']}")}
 
     def _delete(self, arguments: Json) -> Json:
         self.core.delete(arguments["section"], arguments["key"])
-        return {"deleted": f"{arguments['section']}.{arguments['key']}"}
+        return {"deleted": self.core.redactor.text(f"{arguments['section']}.{arguments['key']}")}

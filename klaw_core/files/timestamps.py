@@ -39,6 +39,9 @@ def parse_ts(text: object) -> datetime:
 def shown(value: object) -> str:
     """Return a value for an error message: a short text, or only its type."""
     if isinstance(value, str):
+        from klaw_core.redaction import Redactor  # here, because few programs need it
+
+        value = Redactor().text(value)  # before it is cut, because a part of a secret is not recognised
         return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
     names = {dict: "an object", list: "an array", bool: "true or false", int: "a number", float: "a number"}
     return names.get(type(value), "null" if value is None else type(value).__name__)

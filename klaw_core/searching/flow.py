@@ -190,6 +190,7 @@ class Searcher:
         also = collector.left_out
         results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken)
         good = tuple(result for result in results if _is_good(result, min_score, min_relevance))
+        notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
         return SearchResults(good, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
     def _explain_nothing(self, scope: Scope, filters: Filters, hints: list[str]) -> None:

@@ -7,7 +7,7 @@ is kept stays, without the secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -96,7 +96,7 @@ class SecretGate:
             *fact.supersedes,
             fact.ended_by,
         ]
-        if not text or self.has_secret([name for name in names if name]):
+        if not text or self.has_secret([name for name in names if name]) or self._is_secret(fact.slot, fact.value):
             raise secret_refused()
         strike = self.redactor.text
         return evolve(
@@ -134,7 +134,7 @@ class SecretGate:
         is_empty = line.get("op") == "assert" and not line["text"]
         return {**line, "text": REDACTED, "archived": True} if is_empty else line
 
-    def _may_have_secret(self, records: Iterable[Mapping[str, Any]], *, names: bool = False) -> bool:
+    def _may_have_secret(self, records: Collection[Mapping[str, Any]], *, names: bool = False) -> bool:
         """Return whether a line has a secret: all lines together, because one search takes less time than many."""
         texts = [
             text
@@ -143,6 +143,7 @@ class SecretGate:
             if names or name not in _NAMES
             for text in ((value,) if isinstance(value, str) else _strings(value))
         ]
+        texts += [f"{fields['slot']}: {fields['value']}" for record in records for fields in _slots(record)]
         return self.has_secret("\n\n\n".join(texts))
 
     def _line(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -164,10 +165,13 @@ class SecretGate:
             return {**cleaned, "facts": [name for name, _ in kept], "lines": [line for _, line in kept]}
         return cleaned
 
-    @staticmethod
-    def _without_value(cleaned: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _is_secret(self, slot: str | None, value: str | None) -> bool:
+        """Return whether the value of a slot is a secret, by itself or because of the name of the slot."""
+        return bool(slot and value) and self.has_secret(f"{slot}: {value}")
+
+    def _without_value(self, cleaned: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return fields of a fact without its slot if the slot's value is a secret."""
-        is_secret = cleaned.get("value") != given.get("value")
+        is_secret = cleaned.get("value") != given.get("value") or self._is_secret(given.get("slot"), given.get("value"))
         return _without(cleaned, "slot", "value") if is_secret else cleaned
 
 
@@ -187,6 +191,13 @@ def _named(record: Mapping[str, Any]) -> list[Any]:
     metadata = record.get("metadata")
     keys = list(metadata) if isinstance(metadata, Mapping) else []
     return [*(value for name, value in record.items() if name in _NAMES), *keys]
+
+
+def _slots(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the fields of a line, and those that it changes, if they have a slot with a value."""
+    for fields in (record, record.get("changes")):
+        if isinstance(fields, Mapping) and fields.get("slot") and fields.get("value"):
+            yield fields
 
 
 def _without(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
