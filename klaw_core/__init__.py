@@ -27,7 +27,7 @@ _MODULES = {
         "ConfigError ConversionError EmbedderUnavailableError EmbeddingError KlawError LanguageModelError "
         "ModelCorruptError ModelNotFoundError NotFoundError PluginConflictError PluginContractError PluginError "
         "PluginNotFoundError QueryError RecordError RetrievalError RetryableStoreError StoreCorruptError "
-        "StoreError StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError"
+        "StoreError StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError quoted"
     ),
     "extensions.documents": "NewDocument",
     "extensions.json_forms": "to_json",

@@ -36,6 +36,7 @@ from klaw_core.errors import (
     StoreReadOnlyError,
     VectorSpaceError,
     WorkspaceError,
+    quoted,
 )
 from klaw_core.extensions.documents import NewDocument
 from klaw_core.extensions.json_forms import to_json
@@ -354,6 +355,7 @@ __all__ = [
     "parse_condition",
     "parse_ts",
     "pool_windows",
+    "quoted",
     "reinstall_command",
     "require_own_link",
     "run_tool",

@@ -61,17 +61,29 @@ __all__ = [
     "WorkspaceError",
     "as_klaw_error",
     "isolated",
+    "quoted",
     "reason",
 ]
 
 
 T = TypeVar("T")
 
+# Characters that are read after the end of a quotation, so that a secret that begins in it is recognised.
+_MAX_SECRET = 2_000
+
 
 def _redacted(text: str) -> str:
     from klaw_core.redaction import Redactor  # here, because most programs need no error
 
     return Redactor().text(text) if text else text
+
+
+def quoted(value: object, most: int = 80) -> str:
+    """Return the ``repr`` of a value for a message, cut to ``most`` characters, without the secrets of known formats.
+
+    They are redacted before the text is cut, because a part of a secret is not recognised.
+    """
+    return _redacted(repr(value)[: most + _MAX_SECRET])[:most]
 
 
 class KlawError(Exception):
@@ -233,7 +245,7 @@ def of_system(error: OSError | ImportError) -> KlawError:
         return PluginError(f"a part of Klaw cannot be imported: {reason(error)}", hint="klaw plugins")
     is_limit = error.errno in _NO_DESCRIPTOR
     hint = "close files or connections, or raise the limit of open files (ulimit -n)" if is_limit else "klaw doctor"
-    what = "a file" if error.filename is None else f"{error.filename!r:.200}"
+    what = "a file" if error.filename is None else f"{quoted(error.filename, 200)}"
     return StoreError(f"{what} cannot be used: {error.strerror or reason(error)}", hint=hint)
 
 

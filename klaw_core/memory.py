@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from attrs import evolve
 
-from klaw_core.errors import QueryError, WorkspaceError
+from klaw_core.errors import QueryError, WorkspaceError, quoted
 from klaw_core.extensions.open_memory import OpenMemory
 from klaw_core.holds import operations
 from klaw_core.values.collections import MEMORY, check_collection_name
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def _as_ids(ids: Iterable[str]) -> list[str]:
     """Return the ids as a list. Raise QueryError for a single string, whose characters would be read as ids."""
     if isinstance(ids, str):
-        raise QueryError(f"expected a list of ids, got the string {ids!r:.80}", hint="pass a list of ids")
+        raise QueryError(f"expected a list of ids, got the string {quoted(ids)}", hint="pass a list of ids")
     return list(ids)
 
 

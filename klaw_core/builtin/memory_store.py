@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from klaw_core.builtin.memory_messages import MemoryMessages
 from klaw_core.builtin.memory_tables import Tables
-from klaw_core.errors import StoreError
+from klaw_core.errors import StoreError, quoted
 from klaw_core.holds import Hold, ThreadLock
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
@@ -354,7 +354,7 @@ class MemoryStore:
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock of this name. Raise StoreError for an unknown name."""
         if not _LOCK_NAME.fullmatch(name):
-            raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+            raise StoreError(f"invalid lock name: {quoted(name)}", hint="use a-z, 0-9 and hyphens")
         lock = self._locks.setdefault(name, ThreadLock(f"the lock {name!r}"))
         with lock.hold(on_wait=on_wait):
             yield

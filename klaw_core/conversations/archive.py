@@ -17,7 +17,7 @@ from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.row_values import SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import summaries_path
-from klaw_core.errors import NotFoundError, QueryError, StoreLockedError
+from klaw_core.errors import NotFoundError, QueryError, StoreLockedError, quoted
 from klaw_core.holds import operations
 from klaw_core.interfaces.store import Store
 from klaw_core.redaction import Redactor
@@ -176,13 +176,13 @@ class Conversations:
         for name in sorted(wanted):
             if not chosen(said, [name]):
                 raise NotFoundError(
-                    f"{self._shown(chat)} has no message {name!r:.200}", hint="`klaw logs --json` shows ids"
+                    f"{self._shown(chat)} has no message {quoted(name, 200)}", hint="`klaw logs --json` shows ids"
                 )
             same = dict.fromkeys(full_name(line.written) for line in said if line.id == name)
             if len(same) > 1:
                 listed = ", ".join(list(same)[:_MAX_LISTED])
                 raise QueryError(
-                    f"{len(same):,} messages of {self._shown(chat)} have the id {name!r:.200}",
+                    f"{len(same):,} messages of {self._shown(chat)} have the id {quoted(name, 200)}",
                     hint=f"name one of them: {listed}",
                 )
         going = chosen(said, wanted)

@@ -12,7 +12,7 @@ from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, Pla
 from klaw_core.conversations.names import base_of
 from klaw_core.conversations.row_values import Row
 from klaw_core.conversations.source import document_path
-from klaw_core.errors import StoreError
+from klaw_core.errors import StoreError, quoted
 from klaw_core.files.journals import FileLogs
 from klaw_core.interfaces.messages import MessageReader
 from klaw_core.interfaces.store import Store
@@ -83,7 +83,7 @@ def renamed(file: ChatFile, rows: Sequence[Row]) -> tuple[SkippedEntry, ...]:
         return ()
     (entry, name), others = found[0], len(found) - 1
     more = f", and {others:,} more messages likewise" if others else ""
-    what = f"an id that another message of the chat has: {entry.id!r:.80} is called {name} here{more}"
+    what = f"an id that another message of the chat has: {quoted(entry.id)} is called {name} here{more}"
     return (SkippedEntry(f"{document_path(file)}@{entry.offset}", what, keep=True),)
 
 

@@ -25,6 +25,7 @@ from klaw_core.errors import (
     VectorSpaceError,
     as_klaw_error,
     isolated,
+    quoted,
 )
 from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import Component
@@ -71,7 +72,7 @@ def _serving(option: Option) -> _Serving:
         embedder = option.build()
         space: Any = embedder.space
     if not isinstance(space, VectorSpace):
-        raise PluginContractError(f"embedder {option.name}: its space is {space!r:.80}, not a VectorSpace")
+        raise PluginContractError(f"embedder {option.name}: its space is {quoted(space)}, not a VectorSpace")
     return _Serving(option, embedder, space)
 
 
@@ -79,7 +80,7 @@ def _counts(option: Option, counts: Iterable[Any], expected: int) -> Sequence[in
     """Check an embedder's token counts. Raise PluginContractError unless there is one count per text."""
     found = [index(count) for count in counts]
     if len(found) != expected or any(count < 0 for count in found):
-        raise PluginContractError(f"embedder {option.name}: {expected} texts have the token counts {found!r:.80}")
+        raise PluginContractError(f"embedder {option.name}: {expected} texts have the token counts {quoted(found)}")
     return found
 
 

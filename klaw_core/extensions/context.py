@@ -23,7 +23,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.errors import KlawError, PluginContractError, isolated
+from klaw_core.errors import KlawError, PluginContractError, isolated, quoted
 from klaw_core.interfaces.extension import Extension
 from klaw_core.redaction import Redactor
 from klaw_core.searching.snippets import show_text
@@ -164,7 +164,7 @@ class _Builder:
 def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
     items: list[Any] = list(offered)
     if wrong := [item for item in items if not isinstance(item, ContextItem)]:
-        raise PluginContractError(f"the extension {name!r} offers {wrong[0]!r:.80}, not a ContextItem")
+        raise PluginContractError(f"the extension {name!r} offers {quoted(wrong[0])}, not a ContextItem")
     return items
 
 

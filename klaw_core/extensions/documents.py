@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from attrs import define, field, frozen
 
-from klaw_core.errors import ESCAPING, KlawError, NotFoundError, RecordError
+from klaw_core.errors import ESCAPING, KlawError, NotFoundError, RecordError, quoted
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
@@ -44,7 +44,7 @@ _BATCH = 500
 
 def _check_id(_instance: object, _attribute: Any, value: Any) -> None:
     if not isinstance(value, str) or not value or len(value) > _MAX_ID_CHARACTERS or not value.isprintable():
-        raise RecordError(f"invalid document id {value!r:.80}: use 1 to {_MAX_ID_CHARACTERS} printable characters")
+        raise RecordError(f"invalid document id {quoted(value)}: use 1 to {_MAX_ID_CHARACTERS} printable characters")
 
 
 def _check_text(_instance: object, _attribute: Any, value: Any) -> None:
@@ -390,5 +390,5 @@ def _checked(documents: Iterable[NewDocument]) -> list[NewDocument]:
         raise RecordError("documents must be given as a list", hint="Memory.add([NewDocument(id, text)])")
     found: list[Any] = list(documents)
     if wrong := [item for item in found if not isinstance(item, NewDocument)]:
-        raise RecordError(f"not a document: {wrong[0]!r:.80}", hint="Memory.add([NewDocument(id, text)])")
+        raise RecordError(f"not a document: {quoted(wrong[0])}", hint="Memory.add([NewDocument(id, text)])")
     return found

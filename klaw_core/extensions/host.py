@@ -20,6 +20,7 @@ from klaw_core.errors import (
     as_klaw_error,
     check_base,
     isolated,
+    quoted,
 )
 from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import ComponentContext
@@ -59,7 +60,7 @@ def build_extension(config: Config, registry: Registry, name: str) -> Extension:
     with isolated(f"the extension {name!r}"):
         found = built.name
     if found != name:
-        raise PluginContractError(f"the extension {name!r} calls itself {found!r:.80}")
+        raise PluginContractError(f"the extension {name!r} calls itself {quoted(found)}")
     if isinstance(built, SourcedExtension):
         _check_names(name, built, "origins")
     if isinstance(built, RecordedExtension):
@@ -73,7 +74,7 @@ def _check_names(name: str, extension: Extension, attribute: str) -> None:
         values: Any = getattr(extension, attribute)
         sound = not isinstance(values, str) and all(isinstance(value, str) for value in values)
     if not sound:
-        raise PluginContractError(f"the extension {name!r}: {attribute!r} is {values!r:.80}, not names")
+        raise PluginContractError(f"the extension {name!r}: {attribute!r} is {quoted(values)}, not names")
 
 
 def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Extension], dict[str, KlawError]]:

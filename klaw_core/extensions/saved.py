@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import define, field
 
-from klaw_core.errors import ESCAPING, KlawError, RecordError
+from klaw_core.errors import ESCAPING, KlawError, RecordError, quoted
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.schemas import string
 from klaw_core.files.journals import FileJournals
@@ -196,14 +196,14 @@ class SavedExtension(AttachedExtension, SourcedExtension, ToolExtension, Checked
         if label in _LABELS:
             return
         if not _is_words(label):
-            problem = f"{label!a:.80} cannot be a source: it may be the name of a file, and a label consists of words"
+            problem = f"{quoted(label)} cannot be a source: it may be the name of a file, and a label consists of words"
             raise RecordError(problem, hint=_LABEL_HINT)
         assert self._host is not None
         with self._host.read() as view:
             for collection in view.collections():
                 every, own = (view.select(collection, Filters(label, path)).keys() for path in (None, f"{SAVED}/"))
                 if len(every) > len(own):
-                    raise RecordError(f"{label!a:.80} is already the source of other documents", hint=_LABEL_HINT)
+                    raise RecordError(f"{quoted(label)} is already the source of other documents", hint=_LABEL_HINT)
 
 
 def _is_words(label: str) -> bool:

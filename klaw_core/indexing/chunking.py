@@ -10,7 +10,7 @@ from typing import Any
 from attrs import define, frozen
 
 from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, isolated
+from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, isolated, quoted
 from klaw_core.interfaces.components import Chunker, Embedder, VariantChunker
 from klaw_core.values.documents import Document
 from klaw_core.values.lines import line_of, line_starts
@@ -108,7 +108,7 @@ def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> 
         found: Iterable[Any] = chunker.split(document.text, count_tokens)
         for span in found:
             if not isinstance(span, Span) or not all(isinstance(title, str) for title in span.heading):
-                raise PluginContractError(f"{who} cut {document.path} into {span!r:.80}, which is not a Span")
+                raise PluginContractError(f"{who} cut {document.path} into {quoted(span)}, which is not a Span")
             if not (0 <= span.start < span.end <= length and previous < (span.start, span.end)):
                 raise PluginContractError(
                     f"{who} cut {document.path} out of bounds or out of order: "

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from klaw_core.errors import ConversionError, KlawError, PluginContractError, isolated
+from klaw_core.errors import ConversionError, KlawError, PluginContractError, isolated, quoted
 from klaw_core.files.conversions import ConversionCache
 from klaw_core.interfaces.converter import Converter
 from klaw_core.values.conversions import Conversion
@@ -41,7 +41,7 @@ class NamedConverter:
             patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
         if not all(isinstance(pattern, str) and pattern for pattern in patterns):
             raise PluginContractError(
-                f"{who} has the patterns {patterns!r:.80}, expected names of files such as '*.pdf'"
+                f"{who} has the patterns {quoted(patterns)}, expected names of files such as '*.pdf'"
             )
         if not isinstance(version, str) or not isinstance(max_bytes, int):
             raise PluginContractError(f"{who} has a version that is not a string, or max_bytes that is not a number")
@@ -50,7 +50,7 @@ class NamedConverter:
 
     def convert(self, data: bytes, name: str) -> Conversion:
         """Convert a file, and check the result. Raise ConversionError, PluginError."""
-        who = f"the converter {self.name!r}, reading {name!r:.80}"
+        who = f"the converter {self.name!r}, reading {quoted(name)}"
         with isolated(who):
             made: Any = self.converter.convert(data, name)
         if problem := _problem(made):

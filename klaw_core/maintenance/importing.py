@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated
+from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated, quoted
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
@@ -170,7 +170,7 @@ def _check_record(record: Record, owners: Mapping[str, RecordedExtension]) -> No
     owner = owners.get(record.kind)
     if owner is None:
         raise RecordError(
-            f"unknown kind {record.kind!r:.80}; known: {', '.join(owners)}",
+            f"unknown kind {quoted(record.kind)}; known: {', '.join(owners)}",
             hint=f"{update_command()}, or install the extension that exported it",
         )
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import define
 
-from klaw_core.errors import RecordError
+from klaw_core.errors import RecordError, quoted
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import MAX_LINE_BYTES, encode
 from klaw_core.files.timestamps import shown
@@ -122,9 +122,9 @@ class JournalRecords(RecordedExtension):
             if not isinstance(value, str):
                 raise RecordError(f"{field} is {'not a string' if field in record.value else 'missing'}")
             if field in {"group", "log"} and not is_file_name(value):
-                raise RecordError(f"{value!r:.80} cannot be the name of a {field}")
+                raise RecordError(f"{quoted(value)} cannot be the name of a {field}")
         if not is_journal_name(JournalName(str(name), form)) or name in {SOURCES_JOURNAL, *carriers(self.extensions)}:
-            raise RecordError(f"a journal that is imported as it is cannot have the name {name!r:.80}")
+            raise RecordError(f"a journal that is imported as it is cannot have the name {quoted(name)}")
         if form != "text":
             _check_value(form, record.value.get("value"))
 
@@ -157,7 +157,7 @@ class JournalRecords(RecordedExtension):
             present = [record for record in batch if known.get(record["id"]) == record]
             new = [record for record in batch if known.get(record["id"]) != record]
             refused = journal.add(new)
-            kept = tuple(f"{name}: {one!r:.80} already exists with other content" for one in sorted(refused))
+            kept = tuple(f"{name}: {quoted(one)} already exists with other content" for one in sorted(refused))
             counts += ImportCounts(len(new) - len(refused), len(present), kept)
         return counts
 

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import frozen
 
-from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, check_base, isolated
+from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, check_base, isolated, quoted
 from klaw_core.interfaces.source import Folder, Forgetful, Located, Source
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, Entry, is_path_of
@@ -52,13 +52,13 @@ class IsolatedSource:
             forgets = bool(source.forgets_missing)
             root: Any = source.root if isinstance(source, Folder) else None
         if not isinstance(origin, str) or not origin or "/" in origin:
-            raise PluginContractError(f"{who} has the origin {origin!r:.80}, not a name")
+            raise PluginContractError(f"{who} has the origin {quoted(origin)}, not a name")
         try:
             check_collection_name(collection)
         except (KlawError, TypeError) as error:
-            raise PluginContractError(f"{who} has the collection {collection!r:.80}, not a name") from error
+            raise PluginContractError(f"{who} has the collection {quoted(collection)}, not a name") from error
         if not (root is None or isinstance(root, Path)):
-            raise PluginContractError(f"{who} has the directory {root!r:.80}, not a Path")
+            raise PluginContractError(f"{who} has the directory {quoted(root)}, not a Path")
         return cls(source, name, origin, collection, forgets, root, configured)
 
     @property
@@ -87,7 +87,9 @@ class IsolatedSource:
             for item in found:
                 sound = isinstance(item, Entry) and isinstance(item.fingerprint, str)
                 if not (sound or isinstance(item, SkippedEntry)) or not isinstance(item.path, str):
-                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, expected an Entry or a SkippedEntry")
+                    raise PluginContractError(
+                        f"{self.name} yielded {quoted(item)}, expected an Entry or a SkippedEntry"
+                    )
         return found
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
@@ -125,7 +127,7 @@ class IsolatedSource:
         """Return the document. Raise PluginContractError if it is not a document of this source."""
         if isinstance(document, SkippedEntry):
             return document
-        what = f"{self.name} read {entry.path!r:.80} as"
+        what = f"{self.name} read {quoted(entry.path)} as"
         if not isinstance(document, Document):
             raise PluginContractError(f"{what} {type(document).__name__}, expected a Document")
         problem = _problem(document, entry, self.origin)
@@ -150,7 +152,7 @@ def _problem(document: Any, entry: Entry, origin: str) -> str:
     if not all(isinstance(text, str) for text in (*texts, document.digest)):
         return "whose path, text, source, origin, format, heading or digest is not a string"
     if document.origin != origin or document.path != entry.path or not is_path_of(document.path, origin):
-        place = f"of the origin {document.origin!r:.80} with the path {document.path!r:.80}"
+        place = f"of the origin {quoted(document.origin)} with the path {quoted(document.path)}"
         return f"{place}, not {origin!r} with the entry's path below {origin}/"
     if not isinstance(document.created_at, datetime) or document.created_at.tzinfo is None:
         return "whose created_at is not a timezone-aware datetime"

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, overload
 
 from attrs import field, frozen
 
-from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError
+from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError, quoted
 from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions
 from klaw_core.kinds import KINDS, Kind
 
@@ -41,7 +41,7 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
     """Return the kind with this name. Raise PluginError if there is none."""
     found = KINDS.get(kind) if isinstance(kind, str) else kind
     if found is None:
-        raise PluginError(f"unknown kind of component {kind!r:.80}", hint=f"known: {', '.join(KINDS)}")
+        raise PluginError(f"unknown kind of component {quoted(kind)}", hint=f"known: {', '.join(KINDS)}")
     return found
 
 

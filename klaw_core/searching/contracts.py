@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter, ge, index
 from typing import TYPE_CHECKING, Any
 
-from klaw_core.errors import PluginContractError, isolated
+from klaw_core.errors import PluginContractError, isolated, quoted
 from klaw_core.values.search import Hit
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def fusion_depth(fusion: Fusion, limit: int) -> int:
     with isolated(who):
         depth: Any = fusion.depth(limit)
     if not isinstance(depth, int) or depth < 1:
-        raise PluginContractError(f"{who} asked for {depth!r:.80} hits of each retriever")
+        raise PluginContractError(f"{who} asked for {quoted(depth)} hits of each retriever")
     return min(int(depth), MAX_DEPTH)
 
 

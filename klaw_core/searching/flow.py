@@ -123,7 +123,7 @@ class Searcher:
 
         Return None if the embedder is remote or fails, or if the last search used no vector.
         """
-        return self._questions.nearest(question, texts)
+        return self._questions.nearest(question, list(map(self.redactor.text, texts)))
 
     def _search(
         self,

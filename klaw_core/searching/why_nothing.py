@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from klaw_core.errors import quoted
 from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filt
     for name, (problem, advice) in _FILTERS.items():
         value = getattr(filters, name)
         if value is not None and _nothing_passes(snapshot, collections, Filters(**{name: value})):
-            yield f"{problem} {value!r:.80} ({advice})"
+            yield f"{problem} {quoted(value)} ({advice})"
     for condition in filters.metadata:
         if _nothing_passes(snapshot, collections, Filters(metadata=(condition,))):
-            yield f"no metadata has {condition.key} {condition.operator} {condition.value!r:.80}"
+            yield f"no metadata has {condition.key} {condition.operator} {quoted(condition.value)}"
 
 
 def suggestions(scope: Scope) -> Iterator[str]:

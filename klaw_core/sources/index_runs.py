@@ -12,7 +12,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import KlawError, NotFoundError, PluginContractError, StoreError, WorkspaceError
+from klaw_core.errors import KlawError, NotFoundError, PluginContractError, StoreError, WorkspaceError, quoted
 from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import ProgressCallback
@@ -166,7 +166,7 @@ class IndexRuns:
         """
         for document in documents:
             if not is_path_of(document.path, document.origin):
-                problem = f"a document of {document.origin!r} has the path {document.path!r:.80}"
+                problem = f"a document of {document.origin!r} has the path {quoted(document.path)}"
                 raise PluginContractError(f"{problem}, which does not begin with {document.origin}/")
         run = EmbeddingRun()
         report = self.assembly.indexer(collection).put(documents, run)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from attrs import define, field, frozen
 
-from klaw_core.errors import RecordError
+from klaw_core.errors import RecordError, quoted
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.interfaces.journal import RecordJournal
@@ -47,7 +47,7 @@ class Saved:
             if not record[name] and name != "source":
                 raise RecordError(f"{name} is empty")
         if not _is_id(record["id"]):
-            raise RecordError(f"{record['id']!r:.80} is not the id of a saved memory")
+            raise RecordError(f"{quoted(record['id'])} is not the id of a saved memory")
         chat_id = record.get("chat_id")
         if not (chat_id is None or isinstance(chat_id, str)):
             raise RecordError("chat_id is not a string")

@@ -2,7 +2,7 @@
 
 import re
 
-from klaw_core.errors import QueryError
+from klaw_core.errors import QueryError, quoted
 
 #: Notes, memories and conversations.
 MEMORY = "memory"
@@ -19,7 +19,7 @@ def check_collection_name(name: str) -> str:
     """Return the name. Raise QueryError unless it is a lower-case letter, then up to 39 of ``a-z0-9_``."""
     if not _NAME.fullmatch(name):
         raise QueryError(
-            f"invalid collection name {name!r:.80}",
+            f"invalid collection name {quoted(name)}",
             hint="use a lower-case letter, then up to 39 lower-case letters, digits or underscores",
         )
     return name

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from klaw_core.errors import QueryError, RecordError
+from klaw_core.errors import QueryError, RecordError, quoted
 from klaw_core.values.unicode import has_surrogates
 
 #: One value of metadata. A tuple holds several strings, such as tags.
@@ -55,7 +55,7 @@ class Condition:
         values = value if isinstance(value, tuple) else (value,)
         if isinstance(value, tuple) != (self.operator == "in") or not all(map(_is_single, values)):
             raise QueryError(
-                f"cannot filter {self.key!r} by {value!r:.80}", hint="give a string, a number or a boolean"
+                f"cannot filter {self.key!r} by {quoted(value)}", hint="give a string, a number or a boolean"
             )
 
     def holds(self, metadata: Metadata) -> bool:
@@ -83,7 +83,7 @@ def parse_condition(text: str) -> Condition:
     """
     match = _WRITTEN.fullmatch(text)
     if match is None:
-        raise QueryError(f"{text!r:.80} is not a condition", hint="use key=value, key!=value, key>=3 or key=a,b")
+        raise QueryError(f"{quoted(text)} is not a condition", hint="use key=value, key!=value, key>=3 or key=a,b")
     key, operator, written = match.group(1), match.group(2), match.group(3).strip()
     values = tuple(_parsed(part.strip()) for part in written.split(",")) if operator == "=" else (_parsed(written),)
     return Condition(key, "in", values) if len(values) > 1 else Condition(key, operator, values[0])  # type: ignore[arg-type]  # one of the operators, by the pattern
@@ -114,7 +114,9 @@ def metadata_part(values: Mapping[str, Any]) -> dict[str, MetadataValue]:
 
 def _checked_key(key: Any) -> str:
     if not isinstance(key, str) or not key or len(key) > MAX_KEY_CHARACTERS or not key.isprintable():
-        raise RecordError(f"invalid metadata key {key!r:.80}: use one line of at most {MAX_KEY_CHARACTERS} characters")
+        raise RecordError(
+            f"invalid metadata key {quoted(key)}: use one line of at most {MAX_KEY_CHARACTERS} characters"
+        )
     return key
 
 
@@ -122,7 +124,7 @@ def _checked_value(key: str, value: Any) -> MetadataValue:
     if isinstance(value, list | tuple):
         texts = tuple(value)
         if not all(isinstance(item, str) for item in texts):
-            raise RecordError(f"metadata {key!r}: expected strings in the list, got {value!r:.80}")
+            raise RecordError(f"metadata {key!r}: expected strings in the list, got {quoted(value)}")
         if sum(map(len, texts)) <= MAX_VALUE_CHARACTERS and not any(map(has_surrogates, texts)):
             return texts
         raise RecordError(

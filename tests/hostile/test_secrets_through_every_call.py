@@ -1,6 +1,7 @@
 """No secret passes any public call of a program: it is in no byte but those of the record, in no prompt, in no log."""
 
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from planted_secrets import KINDS, World
 from public_calls import (
     ASYNCHRONOUS,
     OBJECTS,
+    ROOT,
     WITHOUT_TEXT,
     NoCallWrittenError,
     calls_of,
@@ -100,3 +102,10 @@ def test_a_new_call_makes_the_test_fail_until_a_value_is_written_for_it(world):
     (call,) = calls_of(Programs)
     with pytest.raises(NoCallWrittenError, match=r"no call written for Programs\.store\.thing, a Thing"):
         values_of(world, call, "a secret")
+
+
+def test_no_message_cuts_a_value_before_it_is_redacted():
+    cut = re.compile(r"\{[^{}]+![ra]:\.\d+\}")
+    files = [*ROOT.glob("klaw_core/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]
+    assert len(files) > 300
+    assert [path.name for path in files if cut.search(path.read_text("utf-8"))] == [], "use klaw_core.quoted"

@@ -1,4 +1,4 @@
-"""No secret passes a tool of a model, MCP, or an operation of the server, each found with its parameters by reflection."""
+"""No secret passes a tool of a model, MCP, or an operation of the server: each parameter is found by reflection."""
 
 import asyncio
 import json

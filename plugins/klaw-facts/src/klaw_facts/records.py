@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from klaw_core import RecordError, check_metadata, format_ts, parse_ts
+from klaw_core import RecordError, check_metadata, format_ts, parse_ts, quoted
 from klaw_facts.values import PERSON, Batch, Digest, Fact, Quote, make_id
 
 #: Operations on one fact.
@@ -166,7 +166,7 @@ def check_operation(record: Mapping[str, Any]) -> None:
     """Raise RecordError unless this is a valid line of the journal."""
     op = _text(record, "op")
     if op not in OPERATIONS:
-        raise RecordError(f"unknown operation {op!r:.40}")
+        raise RecordError(f"unknown operation {quoted(op, 40)}")
     if not _text(record, "id"):
         raise RecordError("id is empty")
     for name in ("batch", "by"):

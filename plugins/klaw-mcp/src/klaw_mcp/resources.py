@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from attrs import frozen
 
-from klaw_core import DocumentRecord, Memory, NotFoundError
+from klaw_core import DocumentRecord, Memory, NotFoundError, quoted
 
 SCHEME = "klaw"
 TEMPLATE = "klaw:///{+path}"
@@ -32,11 +32,13 @@ def path_of(uri: str) -> str:
     try:
         parts = urlsplit(uri)
     except ValueError as error:
-        raise NotFoundError(f"{uri!r:.200} is not a URI", hint=f"use a form like {uri_of('notes/a.md')}") from error
+        raise NotFoundError(
+            f"{quoted(uri, 200)} is not a URI", hint=f"use a form like {uri_of('notes/a.md')}"
+        ) from error
     path = unquote(parts.path.removeprefix("/"))
     if parts.scheme != SCHEME or parts.netloc or not path:
         raise NotFoundError(
-            f"{uri!r:.200} is not the URI of a document", hint=f"use a form like {uri_of('notes/a.md')}"
+            f"{quoted(uri, 200)} is not the URI of a document", hint=f"use a form like {uri_of('notes/a.md')}"
         )
     return path
 
@@ -53,7 +55,7 @@ def page(memory: Memory, collections: Sequence[str], cursor: str | None = None, 
     if cursor is not None:
         current, separator, after = cursor.partition("/")
         if not separator or current not in names:
-            raise NotFoundError(f"invalid cursor {cursor!r:.100}", hint="start without a cursor")
+            raise NotFoundError(f"invalid cursor {quoted(cursor, 100)}", hint="start without a cursor")
     found = memory.documents(collection=current, after=after, limit=size)
     if len(found) == size:
         return Page(found, f"{current}/{found[-1].path}")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field
 
-from klaw_core import KlawError, NotFoundError
+from klaw_core import KlawError, NotFoundError, quoted
 from klaw_serve.answers import json_body
 from klaw_serve.metrics import Metrics
 from klaw_serve.operations import Operation, OperationError
@@ -68,7 +68,7 @@ class Calls:
     async def _called(self, agent: str, name: str, arguments: object, finish: Callable[[Any], Any]) -> Any:
         operation = self.operations.get(name)
         if operation is None:
-            raise OperationError(404, f"there is no method {name!a:.80}", "GET /openapi.json lists the methods")
+            raise OperationError(404, f"there is no method {quoted(name)}", "GET /openapi.json lists the methods")
         tenant = await self.tenant(agent)
         began, status = time.perf_counter(), 500
         try:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from klaw_core import quoted
 from klaw_serve.answers import answer, json_body, parsed, reply
 from klaw_serve.calls import Calls
 from klaw_serve.events import EventHub
@@ -80,7 +81,7 @@ def _from_query(operation: Operation, query: bytes) -> Json:
         if operation.properties.get(own, {}).get("type") == "array":
             given.setdefault(own, []).append(value)
         elif own in given:
-            raise OperationError(400, f"{own!a:.80} is given twice")
+            raise OperationError(400, f"{quoted(own)} is given twice")
         else:
             given[own] = value
     return given

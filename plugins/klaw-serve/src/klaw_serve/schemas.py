@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from klaw_core import QueryError
+from klaw_core import QueryError, quoted
 
 Json = dict[str, Any]
 
@@ -52,5 +52,5 @@ def moment(given: Json, name: str, *, end_of_day: bool = False) -> datetime | No
         return found.astimezone(UTC) + timedelta(days=day)
     except (ValueError, OverflowError) as error:
         raise QueryError(
-            f"{name} is not an ISO 8601 date: {text!a:.80}", hint="write 2026-02-24 or 2026-02-24T10:30Z"
+            f"{name} is not an ISO 8601 date: {quoted(text)}", hint="write 2026-02-24 or 2026-02-24T10:30Z"
         ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from klaw_core import NotFoundError, PluginNotFoundError, run_tool
+from klaw_core import NotFoundError, PluginNotFoundError, quoted, run_tool
 from klaw_serve.chats import CHAT_OPERATIONS
 from klaw_serve.facts import FACT_OPERATIONS
 from klaw_serve.operations import Json, Operation
@@ -61,14 +61,14 @@ def _tool(tenant: Tenant, given: Json) -> Any:
     """Run a tool of the memory. Raise NotFoundError for a tool that ``memory.tools`` does not list."""
     tools = tenant.memory.toolbox()
     if given["name"] not in tools:
-        raise NotFoundError(f"there is no tool {given['name']!a:.80}", hint=f"known: {', '.join(tools)}")
+        raise NotFoundError(f"there is no tool {quoted(given['name'])}", hint=f"known: {', '.join(tools)}")
     return run_tool(tools, given["name"], given.get("arguments", {}))
 
 
 def _index(tenant: Tenant, given: Json) -> Any:
     origin = given.get("origin")
     if origin is not None and origin not in {source.origin for source in tenant.memory.sources()}:
-        raise NotFoundError(f"there is no source {origin!a:.80}", hint="GET /api/sources")
+        raise NotFoundError(f"there is no source {quoted(origin)}", hint="GET /api/sources")
     return tenant.run.start(origin, force=given.get("force", False))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
 
-from klaw_core import Migration, StoreError
+from klaw_core import Migration, StoreError, quoted
 from klaw_store_postgres.connections import search_path
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def schema_of(schema: str, tenant: int, generation: int) -> str:
 def table_prefix(owner: str) -> str:
     """Return the prefix of an extension's table names. Raise StoreError for an invalid extension name."""
     if not _OWNER.fullmatch(owner):
-        raise StoreError(f"invalid extension name: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
+        raise StoreError(f"invalid extension name: {quoted(owner)}", hint="use a-z, 0-9, hyphens and underscores")
     return f"x_{owner.replace('-', '_')}_"
 
 

@@ -12,7 +12,18 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from klaw_core import Closing, Finding, Hold, Index, JournalingStore, Migration, Store, StoreError, StoreLockedError
+from klaw_core import (
+    Closing,
+    Finding,
+    Hold,
+    Index,
+    JournalingStore,
+    Migration,
+    Store,
+    StoreError,
+    StoreLockedError,
+    quoted,
+)
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
 from klaw_store_postgres.errors import store_errors
@@ -169,7 +180,7 @@ class PostgresStore(JournalingStore):
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock of this name on the server. It has its own connection, and ends with it."""
         if not _LOCK_NAME.fullmatch(name):
-            raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+            raise StoreError(f"invalid lock name: {quoted(name)}", hint="use a-z, 0-9 and hyphens")
         with (
             self._connections.dedicated() as connection,
             _AdvisoryLock(connection, self._lock_number(f"lock {name}"), on_wait),

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from klaw_core import Migration, StoreError
+from klaw_core import Migration, StoreError, quoted
 from klaw_store_sqlitevec.errors import store_errors
 from klaw_store_sqlitevec.schema import RECORDED
 
@@ -37,7 +37,7 @@ def guard_steps(owner: str, migrations: Sequence[Migration[apsw.Connection]]) ->
 def table_prefix(owner: str) -> str:
     """Return the prefix of an extension's tables. Raise StoreError for an invalid name."""
     if not _OWNER.fullmatch(owner):
-        raise StoreError(f"invalid extension name: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
+        raise StoreError(f"invalid extension name: {quoted(owner)}", hint="use a-z, 0-9, hyphens and underscores")
     return f"x_{owner.replace('-', '_')}_"
 
 

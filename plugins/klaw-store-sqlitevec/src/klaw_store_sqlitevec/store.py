@@ -18,6 +18,7 @@ from klaw_core import (
     StoreLockedError,
     StoreReadOnlyError,
     own_directory,
+    quoted,
     require_own_link,
     sync_directory,
 )
@@ -104,7 +105,7 @@ class SqliteStore:
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
         """Hold the lock of this name, a directory next to the database, during a block. Raise StoreError."""
         if not _LOCK_NAME.fullmatch(name):
-            raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+            raise StoreError(f"invalid lock name: {quoted(name)}", hint="use a-z, 0-9 and hyphens")
         from klaw_core import locked
 
         names = _OLDER_LOCKS.get(name, f"locks/{name}").split("/")
