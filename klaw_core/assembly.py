@@ -142,7 +142,9 @@ class Assembly:
 
         # Several memories share a cache directory, and may have origins of the same name.
         own = text_hash(str(self.config.data_dir))[:_CACHE_DIGITS]
-        return InstalledConverters(self._build_converters, ConversionCache(self.config.cache_dir / "conversions" / own))
+        cache = ConversionCache(self.config.cache_dir / "conversions" / own)
+        settings = self.config.conversations
+        return InstalledConverters(self._build_converters, cache, settings.redactor if settings.redact_notes else None)
 
     def _build_converters(self) -> Sequence[NamedConverter]:
         """Build every converter: the configured ones in order, then the others by name.

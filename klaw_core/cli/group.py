@@ -163,7 +163,13 @@ def _report(error: Exception, settings: Settings) -> None:
 
 
 def _print_error(message: str, hint: str = "", *, program: str = "klaw", as_json: bool = False) -> None:
-    """Write one line to stderr with the error and its fix; with ``as_json`` write a JSON object with both."""
+    """Write one line to stderr with the error and its fix; with ``as_json`` write a JSON object with both.
+
+    An error may quote what was typed, or the text of an exception, so secrets of known formats are redacted.
+    """
+    from klaw_core.redaction import Redactor
+
+    message, hint = map(Redactor().text, (message, hint))
     if as_json:
         import json
 

@@ -23,6 +23,7 @@ from klaw_core.config.settings import table_of
 from klaw_core.config.tables import COMPONENT_ARRAYS, COMPONENTS
 from klaw_core.errors import ConfigError, NotFoundError
 from klaw_core.files.layout import own_directory
+from klaw_core.redaction import Redactor
 from klaw_core.values.config import Config, ConversationSettings, Selection
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
@@ -58,6 +59,8 @@ def check_agent_name(name: str) -> None:
     """Raise NotFoundError for a name that cannot be a directory's."""
     if not _NAME.fullmatch(name):
         raise NotFoundError(f"{name!r} is not a valid agent name", hint="use letters, digits and -._@+")
+    if Redactor().text(name) != name:
+        raise NotFoundError(f"{name!r} is a secret, not a name of an agent", hint="choose another name")
 
 
 def opened_agent(

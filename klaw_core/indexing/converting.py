@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core.errors import ConversionError, KlawError, PluginContractError, isolated, quoted
 from klaw_core.files.conversions import ConversionCache
 from klaw_core.interfaces.converter import Converter
+from klaw_core.redaction import Redactor
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
 from klaw_core.values.text import text_hash
@@ -65,11 +66,13 @@ class NamedConverter:
 class InstalledConverters:
     """All installed converters. ``build`` is called for the first file that is not a note.
 
-    If several converters match a file name, the first one is used.
+    If several converters match a file name, the first one is used. With a ``redactor``, converted texts have no
+    secrets, so the cache has none either.
     """
 
     build: Callable[[], Sequence[NamedConverter]]
     cache: ConversionCache
+    redactor: Redactor | None = None
     _known: dict[str, NamedConverter | None] = field(factory=dict, init=False)
 
     @cached_property
@@ -118,7 +121,7 @@ class InstalledConverters:
         found = self._of(name)
         if found is None:
             raise ConversionError("has no converter")
-        digest = _digest(found.recipe, data)
+        digest = _digest(found.recipe if self.redactor is None else f"{found.recipe} {self.redactor.recipe}", data)
         if (kept := self.cache.get(path, digest)) is not None:
             return kept
         try:
@@ -127,8 +130,14 @@ class InstalledConverters:
             self.cache.put(path, digest, error)
             raise
         if not made.is_original:
+            made = self._redacted(made)
             self.cache.put(path, digest, made)
         return made
+
+    def _redacted(self, made: Conversion) -> Conversion:
+        if self.redactor is None:
+            return made
+        return evolve(made, text=self.redactor.lines(made.text), metadata=self.redactor.metadata(made.metadata))
 
     def forget(self, paths: Iterable[str], /) -> None:
         """Remove these documents from the cache. Raise StoreError."""

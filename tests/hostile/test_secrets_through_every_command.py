@@ -30,22 +30,27 @@ NOT_RUN = {
 }
 #: Arguments and options that are not fed, and why.
 NOT_FED = {
-    **dict.fromkeys(("config", "data_dir"), "chooses files, before there is a memory"),
+    **dict.fromkeys(("common_config_file", "common_data_dir"), "chooses files, before there is a memory"),
     **dict.fromkeys(("export file", "facts history plot"), "the file that the caller names"),
     "hook stop transcript": "a path of the agent; only transcripts of configured sources are read",
 }
 #: What the other required arguments are given, by command and name, or by name.
 ORDINARY = {
-    **{
-        "query": "tea",
-        "text": OTHER,
-        "path": "notes/tea.md",
-        "target": "notes/tea.md",
-        "section": "user",
-        "key": "city",
-    },
-    **{"value": "Lyon", "chat": "telegram_1", "message": "tea", "new_name": "other", "name": "notes", "batch": "b-1"},
-    **{"facts name": "f-", "config key": "memory.embedding.type", "proposal": "p-1"},
+    "query": "tea",
+    "text": OTHER,
+    "path": "notes/tea.md",
+    "target": "notes/tea.md",
+    "section": "user",
+    "key": "city",
+    "value": "Lyon",
+    "chat": "telegram_1",
+    "message": "tea",
+    "new_name": "other",
+    "name": "notes",
+    "batch": "b-1",
+    "facts name": "f-",
+    "config key": "memory.embedding.type",
+    "proposal": "p-1",
 }
 
 
@@ -76,6 +81,9 @@ def ordinary(name, parameter):
     """Return an ordinary value of a required parameter."""
     if isinstance(parameter.type, click.Choice):
         return parameter.type.choices[0]
+    if parameter.name in {"file", "files"}:
+        Path("tea.md").write_text(f"- {OTHER}\n", "utf-8")
+        return "tea.md"
     for key in (f"{name} {parameter.name}", f"{name.partition(' ')[0]} {parameter.name}", parameter.name):
         if key in ORDINARY:
             return ORDINARY[key]
@@ -94,7 +102,7 @@ def spoiled(world, parameter, text):
 
 
 def line_of(name, command, parameter, value):
-    """Return the words of a command line in which one parameter has a value, and the required others an ordinary one."""
+    """Return the words of a command line: one parameter has a value, and the required others an ordinary one."""
     options, arguments = [], []
     for each in command.params:
         given = value if each is parameter else ordinary(name, each) if each.required else None
