@@ -57,20 +57,14 @@ def run_tool(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any] 
     asked: object = name  # a model may send anything
     tool = known.get(str(asked)) or (known.get(snake_case(asked)) if isinstance(asked, str) else None)
     if tool is None:
-        return _refused(f"unknown tool {shown(name)}", f"known: {', '.join(known)}")
+        return {"error": f"unknown tool {shown(name)}", "hint": f"known: {', '.join(known)}"}
     given = adapted(arguments, tool)
     problems = problems_of(given, tool.input_schema)
     if problems:
-        return _refused(f"{tool.name}: {'; '.join(problems)}")
+        return {"error": f"{tool.name}: {'; '.join(problems)}"}
     try:
         with isolated(f"the tool {tool.name!r}"):
             return tool.run(dict(given))
     except KlawError as error:
         answer: Json = to_json(as_klaw_error(error))
         return answer
-
-
-def _refused(message: str, hint: str = "") -> Json:
-    """Return an error as a tool returns one, without the secrets that the model's arguments contain."""
-    answer: Json = to_json(KlawError(message, hint=hint))
-    return answer
