@@ -24,10 +24,11 @@ _MODULES = {
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (
-        "ConfigError ConversionError EmbedderUnavailableError EmbeddingError KlawError LanguageModelError "
-        "ModelCorruptError ModelNotFoundError NotFoundError PluginConflictError PluginContractError PluginError "
-        "PluginNotFoundError QueryError RecordError RetrievalError RetryableStoreError StoreCorruptError "
-        "StoreError StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError quoted"
+        "ConfigError ConversionError DatabaseCorruptError EmbedderUnavailableError EmbeddingError KlawError "
+        "LanguageModelError ModelCorruptError ModelNotFoundError NotFoundError PluginConflictError "
+        "PluginContractError PluginError PluginNotFoundError QueryError RecordError RetrievalError "
+        "RetryableStoreError StoreCorruptError StoreError StoreFullError StoreLockedError StoreReadOnlyError "
+        "VectorSpaceError WorkspaceError quoted"
     ),
     "extensions.documents": "NewDocument",
     "extensions.json_forms": "to_json",
@@ -54,7 +55,7 @@ _MODULES = {
     "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
     "interfaces.source": ("Divisible Folder Forgetful Forgettable Located Removable RowSource Shrinking Source"),
-    "interfaces.store": "Snapshot Store Transaction",
+    "interfaces.store": "RepairableStore Snapshot Store Transaction",
     "interfaces.vector_cache": "VectorCacheReader VectorCacheWriter",
     "kinds": "Kind",
     "memory": "Memory",

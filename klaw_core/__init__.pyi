@@ -14,6 +14,7 @@ from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
     ConfigError,
     ConversionError,
+    DatabaseCorruptError,
     EmbedderUnavailableError,
     EmbeddingError,
     KlawError,
@@ -104,7 +105,7 @@ from klaw_core.interfaces.source import (
     Shrinking,
     Source,
 )
-from klaw_core.interfaces.store import Snapshot, Store, Transaction
+from klaw_core.interfaces.store import RepairableStore, Snapshot, Store, Transaction
 from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
@@ -190,6 +191,7 @@ __all__ = [
     "Converters",
     "CoreFacts",
     "CoreMemory",
+    "DatabaseCorruptError",
     "Descriptor",
     "Diagnosis",
     "Divisible",
@@ -282,6 +284,7 @@ __all__ = [
     "Registry",
     "RemoteEmbedder",
     "Removable",
+    "RepairableStore",
     "Replacement",
     "Replay",
     "RerankScore",

@@ -29,6 +29,7 @@ from klaw_core.errors import (
 from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import Component, ComponentContext
 from klaw_core.interfaces.index import Index, Retriever
+from klaw_core.interfaces.store import RepairableStore
 from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, RETRIEVER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever, absent
@@ -62,10 +63,12 @@ class Assembly:
     Raise ConfigError with every problem, PluginError if a plugin is missing or does not fit.
     """
 
-    def __init__(self, config: Config, registry: Registry) -> None:
+    def __init__(self, config: Config, registry: Registry, *, replace_damaged: bool = False) -> None:
         self.config = config
         self.registry = registry
-        self._context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
+        self._context = ComponentContext(
+            config.data_dir, config.cache_dir, config.offline, config.agent, replace_damaged=replace_damaged
+        )
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
         self._later: list[PluginError] = []  # of components that only some calls need
@@ -104,6 +107,8 @@ class Assembly:
                 for selection, build_retriever in build_retrievers
             )
             self.retrievers = tuple(configured for configured in retrievers if configured is not None)
+            #: What happened if the store has replaced its damaged data, until a reindex has filled it again.
+            self.replaced = self.store.replaced if isinstance(self.store, RepairableStore) else ()
         except BaseException:
             self.store.close()
             raise

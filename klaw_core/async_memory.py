@@ -200,10 +200,18 @@ class AsyncMemory:
         data_dir: str | Path | None = None,
         registry: Registry | None = None,
         components: Iterable[LiveComponent] = (),
+        replace_damaged: bool = False,
         threads: int = THREADS,
     ) -> OpeningMemory:
         """Open as ``Memory.open`` does: ``await`` the result, or use it in ``async with``."""
-        build = partial(Memory.open, config, data_dir=data_dir, registry=registry, components=components)
+        build = partial(
+            Memory.open,
+            config,
+            data_dir=data_dir,
+            registry=registry,
+            components=components,
+            replace_damaged=replace_damaged,
+        )
         return OpeningMemory(lambda: cls(build(), threads=threads))
 
     async def __aenter__(self) -> Self:

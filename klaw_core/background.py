@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core.errors import NotFoundError, StoreError
+from klaw_core.errors import NotFoundError, QueryError, StoreError
 from klaw_core.holds import Notifier, ThreadLock, operations
 from klaw_core.values.runs import IndexReport
 
@@ -45,9 +45,10 @@ class _PendingRequests:
     """The requests that have not run yet, merged."""
 
     everything: bool = False
-    force: bool = False
-    origins: set[str] = field(factory=set)
-    paths: set[str] = field(factory=set)
+    force: bool = False  # everything
+    # Each with whether to force it.
+    origins: dict[str, bool] = field(factory=dict)
+    paths: dict[str, bool] = field(factory=dict)
     reasons: dict[str, None] = field(factory=dict)
 
     def __bool__(self) -> bool:
@@ -57,9 +58,19 @@ class _PendingRequests:
         """Merge another set of requests into this one."""
         self.everything |= other.everything
         self.force |= other.force
-        self.origins |= other.origins
-        self.paths |= other.paths
+        for mine, more in ((self.origins, other.origins), (self.paths, other.paths)):
+            mine.update({name: force or mine.get(name, False) for name, force in more.items()})
         self.reasons |= other.reasons
+
+    def parts(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
+        """Yield the arguments of ``Memory.index`` for what is not part of a run over everything, and ``force``."""
+        done = {True: self.everything and self.force, False: self.everything}
+        for force in (False, True):
+            if done[force]:
+                continue
+            yield from (({"origin": name}, force) for name in sorted(self.origins) if self.origins[name] == force)
+            if paths := sorted(path for path, forced in self.paths.items() if forced == force):
+                yield {"paths": paths}, force
 
 
 @operations
@@ -123,15 +134,18 @@ class BackgroundIndexer:
     ) -> None:
         """Request a run over one source, over single files, or (neither) over everything; return at once.
 
-        ``force`` chunks every document again. ``reason`` is passed to ``on_run``.
+        ``force`` chunks every document of these again. ``reason`` is passed to ``on_run``. Raise QueryError if both a
+        source and files are given.
         """
-        wanted = _PendingRequests(force=force, reasons={reason: None})
+        if origin is not None and paths is not None:
+            raise QueryError("request takes one of: an origin, paths")
+        wanted = _PendingRequests(reasons={reason: None})
         if paths is not None:
-            wanted.paths.update(map(str, paths))
+            wanted.paths = dict.fromkeys(map(str, [paths] if isinstance(paths, str | Path) else paths), force)
         elif origin is not None:
-            wanted.origins.add(origin)
+            wanted.origins[origin] = force
         else:
-            wanted.everything = True
+            wanted.everything, wanted.force = True, force
         with self._state.hold():
             self._wanted.add(wanted)
             self._requests += 1
@@ -200,16 +214,16 @@ class BackgroundIndexer:
         """Run the requests. Without any, embed what was postponed, which reads no files."""
         if not wanted:
             return self._memory.embed(on_progress=self._stop_if_needed)
-        if wanted.everything:
-            return self._memory.index(force=wanted.force, on_progress=self._stop_if_needed)
         report = IndexReport()
-        for origin in sorted(wanted.origins):
-            report += self._memory.index(origin=origin, on_progress=self._stop_if_needed)
-        if wanted.paths:
+        if wanted.everything:
+            report += self._memory.index(force=wanted.force, on_progress=self._stop_if_needed)
+        for part, force in wanted.parts():
             try:
-                report += self._memory.index(paths=sorted(wanted.paths), on_progress=self._stop_if_needed)
-            except NotFoundError:  # a source was removed in the meantime
-                report += self._memory.index(on_progress=self._stop_if_needed)
+                report += self._memory.index(**part, force=force, on_progress=self._stop_if_needed)
+            except NotFoundError:
+                if "paths" not in part:
+                    raise
+                report += self._memory.index(force=force, on_progress=self._stop_if_needed)  # a source was removed
         return report
 
     def _stop_if_needed(self, progress: Progress) -> None:

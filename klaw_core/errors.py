@@ -11,7 +11,8 @@
     │   ├── RetryableStoreError     another writer or a lost connection ended the transaction; retry it
     │   ├── StoreReadOnlyError      the file or its directory cannot be written
     │   ├── StoreFullError          the disk is full
-    │   └── StoreCorruptError       the file is not a valid SQLite database
+    │   └── StoreCorruptError       a file is not what Klaw has written
+    │       └── DatabaseCorruptError    the database of the store is damaged; a reindex replaces it
     ├── VectorSpaceError            vectors of two different models would be mixed
     ├── EmbeddingError              a text could not be turned into a vector
     │   ├── ModelNotFoundError      no model of that name on this machine
@@ -37,6 +38,7 @@ from typing import TypeVar
 __all__ = [
     "ConfigError",
     "ConversionError",
+    "DatabaseCorruptError",
     "EmbedderUnavailableError",
     "EmbeddingError",
     "KlawError",
@@ -156,7 +158,11 @@ class StoreFullError(StoreError):
 
 
 class StoreCorruptError(StoreError):
-    """The file is not a valid SQLite database."""
+    """A file is not what Klaw has written: the database, or a file that was edited by hand."""
+
+
+class DatabaseCorruptError(StoreCorruptError):
+    """The database of the store is damaged. ``klaw reindex`` replaces it."""
 
 
 class VectorSpaceError(KlawError):

@@ -51,7 +51,8 @@ class ComponentContext:
     ``data_dir`` is for files that must not be lost, ``cache_dir`` for files that can be computed again. ``agent`` is
     the name of the agent whose memory this is, empty if there is only one memory; a store that several agents share
     must use it to separate their rows. ``offline`` forbids network access. ``converters`` convert the files of a
-    source to text; None for other components.
+    source to text; None for other components. With ``replace_damaged``, a :class:`RepairableStore` with damaged data
+    replaces it when it is built, instead of raising DatabaseCorruptError.
     """
 
     data_dir: Path
@@ -59,6 +60,7 @@ class ComponentContext:
     offline: bool = False
     agent: str = ""
     converters: Converters | None = field(default=None, eq=False, repr=False)
+    replace_damaged: bool = False
 
 
 @frozen

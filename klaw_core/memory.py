@@ -45,6 +45,12 @@ def _as_ids(ids: Iterable[str]) -> list[str]:
     return list(ids)
 
 
+def _refuse(place: str, **options: object) -> None:
+    """Raise QueryError if one of these options is given, which apply only to another call."""
+    if given := [name for name, value in options.items() if value is not None]:
+        raise QueryError(f"index: {' and '.join(given)} apply only to {place}", hint=f"leave out {', '.join(given)}")
+
+
 def _no_progress(_progress: object) -> None:
     """Report nothing."""
 
@@ -78,10 +84,10 @@ class Memory(OpenMemory):
         directory: str | Path | None = None,
         *,
         name: str | None = None,
-        collection: str = MEMORY,
+        collection: str | None = None,
         version: str | None = None,
         include: Sequence[str] | None = None,
-        exclude: Sequence[str] = (),
+        exclude: Sequence[str] | None = None,
         origin: str | None = None,
         paths: Iterable[str | Path] | None = None,
         force: bool = False,
@@ -91,25 +97,29 @@ class Memory(OpenMemory):
     ) -> IndexReport:
         """Update the index from a directory of notes, or (None) from everything that was indexed before.
 
-        The directory is remembered as a workspace ``name`` (default: its own name) of a collection. ``version`` is the
-        version of the documented software. ``include`` are patterns of file names to read (default: ``*.md``,
-        ``*.markdown``, ``*.txt`` and those of converters), ``exclude`` patterns of paths below the directory; both are
-        remembered. Instead of a directory, ``origin`` selects one source, or ``paths`` selects single files of known
-        sources without a scan.
-        A file of unchanged size, inode and times is not read; ``verify`` reads every file and compares its bytes.
-        ``force`` chunks every document again. New text can be found by words at once; then it is embedded, unless
-        ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and why;
-        :meth:`embed` and the next run continue. If one of several sources fails, the report lists it as ``skipped``.
-        Raise WorkspaceError, NotFoundError, PluginError, StoreError.
+        The directory is remembered as a workspace ``name`` (default: its own name) of a collection (default:
+        ``memory``). ``version`` is the version of the documented software. ``include`` are patterns of file names to
+        read (default: ``*.md``, ``*.markdown``, ``*.txt`` and those of converters), ``exclude`` patterns of paths below
+        the directory; both are remembered. Instead of a directory, ``origin`` selects one source, or ``paths`` selects
+        single files of known sources without a scan; these five options are then refused.
+        A file of unchanged size, inode and times is not read; ``verify`` reads every file and compares its bytes, as
+        ``paths`` always does. ``force`` chunks every document again. New text can be found by words at once; then it is
+        embedded, unless ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and
+        why; :meth:`embed` and the next run continue. If one of several sources fails, the report lists it as
+        ``skipped``.
+        Raise QueryError for options that do not apply, WorkspaceError, NotFoundError, PluginError, StoreError.
         """
         runs = self._runs
         if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
             raise QueryError("index takes one of: a directory, an origin, paths")
+        if directory is None:
+            _refuse("a directory", name=name, collection=collection, version=version, include=include, exclude=exclude)
         if paths is not None:
+            _refuse("a directory or an origin, because named files are always read", verify=verify or None)
             paths = [paths] if isinstance(paths, str | Path) else paths
-            return runs.over_files(paths, embed=embed, on_progress=on_progress)
+            return runs.over_files(paths, force=force, embed=embed, on_progress=on_progress)
         if directory is not None:
-            check_collection_name(collection)
+            collection = check_collection_name(MEMORY if collection is None else collection)
             from klaw_core.values.checked_names import check_name
 
             redactor = self.config.conversations.redactor
@@ -123,7 +133,7 @@ class Memory(OpenMemory):
                 collection=collection,
                 version=version,
                 include=include,
-                exclude=exclude,
+                exclude=exclude or (),
                 configured={source.origin: source.root for source in configured if source.root is not None},
                 elsewhere=self._sources.free_elsewhere(),
             )
@@ -165,10 +175,13 @@ class Memory(OpenMemory):
         Until the new index is complete, searches use the old one. An interrupted run changes
         nothing, and the next one embeds nothing twice. Raise WorkspaceError if a directory is missing,
         StoreLockedError if another process is writing, ConfigError, PluginError, EmbeddingError, StoreError.
+
+        A damaged database is set aside first, as the ``notices`` of the report say, and the new index is then built
+        like that of :meth:`index`: what cannot be read or embedded now is in the report, and does not raise.
         """
         from klaw_core.maintenance.reindex import move
 
-        return move(self._assembly, self._sources, embedding, on_progress)
+        return move(self._assembly, self._runs, embedding, on_progress)
 
     def search(
         self,
@@ -214,6 +227,8 @@ class Memory(OpenMemory):
             vector=vector,
             duplicates=duplicates,
         )
+        if results.hints and not results:
+            results = self._explain_empty(results, names)
         if outdated:
             results = evolve(results, notices=(*outdated, *results.notices))
         if self._is_listened_to:

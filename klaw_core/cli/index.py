@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,8 @@ _MAX_EXTENSIONS = 4  # file name extensions in a notice
 @click.option(
     "-c",
     "--collection",
-    default="memory",
-    show_default=True,
     metavar="NAME",
-    help="memory, docs, or a name of your own.",
+    help="memory, docs, or a name of your own. [default: memory]",
 )
 @click.option("--version", metavar="TEXT", help="Version of the documented software, stored with each chunk.")
 @click.option(
@@ -50,7 +48,7 @@ def command(
     *,
     places: tuple[str, ...],
     name: str | None,
-    collection: str,
+    collection: str | None,
     version: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -66,9 +64,14 @@ def command(
     """
     if name is not None and len(places) != 1:
         raise click.UsageError("--name names one directory; give exactly one")
-    if not places and (version is not None or collection != "memory" or include or exclude):
-        what = "--collection, --version, --include and --exclude"
-        raise click.UsageError(f"{what} apply to directories; give at least one")
+    of_directories = {
+        "name": name,
+        "collection": collection,
+        "version": version,
+        "include": include,
+        "exclude": exclude,
+    }
+    _check_options(places, [f"--{option}" for option, value in of_directories.items() if value], verify=verify)
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import print_json
     from klaw_core.cli.progress import progress_bar
@@ -77,14 +80,14 @@ def command(
 
     def run(memory: Memory, place: str | None, on_progress: ProgressCallback) -> tuple[str, IndexReport]:
         if place is not None and _is_file(place):
-            return place, memory.index(paths=[place], embed=not no_embed, on_progress=on_progress)
+            return place, memory.index(paths=[place], force=force, embed=not no_embed, on_progress=on_progress)
         report = memory.index(
             place,
             name=name,
             collection=collection,
             version=version,
             include=include or None,
-            exclude=exclude,
+            exclude=exclude or None,
             verify=verify,
             force=force,
             embed=not no_embed,
@@ -111,6 +114,16 @@ def command(
                 notify(settings, *_converted(memory, title), *_unsupported_files(memory, title))
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])
+
+
+def _check_options(places: Sequence[str], of_directories: Sequence[str], *, verify: bool) -> None:
+    """Raise UsageError for options that do not apply to these places."""
+    file = next(filter(_is_file, places), None)
+    if of_directories and (file is not None or not places):
+        why = "give at least one" if file is None else f"{file} is a file"
+        raise click.UsageError(f"{' and '.join(of_directories)} apply only to directories; {why}")
+    if verify and file is not None:
+        raise click.UsageError(f"--verify applies only to directories; {file} is a file, which is always read")
 
 
 def _converted(memory: Memory, name: str) -> Iterator[str]:

@@ -25,7 +25,8 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     """Build a new index next to the current one, and switch to it when it is complete.
 
     Until then, searches use the old index. An interrupted run changes nothing, and the next run embeds nothing twice.
-    With --embedding, the new embedder is written to the configuration at the end.
+    With --embedding, the new embedder is written to the configuration at the end. A damaged database is set aside, and
+    the new one is built from your files.
     """
     from klaw_core.cli.notices import notify
     from klaw_core.cli.progress import progress_bar
@@ -34,7 +35,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
 
     move = None if embedding is None else _plan(settings, embedding)
     with (
-        settings.open_memory() as memory,
+        settings.open_memory(replace_damaged=True) as memory,
         interruptible(settings, "the index is unchanged; `klaw reindex` continues from here"),
     ):
         with progress_bar(settings) as on_progress:

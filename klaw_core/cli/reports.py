@@ -122,9 +122,9 @@ def records(counts: Mapping[str, int]) -> str:
 
 @contextmanager
 def interruptible(settings: Settings, kept: str) -> Iterator[None]:
-    """Exit with status 130 on Ctrl-C, with a notice on what is ``kept``."""
+    """Exit with status 130 on Ctrl-C, with a notice on what is ``kept``, or the notes of the interrupt."""
     try:
         yield
-    except KeyboardInterrupt:
-        notify(settings, f"interrupted; {kept}")
+    except KeyboardInterrupt as interrupt:
+        notify(settings, f"interrupted; {'; '.join(getattr(interrupt, '__notes__', ())) or kept}")
         raise click.exceptions.Exit(130) from None

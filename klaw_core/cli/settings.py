@@ -48,9 +48,12 @@ class Settings:
             self._notified = True
         return config
 
-    def open_memory(self) -> Memory:
-        """Open the configured memory. Raise ConfigError, PluginError or StoreError."""
-        return self._open(self.load_config())
+    def open_memory(self, *, replace_damaged: bool = False) -> Memory:
+        """Open the configured memory. Raise ConfigError, PluginError or StoreError.
+
+        With ``replace_damaged``, a damaged database is replaced by an empty one.
+        """
+        return self._open(self.load_config(), replace_damaged=replace_damaged)
 
     def open_journals(self) -> AbstractContextManager[Journals]:
         """Open only the journals; this works if the database is damaged. Raise ConfigError, PluginError, StoreError."""
@@ -66,10 +69,10 @@ class Settings:
         config = self.load_config()
         return keeps_journals(config, partial(_registry, config))
 
-    def _open(self, config: Config) -> Memory:
+    def _open(self, config: Config, *, replace_damaged: bool = False) -> Memory:
         from klaw_core.memory import Memory
 
-        return Memory.open(config, registry=_registry(config))
+        return Memory.open(config, registry=_registry(config), replace_damaged=replace_damaged)
 
     def find_server(self) -> Server | None:
         """Return the server that has this memory open, or None. Raise ConfigError."""

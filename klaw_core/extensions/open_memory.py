@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
+from attrs import evolve
+
 import klaw_core.extensions.forks  # noqa: F401  # a child of a fork needs it
 from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.opening import config_for
-from klaw_core.errors import PluginNotFoundError, QueryError
+from klaw_core.errors import KlawError, PluginNotFoundError, QueryError
 from klaw_core.holds import operations
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
@@ -49,14 +52,16 @@ class OpenMemory(ABC):
         data_dir: str | Path | None = None,
         registry: Registry | None = None,
         components: Iterable[LiveComponent] = (),
+        replace_damaged: bool = False,
     ) -> Self:
         """Assemble a memory from its configuration (default: the user's file and the environment).
 
         A path can replace the configuration: ``"notes.db"`` is the database file, with the files that belong to the
         user next to it in ``notes.db-data``; a path without a suffix is a data directory, like ``data_dir``.
         ``components`` are live objects that the configuration can select in addition to installed plugins, for instance
-        an embedder of the calling program. Raise ConfigError, PluginError or StoreError. Models are loaded later, when
-        they are first needed.
+        an embedder of the calling program. If the database is damaged, raise DatabaseCorruptError; with
+        ``replace_damaged`` set it aside instead, begin with an empty one, and fill it with :meth:`reindex`. Raise
+        ConfigError, PluginError or StoreError. Models are loaded later, when they are first needed.
         """
         config = config_for(config, data_dir, option_problems)
         if registry is None:
@@ -64,7 +69,8 @@ class OpenMemory(ABC):
 
             registry = discover(disabled=config.disabled_plugins)
         live = tuple(components)
-        return cls(Assembly(config, registry.with_live(live) if live else registry))
+        registry = registry.with_live(live) if live else registry
+        return cls(Assembly(config, registry, replace_damaged=replace_damaged))
 
     def __enter__(self) -> Self:
         return self
@@ -163,6 +169,19 @@ class OpenMemory(ABC):
     @cached_property
     def _separate(self) -> frozenset[str]:
         return (self._assembly.registry.separate_collections() | {*self.config.search.separate}) - {MEMORY}
+
+    def _explain_empty(self, results: SearchResults, names: Sequence[str]) -> SearchResults:
+        """Replace the hint that nothing is indexed, if there is something to index: the database may have been lost."""
+        from klaw_core.searching.flow import NOTHING_INDEXED
+
+        if NOTHING_INDEXED not in results.hints:
+            return results
+        with suppress(KlawError):  # sources that cannot be listed are reported by an index run
+            if any(self._sources.of(name) for name in names):
+                told = {NOTHING_INDEXED: "the index is empty: klaw index"}
+                notices, hints = ((told.get(text, text) for text in each) for each in (results.notices, results.hints))
+                return evolve(results, notices=tuple(notices), hints=tuple(hints))
+        return results
 
     @property
     def _is_listened_to(self) -> bool:

@@ -174,16 +174,18 @@ class Indexer:
         gone: Sequence[str],
         run: EmbeddingRun,
         *,
+        force: bool = False,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Store some documents of a source without scanning it, and remove those in ``gone``. Embed nothing.
 
+        ``force`` splits and writes each again.
         Raise WorkspaceError, StoreError.
         """
         started = time.monotonic()
         manifest = self._records(source, [*(entry.path for entry in entries), *gone])
         counts = RunCounts(on_progress, 0, [])
-        for batch in _batches(self._changed(source, entries, manifest, counts, force=False)):
+        for batch in _batches(self._changed(source, entries, manifest, counts, force=force)):
             self._write(source, batch, manifest, counts, run)
         # A file that vanishes while it is read is a deleted file.
         vanished = [item.path for item in counts.skipped if item.reason == VANISHED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -163,6 +164,30 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+
+
+class RepairableStore(ABC):
+    """A store that can replace its own data if it is damaged: declared by inheriting this class. Optional.
+
+    DatabaseCorruptError says that the data is damaged.
+    """
+
+    @abstractmethod
+    def is_damaged(self) -> bool:
+        """Return whether the data is damaged in a way that may end a reindex with any error. Reads all of it."""
+
+    @property
+    @abstractmethod
+    def replaced(self) -> Sequence[str]:
+        """Return what :meth:`replace_damaged` has returned when the store was built; empty if it was not called."""
+
+    @abstractmethod
+    def replace_damaged(self) -> Sequence[str]:
+        """Set the damaged data aside, and begin again with empty tables; return what to tell the user.
+
+        What only this store has, and can still be read, is kept: cached vectors and tables of extensions. If this
+        raises, the data is unchanged. Raise StoreLockedError if another process uses it, StoreError.
+        """
 
 
 class Store(Protocol[R]):

@@ -3,6 +3,8 @@
 Step 1 chunks and embeds every document and stores the vectors in the cache of the current store. This takes most of
 the time and does not block others. If it is interrupted, the next run continues from the cached vectors. Step 2 builds
 a new index next to the current one from the cache, and then replaces the current one. Writers wait during step 2.
+
+If the database is damaged, the store replaces it, and an index run fills the new one.
 """
 
 from __future__ import annotations
@@ -11,13 +13,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from attrs import evolve
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
-from klaw_core.errors import ConfigError
+from klaw_core.errors import (
+    ConfigError,
+    DatabaseCorruptError,
+    EmbeddingError,
+    KlawError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+    WorkspaceError,
+)
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import stays
@@ -25,9 +36,10 @@ from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import EMBEDDING_LOCK
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.source import Folder, RowSource
-from klaw_core.interfaces.store import Store
+from klaw_core.interfaces.store import RepairableStore, Store
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
+from klaw_core.sources.index_runs import IndexRuns
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection, named_embedding
 from klaw_core.values.documents import Document
@@ -38,14 +50,17 @@ from klaw_core.values.vectors import SpaceRecord
 # The lock for embedding in a vector space that no collection uses yet.
 _MOVING_LOCK = f"{EMBEDDING_LOCK}-moving"
 _CARRIED_AT_ONCE = 100
+# Errors with another cause than damage, which is not looked for then.
+_UNDAMAGED = (ConfigError, EmbeddingError, StoreFullError, StoreLockedError, StoreReadOnlyError, WorkspaceError)
 
 
 def move(
-    assembly: Assembly, sources: Sources, embedding: Selection | str | None, on_progress: ProgressCallback
+    assembly: Assembly, runs: IndexRuns, embedding: Selection | str | None, on_progress: ProgressCallback
 ) -> IndexReport:
     """Rebuild the index with an embedder (None: the configured one), which the assembly uses afterwards.
 
-    Raise the errors of :func:`reindex`, and ConfigError if only one of the old and new embedders makes vectors.
+    A damaged database is replaced first. Raise the errors of :func:`reindex`, and ConfigError if only one of the old
+    and new embedders makes vectors.
     """
     configured = assembly.config.embedding
     selection = named_embedding(embedding, configured) if isinstance(embedding, str) else embedding
@@ -55,9 +70,45 @@ def move(
             hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
         )
     embedder = assembly.embedder_for_new_index(selection)
-    report = reindex(assembly, sources, embedder, on_progress)
+    report = None
+    if not assembly.replaced:
+        try:
+            _require_tables(runs.sources)
+            report = reindex(assembly, runs.sources, embedder, on_progress)
+        except KlawError as error:
+            if not _is_damaged(assembly.store, error):
+                raise
+            assembly.replaced = assembly.store.replace_damaged()
     assembly.move_to(embedder, selection)
-    return report
+    return _refilled(assembly, runs, on_progress) if report is None else report
+
+
+def _require_tables(sources: Sources) -> None:
+    """Raise the DatabaseCorruptError of an extension whose tables cannot be used."""
+    for row in sources.get_owned():
+        if isinstance(row.failure, DatabaseCorruptError):
+            raise row.failure
+
+
+def _is_damaged(store: Store[Any], error: KlawError) -> TypeGuard[RepairableStore]:
+    """Return whether an error means that the store is damaged and can be replaced."""
+    if not isinstance(store, RepairableStore) or isinstance(error, _UNDAMAGED):
+        return False
+    return isinstance(error, DatabaseCorruptError) or store.is_damaged()
+
+
+def _refilled(assembly: Assembly, runs: IndexRuns, on_progress: ProgressCallback) -> IndexReport:
+    """Index everything after the store has replaced its data. An error or an interrupt says that, too."""
+    notices, assembly.replaced = assembly.replaced, ()
+    try:
+        report = runs.over(runs.sources.all(), on_progress=on_progress)
+    except KlawError as error:
+        error.message = "; ".join([*notices, error.message])
+        raise
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note("; ".join([*notices, "finished work is kept; `klaw index` continues from there"]))
+        raise
+    return evolve(report, notices=(*notices, *report.notices))
 
 
 def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:

@@ -10,8 +10,8 @@ from attrs import define, field
 from klaw_core.values.search import Hit
 from klaw_core.values.text import StoredChunk
 
-# A deferred hit is taken before any hit whose score is lower than this share of its own.
-_NEARLY = 0.75
+# A deferred hit is taken before any hit whose score is lower by more than this share of its own.
+_CLEARLY = 0.25
 
 _Document = tuple[str, str]
 
@@ -43,7 +43,7 @@ class ResultCollector:
 
     def add(self, collection: str, stored: StoredChunk, hit: Hit) -> None:
         """Collect or defer the next hit."""
-        while self._deferred and not self.is_full and self._deferred[0][2].score * _NEARLY > hit.score:
+        while self._deferred and not self.is_full and _is_clearly_better(self._deferred[0][2], hit):
             self._taken.append(self._deferred.popleft())
         if self.is_full:
             return
@@ -80,6 +80,10 @@ class ResultCollector:
             if stored.path in best:
                 others[best[stored.path]].append(stored)
         return others
+
+
+def _is_clearly_better(one: Hit, other: Hit) -> bool:
+    return one.score - _CLEARLY * abs(one.score) > other.score  # the scores of a stage may be negative
 
 
 def _order(item: tuple[int, StoredChunk, Hit]) -> int:

@@ -50,6 +50,8 @@ Duplicates = Literal["collapse", "keep"]
 
 # Characters. The mean vector of a longer question would be too vague to find anything.
 MAX_QUERY_CHARACTERS = 10_000
+#: The hint for a search in empty collections.
+NOTHING_INDEXED = "nothing is indexed yet: klaw index DIR"
 _MODES, _DUPLICATES = get_args(Mode), get_args(Duplicates)
 # A question without any of these words and without a digit contains no day. Looking for substrings first is faster,
 # and most questions contain none.
@@ -183,7 +185,7 @@ class Searcher:
 
             asked = scope.target_of(found[0][0].key).query
             asked = evolve(asked, text=self.redactor.text(asked.text))
-            found, failures = rerank(self.stages, self.store, asked, found, limit)
+            found, failures = rerank(self.stages, self.store, asked, found, limit, per_document=per_document)
             notices.extend(failures)
         if reorders:
             collector = _collect(scope, found, ResultCollector(limit, per_document))
@@ -197,7 +199,7 @@ class Searcher:
         """Add the reason for an empty result: nothing is indexed, or no chunk passes the filters."""
         names = [target.query.collection for target in scope.targets]
         if all(map(scope.snapshot.is_empty, names)):
-            hints.append("nothing is indexed yet: klaw index DIR")
+            hints.append(NOTHING_INDEXED)
             return
         selections = [target.query.within for target in scope.targets]
         if all(within is not None and within.is_empty for within in selections):

@@ -10,6 +10,7 @@ comparable only within one answer.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -46,18 +47,30 @@ class Stage:
 
 
 def rerank(
-    stages: Sequence[Stage], store: Store[Any], query: Query, found: Found, limit: int
+    stages: Sequence[Stage],
+    store: Store[Any],
+    query: Query,
+    found: Found,
+    limit: int,
+    *,
+    per_document: int | None = None,
 ) -> tuple[Found, Sequence[str]]:
-    """Apply every stage to the candidates, best first; the caller wants ``limit`` of the result.
+    """Apply every stage to the candidates, best first.
 
-    Return the candidates and notices. A stage that fails or violates its contract does not change the order.
+    The caller wants ``limit`` of the result, of which ``per_document`` are from one document unless the others are
+    clearly worse, so they need scores of the stage too. Return the candidates and notices. A stage that fails or
+    violates its contract does not change the order.
     """
     if not stages or not found:
         return found, ()
     candidates = [Candidate(stored, hit) for stored, hit in found]
     notices = []
+    needs_all = per_document is not None and any(
+        count > per_document for count in Counter(stored.path for stored, _ in found).values()
+    )
     for stage in stages:
-        wanted = limit if stage is stages[-1] else max(limit, _MAX_CANDIDATES)  # the next stage may need any of them
+        # The next stage may need any of them.
+        wanted = limit if stage is stages[-1] and not needs_all else max(limit, _MAX_CANDIDATES)
         try:
             candidates = _apply(stage, store, query, candidates, wanted)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a stage fails open, whatever it raises

@@ -126,10 +126,11 @@ class IndexRuns:
         self,
         paths: Iterable[str | Path],
         *,
+        force: bool = False,
         embed: bool = True,
         on_progress: ProgressCallback = no_progress,
     ) -> IndexReport:
-        """Bring the index up to date with single files of known sources.
+        """Bring the index up to date with single files of known sources; ``force`` chunks each again.
 
         A file that was deleted or is excluded is removed from the index; if it still exists, the report says why. A
         source that cannot map files to documents is indexed as a whole. A source whose name another machine uses is
@@ -143,10 +144,12 @@ class IndexRuns:
                 report += IndexReport(skipped=(SkippedEntry(source.origin, str(problem), keep=True),))
                 continue
             if not source.can(Located):  # the source cannot map files to documents
-                report += self._write(source, run, on_progress=on_progress)
+                report += self._write(source, run, force=force, on_progress=on_progress)
                 continue
             indexer = self.sources.indexer(source)
-            written = indexer.write_entries(source, named.found, named.missing, run, on_progress=on_progress)
+            written = indexer.write_entries(
+                source, named.found, named.missing, run, force=force, on_progress=on_progress
+            )
             written += IndexReport(skipped=tuple(named.left_out))
             if source.root is not None:
                 documents = [*(entry.path for entry in named.found), *named.missing]

@@ -271,3 +271,22 @@ def test_a_lowered_score_is_shown_with_its_sign(with_stages, notes):
     memory.index(notes)
     rows = _reasons(memory.search("harbour tide")[0])
     assert str(rows[-2][-1].text).startswith("-7.0")
+
+
+@pytest.mark.parametrize("offset", [0.0, -20.0, 300.0], ids=["from 0 to 1", "negative", "large"])
+def test_one_note_does_not_fill_the_results_of_a_stage_either(with_stages, home, notes, offset):
+    parts = "\n\n".join(f"## Part {n}\n\nthe harbour log of part {n}, " + f"slow tide {n} " * 80 for n in range(6))
+    home.write("long.md", f"# Long\n\n{parts}")
+
+    def prefer_the_long_note(candidates, limit):
+        scores = {item.key: offset + 0.93 + 0.02 * item.stored.path.endswith("long.md") for item in candidates}
+        return [RerankScore(key, scores[key]) for key in sorted(scores, key=lambda key: -scores[key])][:limit]
+
+    memory, asked = with_stages(prefer_the_long_note)
+    memory.index(notes)
+    for per_document in (1, 2, 3, None):
+        results = memory.search("the harbour log", 5, per_document=per_document)
+        of_long = sum(result.path == "notes/long.md" for result in results)
+        assert of_long == min(per_document or 5, 5), per_document
+        assert len(results) == 5
+    assert {limit for _, _, limit in asked} == {5, 100}, "all are asked for only if the limit matters"

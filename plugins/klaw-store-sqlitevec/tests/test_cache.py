@@ -3,6 +3,7 @@
 import time
 from contextlib import closing
 
+import apsw
 import pytest
 
 from klaw_core import SpaceRecord
@@ -27,3 +28,22 @@ def test_vectors_of_an_unfinished_reindex_are_kept_for_thirty_days(tmp_path, mon
         with store.read() as snapshot:
             assert bool(snapshot.cached_vectors(OTHER, [digest])) == is_kept
             assert snapshot.cached_vectors(SPACE, [digest]), "those in use are kept for ever"
+
+
+@pytest.mark.parametrize("value", ["NULL", "'x'", "x'ff'", "1.5"])
+def test_a_damaged_statistic_counts_from_zero(tmp_path, value):
+    path = tmp_path / "klaw.db"
+    with closing(SqliteStore(path)) as store, store.write() as transaction:
+        transaction.tend_cache(100, found=3, computed=1)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA writable_schema = on")
+        connection.execute("UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'cache_counts'")
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(f"UPDATE cache_counts SET found = {value}")
+    with closing(SqliteStore(path)) as store:
+        assert store.statistics()["cache_hit_rate"] == "0% of 1"
+        with store.write() as transaction:
+            transaction.tend_cache(100, found=2, computed=1)
+        with store.rebuild():
+            pass
+        assert store.statistics()["cache_hit_rate"] == "50% of 4"

@@ -39,7 +39,7 @@ def test_a_database_that_does_not_open_is_a_finding(indexed, user_home):
     result = indexed("doctor")
     assert result.exit_code == 1
     assert "is not a valid SQLite database" in result.stdout
-    assert "→ move it away" in result.stdout
+    assert "→ klaw reindex" in result.stdout
 
 
 def test_an_invalid_configuration_is_an_error(klaw, user_home):

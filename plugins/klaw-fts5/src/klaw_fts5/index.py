@@ -39,6 +39,8 @@ _BULK = 256
 # The minimum number of best rows for which pairs are added to the score, so that a smaller limit gives the same order.
 _CANDIDATES = 100
 _MAX_LIMIT = 2**31 - 1
+# Terms that a check looks up. There are some hundred on each page, so each page is looked up.
+_MAX_LOOKED_UP = 50_000
 
 
 @frozen(eq=False, repr=False)
@@ -228,6 +230,8 @@ class Fts5Index(Index[apsw.Connection]):
                 return ()
             # Unlike FTS5's own command, this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
             found = [str(row[0]) for row in resource.execute(sql.check)]
+            if found == ["ok"]:
+                found = _unreachable(resource, sql)
             keys = np.fromiter((key for (key,) in resource.execute(sql.keys)), dtype=np.int64)
             found += check_packed(resource, collection, sql, keys)
         except apsw.Error as error:
@@ -397,3 +401,13 @@ def _add_pairs(resource: apsw.Connection) -> None:
     resource.execute(DELETE_STATES)
     for sql in map(statements, STANDARD):
         resource.execute(sql.packed.make_room_for_pairs)
+
+
+def _unreachable(resource: apsw.Connection, sql: Statements) -> list[str]:
+    """Look up the terms of the table, because FTS5's check reads all pages, but not through the way to them."""
+    resource.execute(sql.vocabulary)
+    try:
+        count = int(resource.execute(sql.unreachable, (_MAX_LOOKED_UP,)).get)
+    finally:
+        resource.execute(sql.drop_vocabulary)
+    return [f"{count:,} words cannot be found in {sql.table}"] if count else []

@@ -151,6 +151,7 @@ class Statements:
     search_within: str
     vocabulary: str
     drop_vocabulary: str
+    unreachable: str
     sample_terms: str
     terms: str
     next_term: str
@@ -209,6 +210,13 @@ def _statements(table: str, name: str) -> Statements:
             f"CREATE VIRTUAL TABLE temp.{name}_instances USING fts5vocab(main, {table}, instance)"
         ),
         drop_vocabulary=f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances",
+        # Every nth term is read in the order of the pages, and then looked up through the table ``…_idx``.
+        unreachable=(
+            f"WITH numbered AS (SELECT term, row_number() OVER () AS number FROM {name}_vocabulary), "
+            "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
+            "SELECT COUNT(*) FROM numbered, size WHERE number % step = 0 AND NOT EXISTS "
+            f"(SELECT 1 FROM {name}_instances AS found WHERE found.term = numbered.term)"
+        ),
         # Every nth term, and the most frequent terms; as bytes, because a long term may end within a character.
         sample_terms=(
             f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "

@@ -200,7 +200,7 @@ class LanceTables:
             raise
         except Exception as error:
             message = f"the LanceDB database {self._uri} could not be {done}: {_reason(error)}"
-            raise RetrievalError(message, hint="klaw doctor") from error
+            raise RetrievalError(message, hint="`klaw doctor` says why; `klaw reindex` builds it again") from error
 
 
 def _reason(error: Exception) -> str:

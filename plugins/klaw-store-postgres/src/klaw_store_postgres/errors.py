@@ -10,8 +10,9 @@ import psycopg_pool
 from psycopg import errors
 
 from klaw_core import (
+    DatabaseCorruptError,
+    RetrievalError,
     RetryableStoreError,
-    StoreCorruptError,
     StoreError,
     StoreFullError,
     StoreLockedError,
@@ -48,13 +49,14 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
         "may not be written",
         "see docs/how-to/postgres.md, Roles",
     ),
-    ((errors.DataCorrupted, errors.IndexCorrupted), StoreCorruptError, "is damaged", "restore a backup of the server"),
+    ((errors.DataCorrupted, errors.IndexCorrupted), DatabaseCorruptError, "is damaged", "klaw reindex"),
     (
-        (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName),
-        StoreCorruptError,
+        (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName, errors.DuplicateTable),
+        DatabaseCorruptError,
         "is not what Klaw made",
         "klaw reindex",
     ),
+    ((errors.InFailedSqlTransaction,), StoreError, "did not go on after an error", "klaw doctor"),
     ((UnicodeEncodeError,), StoreError, "cannot hold a text with unpaired surrogates", ""),
 )
 
@@ -73,6 +75,16 @@ def store_errors(location: str) -> Iterator[None]:
         yield
     except (psycopg.Error, UnicodeEncodeError) as error:
         raise as_store_error(location, error) from error
+
+
+@contextmanager
+def retrieval_errors() -> Iterator[None]:
+    """Convert errors of psycopg in a search to RetrievalError, with the same fix."""
+    try:
+        yield
+    except psycopg.Error as error:
+        meant = as_store_error("PostgreSQL", error)
+        raise RetrievalError(meant.message, hint=meant.hint) from error
 
 
 def as_store_error(location: str, error: Exception) -> StoreError:

@@ -33,7 +33,7 @@ def klaw_retrievers() -> Iterable[Component[Any, Any]]:
 def _store(options: PostgresOptions, place: ComponentContext) -> Any:
     from klaw_store_postgres.store import PostgresStore
 
-    return PostgresStore(options, agent=place.agent)
+    return PostgresStore(options, agent=place.agent, replace_damaged=place.replace_damaged)
 
 
 def _vectors(options: PgVectorOptions, _place: ComponentContext) -> Any:

@@ -209,6 +209,18 @@ _STORE_TABLES = (
 )
 
 
+_WORD_TABLES = ("word_segments", "word_rows", "word_blocks")
+#: Every table of the store after all migrations.
+TABLES = ("migrations", "tenants", *_STORE_TABLES, *_WORD_TABLES)
+
+
+def missing(session: Session, schema: str) -> list[str]:
+    """Return the tables of the store that do not exist."""
+    sql = "SELECT relname::text FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace WHERE nspname = %s"
+    held = {name for (name,) in session.rows(sql, (schema,))}
+    return sorted(set(TABLES) - held)
+
+
 def _create(session: Session) -> None:
     session.run(_TENANTS + _ROWS + _CACHE + _CONVERSATIONS + _EXTENSIONS + _JOURNALS)
     isolate(session, *_STORE_TABLES)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -14,11 +15,13 @@ import psycopg
 
 from klaw_core import (
     Closing,
+    DatabaseCorruptError,
     Finding,
     Hold,
     Index,
     JournalingStore,
     Migration,
+    RepairableStore,
     Store,
     StoreError,
     StoreLockedError,
@@ -30,7 +33,7 @@ from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.isolation import AGENT_SETTING, TENANT_SETTING
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
-from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, pending
+from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, missing, pending
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.snapshot import PostgresSnapshot
 from klaw_store_postgres.texts import digest
@@ -119,10 +122,11 @@ class _Unfinished(Hold[None]):
             self.is_finished = True
 
 
-class PostgresStore(JournalingStore):
+class PostgresStore(JournalingStore, RepairableStore):
     """One agent's rows in a PostgreSQL database that others share.
 
-    Each reader sees one snapshot and never waits. Raise StoreError if the database cannot be used.
+    Each reader sees one snapshot and never waits. With ``replace_damaged``, missing or damaged tables are replaced.
+    Raise StoreError if the database cannot be used.
     """
 
     offers = Session
@@ -131,7 +135,7 @@ class PostgresStore(JournalingStore):
     #: PostgreSQL keeps removed rows in its files until VACUUM.
     erases_later = "when PostgreSQL vacuums its tables, and stay in its logs, replicas and backups"
 
-    def __init__(self, options: PostgresOptions, *, agent: str = "") -> None:
+    def __init__(self, options: PostgresOptions, *, agent: str = "", replace_damaged: bool = False) -> None:
         self._options = options
         self._agent = agent
         self._location = shown_location(options.dsn, options.schema)
@@ -141,13 +145,25 @@ class PostgresStore(JournalingStore):
         self._writing = _Writing()
         #: The generation of a rebuild is not current yet.
         self._own_generation: int | None = None
+        self._replaces_damaged = replace_damaged
+        self._replaced: tuple[str, ...] = ()
         try:
-            self._make_tables()
-            self._migrate(OWNER, MIGRATIONS)
-            self._tenant = self._find_tenant()
+            try:
+                self._open()
+            except DatabaseCorruptError:
+                if not replace_damaged:
+                    raise
+                replaced = self._repair()
+                self._open()
+                self._replaced = self._after_repair(replaced)
         except BaseException:
             self._connections.close()
             raise
+
+    def _open(self) -> None:
+        self._make_tables()
+        self._migrate(OWNER, MIGRATIONS)
+        self._tenant = self._find_tenant()
 
     @property
     def location(self) -> str:
@@ -164,7 +180,13 @@ class PostgresStore(JournalingStore):
         """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
         with self._own_rows() as session:
             index.prepare(session)
-        self._migrate(owner, tuple(index.migrations()))
+        migrations = tuple(index.migrations())
+        try:
+            self._migrate(owner, migrations)
+        except DatabaseCorruptError:  # the list of migrations is incomplete
+            if not self._replaces_damaged:
+                raise
+            self._replaced += self._after_repair(self._repair({owner: migrations}))
         self._indexes[owner] = index
         self._prepared.clear()
 
@@ -225,6 +247,9 @@ class PostgresStore(JournalingStore):
             connection.execute(self._lock_timeout(local=False))
             connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
             with self._own_rows() as session:
+                if names := missing(session, self._options.schema):  # some are only read later, or never
+                    what = f"{self._location} is not what Klaw made: there is no table {', '.join(names)}"
+                    raise DatabaseCorruptError(what, hint="klaw reindex")
                 self._remove_leftovers(session)
                 generation = session.value("SELECT nextval('generations')")
                 extensions.copy(session, self._options.schema, generation)
@@ -256,6 +281,59 @@ class PostgresStore(JournalingStore):
             if connection.execute("SELECT pg_try_advisory_lock(%s)", own).fetchone() == (True,):
                 self._drop_leftovers()
 
+    @property
+    def replaced(self) -> Sequence[str]:
+        """What was said when the store was built."""
+        return self._replaced
+
+    def is_damaged(self) -> bool:
+        """Return False: PostgreSQL reports damage by errors of its own."""
+        return False
+
+    def replace_damaged(self) -> Sequence[str]:
+        """Replace missing and damaged tables, unless they have primary data, by empty ones."""
+        return self._after_repair(self._repair())
+
+    def _check_tables(self) -> Iterator[Finding]:
+        from klaw_store_postgres.repairing import differing
+
+        with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
+            names = differing(Session(connection, 0, 0), self._options.schema, self._owners())
+        if names:
+            what = f"tables are missing, or are not what Klaw made: {', '.join(names)}"
+            yield Finding("integrity", "error", what, self._location, "klaw reindex", tuple(names))
+
+    def _owners(self) -> dict[str, Sequence[Migration[Session]]]:
+        return {OWNER: MIGRATIONS, **{name: tuple(index.migrations()) for name, index in self._indexes.items()}}
+
+    def _repair(self, more: Mapping[str, Sequence[Migration[Session]]] = MappingProxyType({})) -> set[str]:
+        """Replace tables; ``more`` are the migrations of an index that is not enlisted yet."""
+        from klaw_store_postgres.repairing import repair
+
+        owners = {**self._owners(), **more}
+        with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
+            return repair(Session(connection, 0, 0), self._options.schema, owners, self._location)
+
+    def _after_repair(self, replaced: set[str]) -> tuple[str, ...]:
+        """Return what to tell. If the rows of documents are no longer complete, begin without any."""
+        names = ", ".join(sorted(replaced)) or "none"
+        notices = [f"{self._location} was damaged; tables that were replaced by empty ones: {names}"]
+        if replaced & {"collections", "documents", "chunks"}:
+            self._begin_again()
+            notices.append("other machines, and agents that share these tables, index their notes again: klaw index")
+        return tuple(notices)
+
+    def _begin_again(self) -> None:
+        """Take a new generation, without rows of documents."""
+        with self._connections.dedicated() as connection:
+            connection.execute(self._lock_timeout(local=False))
+            connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
+            with self._own_rows() as session:
+                generation = session.value("SELECT nextval('generations')")
+                extensions.copy(session, self._options.schema, generation)
+                session.run("UPDATE tenants SET generation = %s WHERE id = %s", (generation, self._tenant))
+            self._drop_leftovers()
+
     def statistics(self) -> Mapping[str, int | str]:
         """Return the entries and bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
         with self.read() as snapshot:
@@ -275,7 +353,9 @@ class PostgresStore(JournalingStore):
             except StoreLockedError:  # a rebuild is running, so its rows are not left over
                 pass
             self._vacuum()
-        findings = []
+        findings = list(self._check_tables())
+        if findings:
+            return findings
         with self.read() as snapshot:
             session = snapshot.resource
             sql = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"

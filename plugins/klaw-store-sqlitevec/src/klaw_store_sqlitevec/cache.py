@@ -9,6 +9,9 @@ import apsw
 
 # A space without a collection belongs to an unfinished reindex. After this long it counts as abandoned.
 _ABANDONED_MICROSECONDS = 30 * 24 * 3600 * 1_000_000
+#: The numbers of vectors that were found in the cache and computed; a damaged number is 0.
+COUNTS = """SELECT iif(typeof(found) = 'integer', found, 0), iif(typeof(computed) = 'integer', computed, 0)
+            FROM cache_counts"""
 
 
 def note_use(connection: apsw.Connection, space_id: int, hashes: Sequence[str]) -> None:
@@ -17,7 +20,7 @@ def note_use(connection: apsw.Connection, space_id: int, hashes: Sequence[str]) 
         """INSERT INTO cache_uses (id, used_at)
            SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))
            ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at""",
-        (_now(), space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
+        (now(), space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
     )
 
 
@@ -28,7 +31,7 @@ def evict(connection: apsw.Connection, max_entries: int) -> int:
            WHERE id NOT IN (SELECT space_id FROM collection_spaces) AND NOT EXISTS (
                SELECT 1 FROM embedding_cache AS cache JOIN cache_uses AS uses ON uses.id = cache.id
                WHERE cache.space_id = vector_spaces.id AND uses.used_at >= ?)""",
-        (_now() - _ABANDONED_MICROSECONDS,),
+        (now() - _ABANDONED_MICROSECONDS,),
     )
     in_use = "space_id IN (SELECT space_id FROM collection_spaces)"
     count = int(connection.execute(f"SELECT COUNT(*) FROM embedding_cache WHERE {in_use}").get)
@@ -47,7 +50,9 @@ def count_lookups(connection: apsw.Connection, found: int, computed: int) -> Non
     """Add to the statistics: vectors that were found in the cache, and those that had to be computed."""
     connection.execute(
         """INSERT INTO cache_counts (id, found, computed) VALUES (1, ?, ?)
-           ON CONFLICT (id) DO UPDATE SET found = found + excluded.found, computed = computed + excluded.computed""",
+           ON CONFLICT (id) DO UPDATE SET
+               found = iif(typeof(found) = 'integer', found, 0) + excluded.found,
+               computed = iif(typeof(computed) = 'integer', computed, 0) + excluded.computed""",
         (found, computed),
     )
 
@@ -58,12 +63,12 @@ def cache_statistics(connection: apsw.Connection) -> Mapping[str, int | str]:
              FROM (SELECT space_id, COUNT(*) AS entries FROM embedding_cache GROUP BY space_id)
              JOIN vector_spaces ON vector_spaces.id = space_id"""
     entries, size = connection.execute(sql).get
-    found, computed = connection.execute("SELECT found, computed FROM cache_counts").fetchone() or (0, 0)
+    found, computed = connection.execute(COUNTS).fetchone() or (0, 0)
     wanted = found + computed
     rate = f"{found / wanted:.0%} of {wanted:,}" if wanted else "no lookups yet"
     return {"cached_vectors": entries, "cache_bytes": size, "cache_hit_rate": rate}
 
 
-def _now() -> int:
+def now() -> int:
     """Return microseconds since 1970, fine enough to distinguish consecutive transactions."""
     return time.time_ns() // 1000

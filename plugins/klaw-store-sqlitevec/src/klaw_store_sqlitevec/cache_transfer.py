@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
 from klaw_core import Vector, VectorSpace
+from klaw_store_sqlitevec.cache import COUNTS, now
 from klaw_store_sqlitevec.errors import store_errors
+from klaw_store_sqlitevec.salvage import cached_vectors
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 if TYPE_CHECKING:
@@ -20,6 +24,21 @@ if TYPE_CHECKING:
 _SAME_MODEL = 0.98
 # Texts per space that are compared. A rebuild checks the weights with the first of them.
 _COMPARED = 64
+
+_SPACES = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
+_CACHED = f"SELECT hash, {VECTOR_COLUMN} FROM embedding_cache WHERE space_id = ?"
+# A damaged time is the earliest.
+_USES = """SELECT iif(typeof(used_at) = 'integer', used_at, 0), ?, hash
+    FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"""
+_DOCUMENTS = """SELECT noted.collection, noted.path, ?, cache.hash
+    FROM cache_documents AS noted JOIN embedding_cache AS cache USING (id) WHERE cache.space_id = ?"""
+_ADD_VECTOR = "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_ADD_USE = """INSERT INTO cache_uses (id, used_at)
+    SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING"""
+_ADD_DOCUMENT = """INSERT OR IGNORE INTO cache_documents (collection, path, id)
+    SELECT ?, ?, id FROM embedding_cache WHERE space_id = ? AND hash = ?"""
+
+_Read: TypeAlias = Callable[..., Iterator[Any]]
 
 
 def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location: str) -> None:
@@ -33,37 +52,19 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
             yield from other.execute(sql, values)
 
     mine = transaction.resource
-    spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
-    cached = f"SELECT hash, {VECTOR_COLUMN} FROM embedding_cache WHERE space_id = ?"
-    uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
-    documents = """SELECT noted.collection, noted.path, ?, cache.hash
-                   FROM cache_documents AS noted JOIN embedding_cache AS cache USING (id) WHERE cache.space_id = ?"""
-    for theirs, *names in list(read(spaces)):
+    for theirs, *names in list(read(_SPACES)):
         space = VectorSpace(*names)
         own = transaction.put_space(space)
-        sound = (row for row in read(cached, theirs) if decode_vector(row[1], space.dimension) is not None)
-        mine.executemany(
-            "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            ((own, *row) for row in sound),
-        )
-        mine.executemany(
-            """INSERT INTO cache_uses (id, used_at)
-               SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING""",
-            read(uses, own, theirs),
-        )
-        mine.executemany(
-            """INSERT OR IGNORE INTO cache_documents (collection, path, id)
-               SELECT ?, ?, id FROM embedding_cache WHERE space_id = ? AND hash = ?""",
-            read(documents, own, theirs),
-        )
+        sound = (row for row in read(_CACHED, theirs) if decode_vector(row[1], space.dimension) is not None)
+        mine.executemany(_ADD_VECTOR, ((own, *row) for row in sound))
+        _copy_notes(mine, read, theirs, own)
 
 
 def copy_counts(transaction: SqliteTransaction, other: apsw.Connection, location: str) -> None:
     """Replace the statistics of the embedding cache by those of another database; errors as for :func:`copy_cache`."""
-    transaction.resource.execute("DELETE FROM cache_counts")
     with store_errors(location):
-        counts: list[Any] = other.execute("SELECT * FROM cache_counts").fetchall()
-    transaction.resource.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", counts)
+        counts: list[Any] = other.execute(COUNTS).fetchall()
+    _put_counts(transaction.resource, counts)
 
 
 def take_over_cache(transaction: SqliteTransaction, other: SqliteSnapshot, location: str) -> None:
@@ -76,14 +77,45 @@ def take_over_cache(transaction: SqliteTransaction, other: SqliteSnapshot, locat
     transaction.forget_unused()
 
 
+def salvage_cache(transaction: SqliteTransaction, database: Path, other: apsw.Connection | None) -> None:
+    """Copy what can be read of the embedding cache of a damaged database. Nothing of it raises.
+
+    The vectors are read from the pages, the times of their last use and the documents they belong to through SQLite, if
+    it can open the database.
+    """
+    mine = transaction.resource
+    found = cached_vectors(database)
+    mine.executemany(_ADD_VECTOR, ((transaction.put_space(row.space), row.digest, row.stored) for row in found))
+
+    def read(sql: str, *values: object) -> Iterator[Any]:
+        with suppress(apsw.Error, UnicodeDecodeError):
+            yield from other.execute(sql, values) if other is not None else ()
+
+    for theirs, *names in list(read(_SPACES)):
+        own = transaction.space_id(VectorSpace(*names))
+        if own is not None:
+            _copy_notes(mine, read, theirs, own)
+    mine.execute("INSERT OR IGNORE INTO cache_uses (id, used_at) SELECT id, ? FROM embedding_cache", (now(),))
+    _put_counts(mine, list(read(COUNTS)))
+
+
+def _copy_notes(mine: apsw.Connection, read: _Read, theirs: int, own: int) -> None:
+    """Copy the times of use and the documents of the cached vectors of a space, which has another id there."""
+    mine.executemany(_ADD_USE, read(_USES, own, theirs))
+    mine.executemany(_ADD_DOCUMENT, read(_DOCUMENTS, own, theirs))
+
+
+def _put_counts(mine: apsw.Connection, counts: Sequence[Any]) -> None:
+    mine.execute("DELETE FROM cache_counts")
+    mine.executemany("INSERT INTO cache_counts (id, found, computed) VALUES (1, ?, ?)", counts)
+
+
 def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str, Vector]]:
     """Return some cached vectors of every space, by hash, enough to distinguish its model from others."""
     connection = snapshot.resource
     sql = "SELECT hash FROM embedding_cache WHERE space_id = ? ORDER BY id LIMIT ?"
     sample = {}
-    for number, *names in connection.execute(
-        "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
-    ):
+    for number, *names in connection.execute(_SPACES):
         space = VectorSpace(*names)
         hashes = [digest.hex() for (digest,) in connection.execute(sql, (number, _COMPARED))]
         sample[space] = snapshot.cached_vectors(space, hashes)

@@ -3,15 +3,17 @@
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from klaw_core import Finding, require_own_link
-from klaw_store_sqlitevec.errors import FIX_PAGES
+from klaw_store_sqlitevec.copies import copies
+from klaw_store_sqlitevec.errors import REINDEX
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
 from klaw_store_sqlitevec.schema import chunk_table
-from klaw_store_sqlitevec.snapshot import SqliteSnapshot
+from klaw_store_sqlitevec.snapshot import SOUND_DOCUMENT, SqliteSnapshot
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 # A checkpoint truncates the log to 64 MiB (journal_size_limit); a log of this size was not checkpointed for long.
@@ -75,6 +77,15 @@ def check_leftovers(database: Path, leftovers: Iterable[Path]) -> Iterator[Findi
         yield Finding("leftovers", "warning", what, str(database), fix_command, tuple(map(str, paths)))
 
 
+def check_copies(database: Path) -> Iterator[Finding]:
+    """Report the copies of damaged databases."""
+    paths = copies(database)
+    if paths:
+        what = f"a damaged database was set aside as {', '.join(path.name for path in paths)}"
+        fix = "delete what you do not need; `klaw forget` deletes all of them"
+        yield Finding("damaged-copy", "note", what, str(database), fix, tuple(map(str, paths)))
+
+
 def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
     """Let SQLite check every page, index and reference. Owners of virtual tables check those themselves."""
     try:
@@ -87,11 +98,25 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         problems, broken = [str(error)], []
     if problems:
         what = f"SQLite reports damage: {problems[0]}"
-        yield Finding("integrity", "error", what, location, FIX_PAGES, tuple(problems[:_MAX_PROBLEMS]))
+        yield Finding("integrity", "error", what, location, REINDEX, tuple(problems[:_MAX_PROBLEMS]))
+    yield from _check_documents(connection, location)
     if broken:
         rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MAX_PROBLEMS])
         what = f"{len(broken):,} rows refer to missing rows"
-        yield Finding("references", "error", what, location, "klaw reindex", rows)
+        yield Finding("references", "error", what, location, REINDEX, rows)
+
+
+def _check_documents(connection: apsw.Connection, location: str) -> Iterator[Finding]:
+    """Check that documents have a path and an origin, and are in a collection of the list of collections."""
+    with suppress(apsw.Error, UnicodeDecodeError):  # damage that is reported as such
+        if unsound := int(connection.execute(f"SELECT COUNT(*) FROM documents WHERE NOT ({SOUND_DOCUMENT})").get):
+            what = f"{unsound:,} documents have a path or an origin that is not text"
+            yield Finding("references", "error", what, location, REINDEX)
+        sql = "SELECT quote(collection) FROM documents EXCEPT SELECT quote(name) FROM collections"
+        names = [str(name) for (name,) in connection.execute(sql)]
+        if names:
+            what = f"documents are in collections that are not listed: {', '.join(names)}"
+            yield Finding("references", "error", what, location, REINDEX, tuple(names))
 
 
 # FTS5 stores the number of words of each row in the table docsize.
@@ -101,18 +126,39 @@ SELECT (SELECT COUNT(*) FROM (SELECT key FROM messages EXCEPT SELECT id FROM mes
 """
 
 
+# Reads the words in the order of the pages, and then looks up each of them, which FTS5's own check does not.
+_VOCABULARY = """
+CREATE VIRTUAL TABLE temp.messages_vocabulary USING fts5vocab(main, messages_fts, row);
+CREATE VIRTUAL TABLE temp.messages_instances USING fts5vocab(main, messages_fts, instance);
+"""
+_DROP_VOCABULARY = "DROP TABLE temp.messages_vocabulary; DROP TABLE temp.messages_instances"
+_UNREACHABLE_WORDS = """
+SELECT COUNT(*) FROM messages_vocabulary AS word
+WHERE NOT EXISTS (SELECT 1 FROM messages_instances AS found WHERE found.term = word.term)
+"""
+
+
 def check_messages(connection: apsw.Connection, location: str) -> Iterator[Finding]:
     """Compare the index of messages with the messages. One statement needs a write transaction."""
     problem = ""
     try:
         connection.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
         differing = int(connection.execute(_DIFFERING_MESSAGES).get)
-        problem = f"{differing:,} messages" if differing else ""
+        problem = f"{differing:,} messages" if differing else _unreachable_words(connection)
     except apsw.CorruptError as error:
         problem = str(error)
     if problem:
         what = f"the word index of messages does not match the messages: {problem}"
         yield Finding("messages-index", "error", what, location, _FIX)
+
+
+def _unreachable_words(connection: apsw.Connection) -> str:
+    connection.execute(_VOCABULARY)
+    try:
+        count = int(connection.execute(_UNREACHABLE_WORDS).get)
+    finally:
+        connection.execute(_DROP_VOCABULARY)
+    return f"{count:,} words cannot be found" if count else ""
 
 
 def check_chunks(snapshot: SqliteSnapshot, location: str) -> Iterator[Finding]:

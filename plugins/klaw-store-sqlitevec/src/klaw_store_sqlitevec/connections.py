@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
 import apsw
 
-from klaw_core import Descriptor, Hold, StoreError, ThreadLock
-from klaw_store_sqlitevec.errors import store_errors
+from klaw_core import Closing, Descriptor, Hold, StoreError, ThreadLock
+from klaw_store_sqlitevec.errors import damaged, store_errors
 from klaw_store_sqlitevec.forking import InsideSqlite
 from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, refuse_changes
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
@@ -24,7 +25,8 @@ _CACHE_KIB = 16 * 1024
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
 _LOG_BYTES = 256 * 1024
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: The errors of the operating system that mean a full disk or quota.
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Connections:
@@ -133,6 +135,8 @@ class Connections:
             connection = self._open()
             if connection.readonly("main"):
                 _close(connection)
+                if may_be_written(self._path):
+                    raise damaged(str(self._path), "has a damaged header: it may not be written")
                 raise apsw.ReadOnlyError("it is read-only")
             self._writer = connection
         return self._writer
@@ -188,13 +192,7 @@ class Connections:
             self._file = _identity(self._path)
 
     def _open_for_writing(self) -> apsw.Connection:
-        # Create the file privately first, because SQLite gives the log and shared memory the same permissions.
-        if not self._path.exists():
-            try:
-                with Descriptor(self._path, os.O_RDWR | os.O_CREAT):
-                    pass
-            except OSError as error:
-                raise apsw.CantOpenError(error.strerror) from error
+        create_privately(self._path)
         return apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
 
     def _enter_wal(self, connection: apsw.Connection) -> None:
@@ -235,13 +233,23 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
+def create_privately(path: Path) -> None:
+    """Create the file, because SQLite gives the log and shared memory the same permissions. Raise CantOpenError."""
+    if not path.exists():
+        try:
+            with Descriptor(path, os.O_RDWR | os.O_CREAT):
+                pass
+        except OSError as error:
+            raise apsw.CantOpenError(error.strerror) from error
+
+
 @contextmanager
 def full_disks(*connections: apsw.Connection) -> Iterator[None]:
     """Raise FullError for other errors that mean a full disk, because SQLite recognises only ENOSPC as one."""
     try:
         yield
     except apsw.IOError as error:
-        if any(connection.system_errno in _NO_SPACE for connection in connections):
+        if any(connection.system_errno in NO_SPACE for connection in connections):
             raise apsw.FullError(str(error)) from error
         raise
 
@@ -266,8 +274,26 @@ def _has_room(directory: Path, size: int) -> bool:
         with TemporaryFile(dir=directory) as file:
             os.posix_fallocate(file.fileno(), 0, max(size, 1))
     except OSError as error:
-        return error.errno not in _NO_SPACE
+        return error.errno not in NO_SPACE
     return True
+
+
+def back_up(source: apsw.Connection, target: apsw.Connection) -> None:
+    """Replace all content of a database by that of another one, in one transaction."""
+    with _Backup(partial(target.backup, "main", source, "main")) as backup:
+        backup.step(-1)  # all pages at once, because a backup in steps restarts at every change
+        backup.finish()
+
+
+class _Backup(Closing[apsw.Backup]):
+    """A backup, which ends with the block."""
+
+    __slots__ = ()
+
+    def close(self, made: apsw.Backup) -> None:
+        """Close it."""
+        with suppress(SystemError):  # if the file still fails, it would hide the original error
+            made.close(force=True)
 
 
 class _Lent(Hold[apsw.Connection]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,7 @@ from klaw_core import Migration
 from klaw_core.words.query import Term, match_expression, render
 from klaw_core.words.treatment import index_text
 from klaw_store_sqlitevec.limits import clamp
+from klaw_store_sqlitevec.metadata import parse_object
 from klaw_store_sqlitevec.timestamps import from_text, to_text
 
 if TYPE_CHECKING:
@@ -174,9 +176,12 @@ class SqliteMessages:
             "SELECT model, segment_start, created_at FROM sessions WHERE chat_id = ?", (chat_id,)
         ).fetchone()
         try:
-            return None if row is None else Session(chat_id, row[0], from_text(row[1]), from_text(row[2]))
-        except (TypeError, ValueError):
+            if row is not None:
+                _require(row)
+                return Session(chat_id, row[0], from_text(row[1]), from_text(row[2]))
+        except ValueError:
             return None
+        return None
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""
@@ -184,6 +189,7 @@ class SqliteMessages:
 
         def made(row: Any) -> Summary:
             content, path, created, *between = row
+            _require((content, path), (), *between)
             return Summary(chat_id, content, path, from_text(created), *between)
 
         sql = "SELECT content, file_path, created_at, from_message_id, to_message_id FROM summaries WHERE id = ?"
@@ -198,9 +204,14 @@ class SqliteMessages:
         from klaw_core import JournalFileState
 
         sql = "SELECT day, end, recipe, checksum FROM message_files WHERE chat_id = ?"
-        rows = self.resource.execute(sql, (chat_id,))
-        files = (JournalFileState(chat_id, date.fromisoformat(day), *state) for day, *state in rows)
-        return {file.day: file for file in files}
+        rows: list[Any] = self.resource.execute(sql, (chat_id,)).fetchall()
+        files = {}
+        for day, end, recipe, checksum in rows:
+            with suppress(ValueError):  # a damaged row: the file is mirrored again
+                _require((day, recipe), (end, 0 if checksum is None else checksum))
+                state = JournalFileState(chat_id, date.fromisoformat(day), end, recipe, checksum)
+                files[state.day] = state
+        return files
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
         """Add messages; return the number of new ones. Of two with the same id in a chat, the earlier place stays."""
@@ -337,15 +348,24 @@ class SqliteMessages:
 def _readable(make: Callable[[Any], T], connection: apsw.Connection, sql: str, key: int) -> T | None:
     """Return the value built from one row; None if the row is damaged."""
     try:
-        return make(connection.execute(sql, (key,)).fetchone())
+        row: Any = connection.execute(sql, (key,)).fetchone()
+        return None if row is None else make(row)  # an index may name a row that does not exist
     except ValueError:
         return None
+
+
+def _require(texts: Sequence[object], numbers: Sequence[object] = (), *optional: object) -> None:
+    """Raise ValueError unless these values of a row have their types: text, integers, and text or NULL."""
+    texts = [*texts, *(value for value in optional if value is not None)]
+    if not all(isinstance(value, str) for value in texts) or not all(isinstance(value, int) for value in numbers):
+        raise ValueError("a value of another type")
 
 
 def _message(row: tuple[Any, ...]) -> StoredMessage:
     from klaw_core import StoredMessage
 
     id_, channel, chat_id, role, content, created, day, position, type_, metadata = row
+    _require((id_, channel, chat_id, role, content, day), (position,), type_)
     return StoredMessage(
         id_,
         channel,
@@ -356,5 +376,5 @@ def _message(row: tuple[Any, ...]) -> StoredMessage:
         date.fromisoformat(day),
         position,
         type_,
-        json.loads(metadata) if metadata else {},
+        parse_object(metadata) if metadata else {},
     )

@@ -3,25 +3,27 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import apsw
 
 from klaw_core import (
+    DatabaseCorruptError,
     RetrievalError,
-    StoreCorruptError,
     StoreError,
     StoreFullError,
     StoreLockedError,
     StoreReadOnlyError,
 )
+from klaw_store_sqlitevec.permissions import how_to_permit
 
-# A reindex replaces every page, and keeps the cached vectors that it can still read.
-_REINDEX = "klaw reindex"
-_START_OVER = "move it away and run `klaw index`; it will be rebuilt from your files"
-#: The hint for a database with damaged pages.
-FIX_PAGES = f"`{_REINDEX}`; if that fails too, {_START_OVER}"
-# Another program has dropped or changed a table.
-_LACKING = re.compile(r"no such (?:table|column)|table .* has no column named")
+#: The hint for a damaged database.
+REINDEX = "klaw reindex"
+# Another program has dropped or changed a table, or the record of migrations is damaged.
+_DIFFERENT = re.compile(
+    r"no such (?:table|column)|table .* has no column named|(?:table|index) .* already exists"
+    r"|unsupported file format|unsupported encoding"
+)
 
 
 @contextmanager
@@ -35,16 +37,14 @@ def store_errors(location: str) -> Iterator[None]:
         ) from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreReadOnlyError(
-            f"{location} cannot be opened for writing: {error}",
-            hint="check its permissions, or choose another directory: --data-dir or KLAW_DATA_DIR",
+            f"{location} cannot be opened for writing: {error}", hint=how_to_permit(Path(location))
         ) from error
     except apsw.FullError as error:
         raise _full(location) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        hint = FIX_PAGES if isinstance(error, apsw.CorruptError) else _START_OVER
-        raise StoreCorruptError(f"{location} is not a valid SQLite database: {error}", hint=hint) from error
+        raise damaged(location, f"is not a valid SQLite database: {error}") from error
     except UnicodeDecodeError as error:
-        raise StoreCorruptError(f"{location} contains damaged text: {error.reason}", hint=FIX_PAGES) from error
+        raise damaged(location, f"contains damaged text: {error.reason}") from error
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:
@@ -56,14 +56,19 @@ def _store_error(location: str, error: apsw.Error) -> StoreError:
     # On a full disk, the shared memory of the log, a small file, cannot be created.
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
         return _full(location)
-    if isinstance(error, apsw.SQLError) and _LACKING.match(str(error)):
-        return StoreCorruptError(f"{location} is not what Klaw made: {error}", hint=FIX_PAGES)
+    if isinstance(error, apsw.SQLError) and _DIFFERENT.match(str(error)):
+        return damaged(location, f"is not what Klaw made: {error}")
     return StoreError(f"{location}: {type(error).__name__}: {error}")
+
+
+def damaged(location: str, what: str) -> DatabaseCorruptError:
+    """Return the error for a damaged database; ``what`` continues the sentence."""
+    return DatabaseCorruptError(f"{location} {what}", hint=REINDEX)
 
 
 def damaged_vectors(problem: str) -> RetrievalError:
     """Return the error for damaged vectors. The hint is a reindex: `klaw doctor --fix` does not repair pages."""
-    return RetrievalError(problem, hint=_REINDEX)
+    return RetrievalError(problem, hint=REINDEX)
 
 
 def _full(location: str) -> StoreFullError:

@@ -36,10 +36,18 @@ def to_json(metadata: Metadata) -> str | None:
 
 
 def from_json(text: str | None) -> dict[str, MetadataValue]:
-    """Parse the JSON of :func:`to_json`, and restore the types."""
+    """Parse the JSON of :func:`to_json`, and restore the types. Raise ValueError for a damaged one."""
     if text is None:
         return {}
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in parse_object(text).items()}
+
+
+def parse_object(text: object) -> dict[str, Any]:
+    """Parse a JSON object. Raise ValueError for anything else, such as a value that is not text."""
+    found = json.loads(text) if isinstance(text, str) else None
+    if isinstance(found, dict):
+        return found
+    raise ValueError(f"not a JSON object: {text!r:.80}")
 
 
 def remove_entries(connection: apsw.Connection, collection: str, document_id: int, text: str | None) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from klaw_core import check_collection_name
+from klaw_core import QueryError, check_collection_name
 
 if TYPE_CHECKING:
     import apsw
@@ -31,6 +31,14 @@ def table_name(collection: str, content: Literal["chunks", "vec", "quantized"]) 
     """Return the name of one of a collection's tables. Raise QueryError for an invalid collection name."""
     standard = _STANDARD.get((collection, content))
     return standard or f"c{len(collection)}_{check_collection_name(collection)}_{content}"
+
+
+def is_collection_name(value: object) -> bool:
+    """Return whether a value is a valid name of a collection."""
+    try:
+        return isinstance(value, str) and bool(check_collection_name(value))
+    except QueryError:
+        return False
 
 
 def is_standard(collection: str) -> bool:

@@ -32,7 +32,12 @@ def _store(options: SqliteOptions, context: ComponentContext) -> Any:
     from klaw_store_sqlitevec.store import SqliteStore
 
     path = context.data_dir / options.path
-    return SqliteStore(path, busy_timeout_seconds=options.busy_timeout_seconds, compress=options.compress)
+    return SqliteStore(
+        path,
+        busy_timeout_seconds=options.busy_timeout_seconds,
+        compress=options.compress,
+        replace_damaged=context.replace_damaged,
+    )
 
 
 def _index(options: VectorOptions, _context: ComponentContext) -> Any:

@@ -18,6 +18,13 @@ SIDE_FILES = ("", "-wal", "-shm", ".lock")
 _RETRY_SECONDS = 0.01
 
 
+def others(database: Path) -> list[Path]:
+    """Return what is in the place of a file of the database without being a regular file, such as a directory."""
+    paths = [f"{database}{suffix}" for suffix in SIDE_FILES]
+    # Unlike those of Path, these functions do not raise in a directory that cannot be searched.
+    return [Path(path) for path in paths if os.path.exists(path) and not os.path.isfile(path)]  # noqa: PTH110, PTH113
+
+
 class RebuildLock(FileLock):
     """The lock of a database during a block: shared, for a writer, or exclusive, for a rebuild.
 
@@ -38,9 +45,10 @@ class RebuildLock(FileLock):
         try:
             descriptor = self.open()
         except OSError as error:
+            from klaw_store_sqlitevec.permissions import how_to_permit
+
             raise StoreReadOnlyError(
-                f"{self.path} cannot be opened for writing: {error.strerror}",
-                hint="check its permissions, or choose another directory: --data-dir or KLAW_DATA_DIR",
+                f"{self.path} cannot be opened for writing: {error.strerror}", hint=how_to_permit(self._database)
             ) from error
         self.lock(descriptor)
         if self._exclusive:

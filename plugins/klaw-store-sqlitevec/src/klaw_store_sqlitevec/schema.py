@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from klaw_core import Migration, StoreError
 from klaw_store_sqlitevec.checksums import add_checksums
 from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
+from klaw_store_sqlitevec.errors import damaged
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
 from klaw_store_sqlitevec.names import table_name
 
@@ -322,19 +323,30 @@ def check_file(connection: apsw.Connection, location: str) -> None:
     if found == APPLICATION_ID:
         return
     if found != 0 or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+        if _has_migrations(connection):
+            raise damaged(location, "has a damaged header")
         raise ForeignFileError(
             f"{location} is a database of another program", hint="choose another file: memory.store.path"
         )
     connection.pragma("application_id", APPLICATION_ID)
 
 
+def _has_migrations(connection: apsw.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone() is not None
+
+
 def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> list[Migration[apsw.Connection]]:
-    """Return the migrations that are not applied yet. Raise ForeignFileError if the file has newer ones."""
-    exists = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone()
+    """Return the migrations that are not applied yet.
+
+    Raise ForeignFileError if the file has newer ones, DatabaseCorruptError if it has unknown ones and lacks known ones.
+    """
     sql = "SELECT name FROM klaw_migrations WHERE owner = ?"
-    rows = connection.execute(sql, (owned.recorded_as,)) if exists else ()
+    rows = connection.execute(sql, (owned.recorded_as,)) if _has_migrations(connection) else ()
     applied = {name for (name,) in rows}
-    unknown = applied - {migration.name for migration in owned.migrations}
+    names = [migration.name for migration in owned.migrations]
+    unknown = applied.difference(names)
+    if unknown and not applied.issuperset(names):  # a newer version has applied all of them
+        raise damaged(location, f"has a damaged list of the migrations of {owned.owner!r}")
     if unknown:
         from klaw_core import update_command
 
@@ -346,9 +358,17 @@ def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) 
 
 
 def migrate(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> None:
-    """Apply and record the pending migrations, inside the caller's write transaction."""
+    """Apply and record the pending migrations, inside the caller's write transaction.
+
+    Raise DatabaseCorruptError if one of the store's own does not fit the tables, because it was applied before.
+    """
     connection.execute(_MIGRATIONS_TABLE)
     for migration in pending(connection, owned, location):
-        migration.apply(connection)
+        try:
+            migration.apply(connection)
+        except (apsw.SQLError, apsw.ConstraintError) as error:
+            if owned.owner != OWNER or owned.is_extension:
+                raise
+            raise damaged(location, f"has a damaged list of migrations: {migration.name}: {error}") from error
         sql = "INSERT INTO klaw_migrations (owner, name) VALUES (?, ?)"
         connection.execute(sql, (owned.recorded_as, migration.name))

@@ -18,7 +18,7 @@ from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
 from klaw_store_sqlitevec.checksums import checksum
 from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import from_json
-from klaw_store_sqlitevec.names import has_table
+from klaw_store_sqlitevec.names import has_table, is_collection_name
 from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
 from klaw_store_sqlitevec.text_codec import decompress_text
 from klaw_store_sqlitevec.timestamps import UNKNOWN, from_text, to_text
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _CHECKED_AT_ONCE = 1024
 # Documents of one origin, of which the newest are found by sorting all.
 _MAX_SORTED = 1024
+_PROBE_BYTES = 4
+# A document whose path or origin is not text is damaged, and is left out; `klaw doctor` counts these documents.
+SOUND_DOCUMENT = "typeof(path) = 'text' AND typeof(origin) = 'text'"
 # The stored `seen` of a document, empty if it or a chunk is damaged, so that the next index run reads the file.
 _SEEN = "iif(content_hash <> '' AND julianday(created_at) IS NOT NULL, seen, '')"
 
@@ -61,7 +64,8 @@ class SqliteSnapshot:
 
     def collections(self) -> Sequence[str]:
         """Return the names of the collections that were ever written to, sorted."""
-        return [name for (name,) in self.resource.execute("SELECT name FROM collections ORDER BY name")]
+        rows: Any = self.resource.execute("SELECT name FROM collections ORDER BY name")
+        return [name for (name,) in rows if is_collection_name(name)]  # the others are damaged
 
     def is_empty(self, collection: str, /) -> bool:
         """Return whether a collection has no chunks."""
@@ -75,7 +79,7 @@ class SqliteSnapshot:
         first, end = path_range(prefix)
         rows = self.resource.execute(
             f"SELECT path, origin, content_hash, created_at, {_SEEN} FROM documents "
-            "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
+            f"WHERE collection = ? AND path > ? AND path >= ? AND path < ? AND {SOUND_DOCUMENT} ORDER BY path LIMIT ?",
             (collection, after, first, end, clamp(limit)),
         )
         return tuple(_record(*row) for row in rows)
@@ -92,6 +96,7 @@ class SqliteSnapshot:
         rows = self.resource.execute(
             f"SELECT path, origin, content_hash, created_at, {_SEEN} FROM documents "
             f"WHERE {' AND '.join(condition for condition, _ in given)} AND julianday(created_at) IS NOT NULL "
+            f"AND {SOUND_DOCUMENT} "
             f"ORDER BY {date} DESC, path LIMIT ?",
             (*(value for _, value in given), clamp(limit)),
         )
@@ -107,7 +112,8 @@ class SqliteSnapshot:
         from klaw_core import RecordedDocuments
 
         rows: Iterator[Any] = self.resource.execute(
-            f"SELECT path, content_hash, created_at, {_SEEN} FROM documents WHERE collection = ? AND origin = ?",
+            f"SELECT path, content_hash, created_at, {_SEEN} FROM documents "
+            f"WHERE collection = ? AND origin = ? AND {SOUND_DOCUMENT}",
             (collection, origin),
         )
         return RecordedDocuments({row[0]: row for row in rows}, lambda path, row: _record(path, origin, *row[1:]))
@@ -249,7 +255,7 @@ class SqliteSnapshot:
             SELECT document.origin, COUNT(DISTINCT document.id), COUNT(chunk.id)
             FROM documents AS document
             LEFT JOIN {table.name} AS chunk ON chunk.document_id = document.id
-            WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
+            WHERE document.collection = ? AND {SOUND_DOCUMENT} GROUP BY document.origin ORDER BY document.origin
         """
         rows = self.resource.execute(sql, (collection,))
         return {origin: (documents, chunks) for origin, documents, chunks in rows}
@@ -313,9 +319,18 @@ def to_vector(blob: bytes) -> Vector:
 
 
 @lru_cache(maxsize=16)
-def _space_record(*row: Any) -> SpaceRecord:
-    """Return the record of a space, the same object for the same one: a search compares it with the last search's."""
-    return SpaceRecord(VectorSpace(*row[:5]), to_vector(row[5]))
+def _space_record(*row: Any) -> SpaceRecord | None:
+    """Return the record of a space, the same object for the same one: a search compares it with the last search's.
+
+    A damaged record counts as missing: the next index run records the space again, and fills its indexes.
+    """
+    model, revision, dimension, metric, pooling, probe = row
+    texts = (model, revision, metric, pooling)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(dimension, int):
+        return None
+    if not isinstance(probe, bytes) or len(probe) != dimension * _PROBE_BYTES:
+        return None
+    return SpaceRecord(VectorSpace(*row[:5]), to_vector(probe))
 
 
 @lru_cache(maxsize=4096)
@@ -335,6 +350,8 @@ def _stored(row: Any) -> StoredChunk | None:
             return None
         heading = () if headings == "[]" else _parsed(headings)  # most chunks have none, and parsing is slow
         path, source, created, chat, origin, metadata, title = place
+        if not (type(source) is type(path) is type(origin) is type(title) is str and isinstance(chat, str | None)):
+            return None
         chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context, title)
         return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))
     except (TypeError, ValueError):  # a value of another type, or an invalid date

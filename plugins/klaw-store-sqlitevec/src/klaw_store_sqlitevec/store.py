@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -13,7 +14,8 @@ import apsw
 
 from klaw_core import (
     Closing,
-    StoreCorruptError,
+    DatabaseCorruptError,
+    RepairableStore,
     StoreError,
     StoreLockedError,
     StoreReadOnlyError,
@@ -23,9 +25,10 @@ from klaw_core import (
     sync_directory,
 )
 from klaw_store_sqlitevec.cache import cache_statistics
-from klaw_store_sqlitevec.connections import Connections, check_version, lacking_room
-from klaw_store_sqlitevec.errors import store_errors
-from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES, RebuildLock
+from klaw_store_sqlitevec.connections import Connections, back_up, check_version, lacking_room
+from klaw_store_sqlitevec.errors import damaged, store_errors
+from klaw_store_sqlitevec.forking import InsideSqlite
+from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES, RebuildLock, others
 from klaw_store_sqlitevec.schema import (
     MIGRATIONS,
     OWNER,
@@ -44,16 +47,19 @@ if TYPE_CHECKING:
 _LOCK_SECONDS = 3600.0
 # Suffix of the file in which the database is rebuilt.
 _REBUILD_SUFFIX = ".rebuild"
+# Suffix of the file that replaces the content of a damaged database.
+_FRESH_SUFFIX = ".fresh"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 # The places of these locks must not change, because other versions of Klaw may be running.
 _OLDER_LOCKS = {"embedding": "embedding.lock", "embedding-moving": "embedding.lock/moving"}
 
 
-class SqliteStore:
+class SqliteStore(RepairableStore):
     """Everything in one SQLite file.
 
     Each reader sees one snapshot and never waits; writers wait for each other. A commit is on the disk when it returns.
-    With ``compress``, the texts of new chunks are compressed; both forms can be read. Raise StoreError if the file
+    With ``compress``, the texts of new chunks are compressed; both forms can be read. With ``replace_damaged``, a file
+    that turns out to be damaged when a migration is looked for or applied is replaced. Raise StoreError if the file
     cannot be used.
     """
 
@@ -62,13 +68,19 @@ class SqliteStore:
     isolates = True
     erases_later = ""
 
-    def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0, compress: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, busy_timeout_seconds: float = 5.0, compress: bool = False, replace_damaged: bool = False
+    ) -> None:
         check_version()
         with store_errors(str(path)):
             _refuse_planted(path)
         self._path = path = path.resolve()  # resolve links, because SQLite keeps the log next to the file itself
         self._busy_timeout_seconds = busy_timeout_seconds
         self._compress = compress
+        self._replaces_damaged = replace_damaged
+        self._replaced: tuple[str, ...] = ()
+        # Extensions whose tables do not fit their migrations; they are not copied from a damaged database.
+        self._unusable: set[str] = set()
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         try:
@@ -100,7 +112,11 @@ class SqliteStore:
         """
         from klaw_store_sqlitevec.extensions import guard_steps
 
-        self._migrate(OwnedMigrations(owner, guard_steps(owner, migrations), is_extension=True))
+        try:
+            self._apply(OwnedMigrations(owner, guard_steps(owner, migrations), is_extension=True))
+        except DatabaseCorruptError:
+            self._unusable.add(owner)
+            raise
 
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
         """Hold the lock of this name, a directory next to the database, during a block. Raise StoreError."""
@@ -130,7 +146,7 @@ class SqliteStore:
             transaction = SqliteTransaction(connection, compress=self._compress)
             yield transaction
             if transaction.erasing:
-                _remove_database(self._rebuild_path)  # left by a rebuild; none can be running during this transaction
+                self._remove_leftovers()  # no rebuild can be running during this transaction
         if transaction.erasing:
             self._connections.empty_log()
 
@@ -163,7 +179,7 @@ class SqliteStore:
                 with writer() as connection:
                     prune_cache(SqliteTransaction(connection), left)
                 self._replace_content(fresh)
-            _remove_database(self._rebuild_path)
+            _remove_databases(self._rebuild_path)
             with suppress(apsw.Error):  # a full disk: the content is replaced, and the log is emptied later
                 self._connections.empty_log()  # the file still has the old pages, and what was forgotten in them
 
@@ -180,14 +196,58 @@ class SqliteStore:
         with self._connections.writer() as connection:  # no rebuild can be running during this transaction
             transaction = SqliteTransaction(connection)
             with (
-                suppress(StoreCorruptError, ForeignFileError),
+                suppress(DatabaseCorruptError, ForeignFileError),
                 Closing(self._open_rebuild) as left,
                 left.read() as snapshot,
             ):
                 if not has_other_weights(SqliteSnapshot(snapshot.resource), sample_weights(transaction)):
                     take_over_cache(transaction, SqliteSnapshot(snapshot.resource), left.location)
-            _remove_database(self._rebuild_path)
+            self._remove_others()
         self._connections.empty_log()
+
+    def is_damaged(self) -> bool:
+        """Let SQLite check every page and reference."""
+        from klaw_store_sqlitevec.checking import check_rows
+
+        try:
+            with self.read() as snapshot:
+                return any(check_rows(snapshot.resource, self.location))
+        except DatabaseCorruptError:
+            return True
+
+    @property
+    def replaced(self) -> Sequence[str]:
+        """What :meth:`replace_damaged` has said when the store was built."""
+        return self._replaced
+
+    def replace_damaged(self) -> Sequence[str]:
+        """Set a copy of the damaged file aside, and replace its content by empty tables with what only it had."""
+        from klaw_store_sqlitevec.copies import move_others
+
+        moved = move_others(self._path)
+        with RebuildLock(self._path, exclusive=True, wait_seconds=self._busy_timeout_seconds), InsideSqlite():
+            self._connections.renew()
+            return [*moved, *self._begin_again()]
+
+    def _begin_again(self) -> Sequence[str]:
+        from klaw_store_sqlitevec.copies import set_aside
+        from klaw_store_sqlitevec.replacing import overwrite, salvage
+        from klaw_store_sqlitevec.transaction import SqliteTransaction
+
+        copy = set_aside(self._path)
+        _remove_databases(self._fresh_path)
+        with store_errors(self.location), Closing(partial(self._open_beside, self._fresh_path)) as fresh:
+            with fresh._connections.writer() as connection:  # noqa: SLF001  # a store of the same class
+                notices = salvage(SqliteTransaction(connection), self._path, self._rebuild_path, self._unusable)
+            fresh._connections.empty_log()  # noqa: SLF001
+            source = fresh._connections.overwriter()  # noqa: SLF001
+            with source as connection, lacking_room(self._path, self._fresh_path):
+                overwrite(self._path, connection, round(self._busy_timeout_seconds * 1000))
+        self._remove_others()
+        self._unusable.clear()
+        with suppress(apsw.Error, StoreError):
+            self._connections.empty_log()
+        return [f"{self._path} was damaged; {copy} is a copy of it", *notices] if copy is not None else notices
 
     def _discard_outdated(self) -> None:
         """Remove the files of an interrupted rebuild that cannot be continued.
@@ -205,16 +265,18 @@ class SqliteStore:
         try:
             with Closing(self._open_rebuild) as left, left.read() as snapshot:
                 outdated = has_other_weights(SqliteSnapshot(snapshot.resource), sample)
-        except (StoreCorruptError, ForeignFileError):
+        except (DatabaseCorruptError, ForeignFileError):
             outdated = True
         if outdated:
-            _remove_database(self._rebuild_path)
+            _remove_databases(self._rebuild_path)
 
     def _open_rebuild(self) -> SqliteStore:
-        """Open the store for a rebuild, new or left by an earlier one, with the same indexes."""
-        fresh = SqliteStore(
-            self._rebuild_path, busy_timeout_seconds=self._busy_timeout_seconds, compress=self._compress
-        )
+        """Open the store for a rebuild, new or left by an earlier one."""
+        return self._open_beside(self._rebuild_path)
+
+    def _open_beside(self, path: Path) -> SqliteStore:
+        """Open another store with the same indexes."""
+        fresh = SqliteStore(path, busy_timeout_seconds=self._busy_timeout_seconds, compress=self._compress)
         try:
             for owner, index in self._indexes.items():
                 fresh.enlist(owner, index)
@@ -228,13 +290,10 @@ class SqliteStore:
         with (
             self._connections.overwriter() as target,
             other._connections.overwriter() as source,  # a store of the same class
-            _Backup(partial(target.backup, "main", source, "main")) as backup,
-            # An error of a backup contains neither the file nor the system's error.
-            store_errors(self.location),
+            store_errors(self.location),  # an error of a backup contains neither the file nor the system's error
             lacking_room(self._path, other._path),
         ):
-            backup.step(-1)  # all pages at once, because a backup in steps restarts at every change
-            backup.finish()
+            back_up(source, target)
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
@@ -259,7 +318,7 @@ class SqliteStore:
         if fix and problem is None:
             self._fix_files()
         findings = [*checking.check_modes(self._path, fix=fix), *checking.check_space(self._path)]
-        findings += checking.check_log(self._path)
+        findings += [*checking.check_log(self._path), *checking.check_copies(self._path)]
         if problem is None:
             findings += checking.check_leftovers(self._path, self._leftovers())
             with suppress(StoreLockedError), self._connections.writer() as connection:
@@ -292,7 +351,7 @@ class SqliteStore:
         with suppress(StoreError):
             if self._leftovers():
                 with RebuildLock(self._path, exclusive=True):  # so that no other process uses them
-                    _remove_database(self._rebuild_path)
+                    self._remove_others()
             with self._connections.writer() as connection:
                 renew_damaged(SqliteSnapshot(connection))
                 bad = bad_cache_rows(connection)
@@ -302,12 +361,27 @@ class SqliteStore:
             self._connections.empty_log()
 
     def _leftovers(self) -> list[Path]:
-        paths = (Path(f"{self._rebuild_path}{suffix}") for suffix in SIDE_FILES)
-        return [path for path in paths if path.exists()]
+        names = itertools.product((self._rebuild_path, self._fresh_path), SIDE_FILES)
+        return [path for path in (Path(f"{path}{suffix}") for path, suffix in names) if path.exists()]
+
+    def _remove_leftovers(self) -> None:
+        """Remove what may contain forgotten texts: the files of interrupted rebuilds, and copies of damaged files."""
+        from klaw_store_sqlitevec.copies import remove_copies
+
+        remove_copies(self._path)
+        self._remove_others()  # the last, because it makes both durable
+
+    def _remove_others(self) -> None:
+        """Remove the files of a rebuild and of a replacement."""
+        _remove_databases(self._rebuild_path, self._fresh_path)
 
     @property
     def _rebuild_path(self) -> Path:
         return Path(f"{self._path}{_REBUILD_SUFFIX}")
+
+    @property
+    def _fresh_path(self) -> Path:
+        return Path(f"{self._path}{_FRESH_SUFFIX}")
 
     def close(self) -> None:
         """Close every connection; closing twice is allowed."""
@@ -318,7 +392,19 @@ class SqliteStore:
             index.prepare(connection)
 
     def _migrate(self, owned: OwnedMigrations) -> None:
+        """Apply pending migrations. A damaged file is replaced before that, if it may be."""
+        try:
+            self._apply(owned)
+        except DatabaseCorruptError:
+            if not self._replaces_damaged:
+                raise
+            self._replaced += tuple(self.replace_damaged())
+            self._apply(owned)
+
+    def _apply(self, owned: OwnedMigrations) -> None:
         """Apply pending migrations. An up-to-date file is not written."""
+        for path in others(self._path):
+            raise damaged(self.location, f"cannot be used: {path.name} is not a regular file")
         with self._connections.reader() as connection:
             made = bool(connection.pragma("application_id"))
             if made and not pending(connection, owned, self.location):
@@ -346,15 +432,18 @@ def _refuse_planted(path: Path) -> None:
         raise apsw.CantOpenError(error.strerror) from error
 
 
-class _Backup(Closing[apsw.Backup]):
-    """A backup, which ends with the block."""
+def _remove_databases(*paths: Path) -> None:
+    """Remove databases and the files next to them. It is durable, even if an earlier call was killed before it was.
 
-    __slots__ = ()
-
-    def close(self, made: apsw.Backup) -> None:
-        """Close it."""
-        with suppress(SystemError):  # if the file still fails, it would hide the original error
-            made.close(force=True)
+    Raise StoreReadOnlyError.
+    """
+    for path, suffix in itertools.product(paths, SIDE_FILES):
+        file = Path(f"{path}{suffix}")
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreReadOnlyError(f"{file} cannot be removed: {error.strerror}", hint="move it away") from error
+    sync_directory(paths[0].parent)
 
 
 def _size(path: Path) -> int:
@@ -363,10 +452,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _remove_database(path: Path) -> None:
-    """Remove a database and the files next to it. It is durable, even if an earlier call was killed before it was."""
-    for suffix in SIDE_FILES:
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-    sync_directory(path.parent)

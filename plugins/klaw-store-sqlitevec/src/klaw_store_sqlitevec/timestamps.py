@@ -21,5 +21,7 @@ def to_text(moment: datetime) -> str:
 
 
 def from_text(text: str) -> datetime:
-    """Parse the text of :func:`to_text`."""
+    """Parse the text of :func:`to_text`. Raise ValueError for anything else."""
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r:.80} is not the text of a moment")  # noqa: TRY004  # a damaged row, not a defect
     return datetime.fromisoformat(text)

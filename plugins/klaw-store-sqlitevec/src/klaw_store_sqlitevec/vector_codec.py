@@ -24,7 +24,9 @@ def decode_vector(blob: object, dimension: int) -> Vector | None:
     if not isinstance(blob, bytes) or len(blob) != dimension * _BYTES:
         return None
     vector = np.frombuffer(blob, "<f2").astype(np.float32)
+    if not np.isfinite(vector).all():  # numpy warns if it calculates with some of the other values
+        return None
     length = np.linalg.norm(vector)
-    if not abs(length - 1.0) <= _UNIT_TOLERANCE:  # also true for NaN
+    if abs(length - 1.0) > _UNIT_TOLERANCE:
         return None
     return np.asarray(vector / length, dtype=np.float32)

@@ -14,6 +14,7 @@ from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.exact import Preference
 from klaw_fts5.plan import make_plan, narrow
+from klaw_store_postgres.errors import retrieval_errors
 from klaw_store_postgres.filtering import SqlSelection, as_keys
 from klaw_store_postgres.options import PgWordsOptions
 from klaw_store_postgres.session import Session
@@ -92,6 +93,7 @@ class WordIndex(Index[Session]):
         rows = resource.value(f"SELECT COUNT(*) FROM word_rows WHERE {_IN}", (*resource.scope, collection))
         return () if held == rows else (f"{rows:,} chunks are listed, and the segments hold {held:,}",)
 
+    @retrieval_errors()
     def search(self, resource: Session, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key. A text without words has no hits."""
         if limit < 1 or (query.within is not None and query.within.is_empty):

@@ -1,0 +1,23 @@
+"""Which permission is missing if the database cannot be opened, and the command that gives it."""
+
+import os
+import shlex
+from pathlib import Path
+
+from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
+
+_OTHER_PLACE = "choose another directory: --data-dir or KLAW_DATA_DIR"
+
+
+def how_to_permit(database: Path) -> str:
+    """Return what to do if a database, a file next to it or its directory cannot be read or written."""
+    files = [(Path(f"{database}{suffix}"), "u+rw", os.R_OK | os.W_OK) for suffix in SIDE_FILES]
+    for path, mode, needed in ((database.parent, "u+rwx", os.R_OK | os.W_OK | os.X_OK), *files):
+        if os.access(path, needed) or not os.access(path, os.F_OK):
+            continue
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return f"its file system is read-only: {_OTHER_PLACE}"
+        if path.stat().st_uid != os.geteuid():
+            return f"sudo chown {os.geteuid()} {shlex.quote(str(path))}"
+        return f"chmod {mode} {shlex.quote(str(path))}"
+    return f"check its permissions, or {_OTHER_PLACE}"
