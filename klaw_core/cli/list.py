@@ -20,9 +20,9 @@ _PAGE = 1000  # documents per query
 
 @click.command("list", short_help="List documents, saved memories, chats or workspaces.")
 @click.argument("prefix", required=False, default="", shell_complete=document_paths)
-@click.option("--saved", "kind", flag_value="saved", help="Saved memories, newest first, with their first words.")
-@click.option("--chats", "kind", flag_value="chats", help="Chats, the most recently active first.")
-@click.option("--workspaces", "kind", flag_value="workspaces", help="Workspaces (directories of notes).")
+@click.option("--saved", is_flag=True, help="Saved memories, newest first, with their first words.")
+@click.option("--chats", is_flag=True, help="Chats, the most recently active first.")
+@click.option("--workspaces", is_flag=True, help="Workspaces (directories of notes).")
 @click.option("-c", "--collection", metavar="NAME", help="Only this collection. [default: all]")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N. [default: all]")
 @click.option(
@@ -35,7 +35,9 @@ def command(
     settings: Settings,
     *,
     prefix: str,
-    kind: str | None,
+    saved: bool,
+    chats: bool,
+    workspaces: bool,
     collection: str | None,
     limit: int | None,
     after: str,
@@ -43,6 +45,10 @@ def command(
 ) -> None:
     """List the indexed documents by path: all, or only paths that start with PREFIX (notes/2026/)."""
     form = chosen_format(settings, form)
+    kinds = [name for name, chosen in (("saved", saved), ("chats", chats), ("workspaces", workspaces)) if chosen]
+    if len(kinds) > 1:
+        raise click.UsageError(f"{' and '.join(f'--{name}' for name in kinds)} cannot be used together")
+    kind = next(iter(kinds), None)
     if kind is not None and (prefix or after or collection):
         raise click.UsageError(f"--{kind} lists all of them; PREFIX, --after and --collection apply to documents only")
     if kind == "workspaces":

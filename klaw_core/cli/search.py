@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from klaw_core.searching.snippets import ChooseWindow
     from klaw_core.values.search import SearchResults
 
+# Formats that do not show what these options add. JSON and CSV have whole chunks.
+_LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
+
 
 @click.command("search", short_help="Find the chunks that answer a question.")
 @click.argument("query", nargs=-1, required=True)
@@ -116,6 +119,9 @@ def command(
     """
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")
+    given = {"--explain": explain, "--full": full}
+    if unshown := [name for name in _LESS.get(form or "", ()) if given[name]]:
+        raise click.UsageError(f"--format {form} does not show what {' and '.join(unshown)} would add")
     from klaw_core.cli.output import data
     from klaw_core.cli.results import ResultStyle
     from klaw_core.values.metadata import parse_condition

@@ -70,7 +70,7 @@ def import_(
     carried = carriers(extensions)
     check(source, owners, carried)
     if dry_run:
-        return _dry_run(source, owners, carried)
+        return _dry_run(source, owners, carried, consented=workspaces)
     added: Counter[str] = Counter()
     present: Counter[str] = Counter()
     kept: list[str] = []
@@ -92,19 +92,27 @@ def import_(
 
 
 def _dry_run(
-    source: Path, owners: Mapping[str, RecordedExtension], carried: Mapping[str, RecordedExtension]
+    source: Path,
+    owners: Mapping[str, RecordedExtension],
+    carried: Mapping[str, RecordedExtension],
+    *,
+    consented: bool,
 ) -> ImportReport:
-    """Count the records that an import would add, and those that exist already."""
+    """Count the records that an import would add, and those that exist already; list those that need consent."""
     here: Counter[str] = Counter()
     for owner in dict.fromkeys(owners[record.kind] for record in _records(source, carried)):
         here.update(_canonical(item) for item in owner.records() if isinstance(item, Record))
     added: Counter[str] = Counter()
     present: Counter[str] = Counter()
+    kept: list[str] = []
     for record in _records(source, carried):
+        if refused := _refusal(owners[record.kind], record, consented=consented):
+            kept.append(refused)
+            continue
         key = _canonical(record)
         (present if here[key] else added)[record.kind] += 1
         here[key] -= bool(here[key])
-    return ImportReport(dict(added), dict(present))
+    return ImportReport(dict(added), dict(present), tuple(kept))
 
 
 def _canonical(record: Record) -> str:
@@ -112,16 +120,18 @@ def _canonical(record: Record) -> str:
 
 
 def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool) -> ImportCounts:
-    """Add records; without consent, hold back those that need the user's consent."""
+    """Add records, except those that need the user's consent."""
     if consented or not isinstance(owner, ConsentExtension):
         return owner.add(records)
-    held: list[Record] = []
-    refused: list[str] = []
-    for record in records:
-        effect = owner.effect(record)
-        refused += [f"{effect}; `klaw import --workspaces` does that"] if effect else []
-        held += [] if effect else [record]
-    return owner.add(iter(held)) + ImportCounts(kept=tuple(refused))
+    pairs = [(record, _refusal(owner, record, consented=False)) for record in records]
+    kept = tuple(refused for _, refused in pairs if refused)
+    return owner.add(record for record, refused in pairs if not refused) + ImportCounts(kept=kept)
+
+
+def _refusal(owner: RecordedExtension, record: Record, *, consented: bool) -> str:
+    """Return what is not imported without the user's consent; empty if the record is imported."""
+    effect = "" if consented or not isinstance(owner, ConsentExtension) else owner.effect(record)
+    return f"{effect}; `klaw import --workspaces` does that" if effect else ""
 
 
 def check(source: Path, owners: Mapping[str, RecordedExtension], carried: Mapping[str, RecordedExtension]) -> None:

@@ -33,6 +33,7 @@ from klaw_core.config.load import load_config
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer, Registry
 
+sys.path.append(str(Path(__file__).parent))  # for what several files share: worlds.py
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 
@@ -171,8 +172,8 @@ class Home:
         }
         return evolve(installed, offers={**known, **offers})
 
-    def open(self, **memory) -> Memory:
-        return Memory.open(self.config(**memory), registry=self.registry())
+    def open(self, *, replace_damaged=False, **memory) -> Memory:
+        return Memory.open(self.config(**memory), registry=self.registry(), replace_damaged=replace_damaged)
 
     def component(self, name: str, model: str = "counting") -> Component:
         """Return another embedder, that never fails: another runtime of the same model, or one of another."""
