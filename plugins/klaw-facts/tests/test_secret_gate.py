@@ -191,6 +191,22 @@ def test_other_sentences_stay_and_so_does_one_that_says_where_a_secret_is_kept(o
         assert facts.remember(kept).text == kept
 
 
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("The API key is in the vault of the team", "credential"),
+        ("The GitHub token is stored in 1Password", "credential"),
+        ("Пароль хранится в сейфе", "credential"),
+        ("密码保存在保险箱里", "credential"),
+        ("Never keep the token in the repository", "rule"),
+        ("The password policy has twelve rules", "conversation"),
+        ("The boat is kept in the old harbour", "conversation"),
+    ],
+)
+def test_what_says_where_a_secret_is_kept_is_about_a_credential(open_memory, text, category):
+    assert open_memory().extension(Facts).remember(text).category == category
+
+
 @pytest.mark.parametrize("extractor", ["rules", "model"])
 def test_no_message_with_a_secret_reaches_a_fact_or_a_model(open_memory, tmp_path, say, extractor):
     model = ScriptedModel([json.dumps({"facts": []})] * 200)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from klaw_facts.secret_gate import KEPT
+
 #: Sentences with a lower score are not facts.
 THRESHOLD = 1.5
 #: The maximum number of facts per message.
@@ -53,12 +55,19 @@ _SECOND_PERSON = re.compile(
 _CODE = re.compile(r"^\s*(?:```|\$ |>>> |import |from \w+ import|def |class |\{|\[|<\w+)|[;{}]\s*$")
 _SHORT, _LONG = 15, 60
 
+# The names of secrets. What says where one is kept is about a credential.
+_CREDENTIAL = (
+    r"(?:\b(?:(?:api|access|ssh|private|licen[cs]e|recovery|signing)[ _-]?keys?|tokens?|passwords?|passphrases?|passcodes?|credentials?"
+    r"|secrets?|seed phrase|passwort|kennwort|contraseña)\b|\b(?:парол|токен|секрет)\w*|ключ\w*|密码|密钥|令牌|口令)"
+)
+
 _CATEGORIES: Mapping[str, str] = {
     # An instruction, not a habit.
     "rule": r"^\W*(?:from now on|(?:please )?(?:always|never|don't ever|do not ever))\b|\bplease (?:always|never)\b"
     r"|^\W*(?:всегда|никогда не|впредь|отныне)\b|以后(?:都|请)|^(?:请?总是|永远(?:不要|别))",
     "identity": r"\bmy (?:full |last |first |middle )?(?:name|birthday|age|nationality)\b|\bi(?:'m| am) \d+ years old|\bi was born\b"
     r"|меня зовут|мой день рождения|мне \d+ (?:лет|год)|我叫|我的(?:名字|生日)|我今年\d+岁",
+    "credential": rf"^(?=[^\n]*{_CREDENTIAL})(?=[^\n]*(?:{KEPT}))",
     "relationship": r"\bmy (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|son|daughter|kids?|mother|father|mom|mum|dad|brother"
     r"|sister|uncle|aunt|cousin|grand\w+|dog|cat|pet|boss|manager|colleague|friend)\b"
     r"|\bмо[йяи] (?:жена|муж|сын|дочь|мама|папа|брат|сестра|друг|подруга|собака|кошка|начальник)|我(?:的)?(?:妻子|丈夫|老公|老婆|儿子|女儿"
