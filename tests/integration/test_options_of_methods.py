@@ -121,7 +121,7 @@ def background(memory: Memory, world: World) -> Any:
     def request(**options: Any) -> None:
         with BackgroundIndexer(memory, debounce_seconds=0, at_start=False, on_run=world.note) as indexer:
             indexer.request(**options)
-            assert indexer.wait(60)
+            assert indexer.wait(300)
 
     return SimpleNamespace(request=request)
 
