@@ -37,6 +37,7 @@ from klaw_core.values.config import Config
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 CHAT, OTHER_CHAT = Chat("telegram", "1"), Chat("telegram", "2")
+SECRET = "password: correct-horse-7-battery"
 ENVIRONMENT = {"KLAW_CONFIG": os.devnull}
 
 opened: list[str] = []
@@ -139,7 +140,7 @@ def fill(world: World) -> None:
         memory.export(world.root / "export.jsonl")
         memory.save("only here", created_at=MOMENT)
         (world.notes / "later.md").write_text(
-            f"# Later\n\n{'boat ' * 300}\n\n## More\n\n{'pier ' * 300}\n\n## Most\n\n{'quay ' * 300}\n"
+            f"# Later\n\n{'boat ' * 300}\n\n## More\n\n{'pier ' * 300}\n\n## Most\n\n{'quay ' * 300}\n\n{SECRET}\n"
         )
         memory.index(embed=False)
     export = world.root / "export.jsonl"
