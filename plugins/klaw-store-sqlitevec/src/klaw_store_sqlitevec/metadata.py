@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from klaw_core import quoted
+
 if TYPE_CHECKING:
     from klaw_core import Condition, Metadata, MetadataValue
 
@@ -47,7 +49,7 @@ def parse_object(text: object) -> dict[str, Any]:
     found = json.loads(text) if isinstance(text, str) else None
     if isinstance(found, dict):
         return found
-    raise ValueError(f"not a JSON object: {text!r:.80}")
+    raise ValueError(f"not a JSON object: {quoted(text)}")
 
 
 def remove_entries(connection: apsw.Connection, collection: str, document_id: int, text: str | None) -> None:

@@ -2,6 +2,8 @@
 
 from datetime import MINYEAR, UTC, datetime
 
+from klaw_core import quoted
+
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 #: The value for an unreadable moment.
@@ -23,5 +25,5 @@ def to_text(moment: datetime) -> str:
 def from_text(text: str) -> datetime:
     """Parse the text of :func:`to_text`. Raise ValueError for anything else."""
     if not isinstance(text, str):
-        raise ValueError(f"{text!r:.80} is not the text of a moment")  # noqa: TRY004  # a damaged row, not a defect
+        raise ValueError(f"{quoted(text)} is not the text of a moment")  # noqa: TRY004  # a damaged row, not a defect
     return datetime.fromisoformat(text)
