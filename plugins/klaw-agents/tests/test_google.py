@@ -139,15 +139,16 @@ def test_each_app_and_user_finds_only_its_events(service):
     assert search(service, "bees", "a", "nobody") == []
 
 
-def test_events_are_separate_from_the_memory_unless_configured(service, memory):
+def test_everybody_finds_the_events_but_the_service_finds_nothing_else(service, memory):
     run(service.add_session_to_memory(session(event("e1", BEES))))
     memory.save("Bees sleep in winter.")
     assert said(search(service, "bees")) == [BEES]
-    assert [result.content for result in memory.search("bees")] == ["Bees sleep in winter."]
+    assert {result.content for result in memory.search("bees")} == {BEES, "Bees sleep in winter."}
+    assert [result.content for result in memory.search("bees", collection="memory")] == ["Bees sleep in winter."]
     shared = KlawMemoryService(memory, collection="memory")
     run(shared.add_session_to_memory(session(event("e1", BEES))))
-    assert len(memory.search("bees")) == 2
     assert said(search(shared, "bees")) == [BEES]
+    assert len(memory.search("bees", collection="memory")) == 2
 
 
 def test_only_messages_are_stored(service):

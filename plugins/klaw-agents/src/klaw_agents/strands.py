@@ -93,7 +93,7 @@ class KlawMemoryStore(MemoryStore):
         await in_thread(self._append, messages, numbers)
 
     def _search(self, query: str, wanted: int) -> list[MemoryEntry]:
-        if self._collection not in self._memory.collections():
+        if self._collection is not None and self._collection not in self._memory.collections():
             return []
         results = self._memory.search(
             query, wanted, filters=self._filters, collection=self._collection, min_relevance=self._min_relevance
