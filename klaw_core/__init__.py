@@ -84,7 +84,9 @@ _MODULES = {
     "values.prompts": "Completion Prompt PromptMessage",
     "values.records": "ImportCounts Record",
     "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry SourceStatus Status",
-    "values.search": ("ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchResult SearchResults"),
+    "values.search": (
+        "ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchRequest SearchResult SearchResults"
+    ),
     "values.text": "Chunk Span StoredChunk TokenCounter",
     "values.tools": "Tool",
     "values.vectors": "Keys Matrix SpaceRecord Vector VectorSpace",

@@ -142,6 +142,7 @@ from klaw_core.values.search import (
     KeySelection,
     Query,
     Ranking,
+    SearchRequest,
     SearchResult,
     SearchResults,
 )
@@ -294,6 +295,7 @@ __all__ = [
     "RetryableStoreError",
     "RowSource",
     "SearchEvent",
+    "SearchRequest",
     "SearchResult",
     "SearchResults",
     "Session",

@@ -15,7 +15,7 @@ from klaw_core.extensions.open_memory import OpenMemory
 from klaw_core.holds import operations
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.config import Selection
-from klaw_core.values.search import Filters, SearchResults
+from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, SearchResults
 
 # Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
-    from klaw_core.searching.flow import Duplicates, Mode
     from klaw_core.sources.management import WorkspaceManager
     from klaw_core.values.context import Context, ContextPart
     from klaw_core.values.documents import DocumentRecord
@@ -208,25 +207,22 @@ class Memory(OpenMemory):
         match nearly as well; None sets no limit. Raise QueryError for an empty query or an unknown collection; a
         retriever that fails is reported in the ``notices`` of the answer instead.
         """
-        if collection is None:
+        return self.search_for(
+            SearchRequest(
+                query, limit, mode, filters, collection, min_score, min_relevance, per_document, vector, duplicates
+            )
+        )
+
+    def search_for(self, request: SearchRequest) -> SearchResults:
+        """Search as :meth:`search` does, with its arguments as one value."""
+        names = request.collections
+        if names is None:
             outdated = self._runs.refresh(self.collections(searched=True)) if self.config.sync.on_search else ()
             names = self._searched()
         else:
-            names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
             self._check_collections(names)
             outdated = self._runs.refresh(names) if self.config.sync.on_search else ()
-        results = self._searcher.search(
-            query,
-            limit=limit,
-            mode=mode,
-            filters=filters,
-            collections=names,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            per_document=per_document,
-            vector=vector,
-            duplicates=duplicates,
-        )
+        results = self._searcher.search(evolve(request, collections=names))
         if results.hints and not results:
             results = self._explain_empty(results, names)
         if outdated:
@@ -234,7 +230,7 @@ class Memory(OpenMemory):
         if self._is_listened_to:
             from klaw_core.values.events import SearchEvent
 
-            self.extensions.emit(SearchEvent(query, names, results))
+            self.extensions.emit(SearchEvent(request.text, names, results))
         return results
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from klaw_core.cli.results import ResultStyle
     from klaw_core.cli.served import ServedMemory
     from klaw_core.memory import Memory
-    from klaw_core.searching.flow import Mode
     from klaw_core.searching.snippets import ChooseWindow
-    from klaw_core.values.search import SearchResults
+    from klaw_core.values.search import Mode, SearchResults
 
 # Formats that do not show what these options add. JSON and CSV have whole chunks.
 _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
@@ -125,23 +124,17 @@ def command(
     from klaw_core.cli.output import data
     from klaw_core.cli.results import ResultStyle
     from klaw_core.values.metadata import parse_condition
-    from klaw_core.values.search import Filters
+    from klaw_core.values.search import Filters, SearchRequest
 
     text = sys.stdin.read() if query == ("-",) else " ".join(query)
     metadata = tuple(map(parse_condition, conditions))
     filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until, metadata=metadata)
 
+    names = collections or None
+    request = SearchRequest(text, limit, mode, filters, names, min_score, min_relevance, per_document)
+
     def answer(memory: Memory | ServedMemory) -> tuple[SearchResults, ResultStyle]:
-        found = memory.search(
-            text,
-            limit,
-            mode=mode,
-            filters=filters,
-            collection=collections or None,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            per_document=per_document,
-        )
+        found = memory.search_for(request)
         is_terminal = data().is_terminal
         roots = {item.origin: item.root for item in memory.sources() if item.root} if is_terminal else {}
         return found, ResultStyle(text, full=full, explain=explain, roots=roots, choose=_chooser(memory, text, found))

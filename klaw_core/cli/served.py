@@ -21,10 +21,9 @@ from klaw_core.files.layout import DataDirectory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from klaw_core.searching.flow import Mode
     from klaw_core.values.config import Config
     from klaw_core.values.runs import SourceStatus
-    from klaw_core.values.search import Filters, SearchResults
+    from klaw_core.values.search import SearchRequest, SearchResults
 
 _MAX_FILE_BYTES = 10_000
 # The address of a Unix socket is limited to 104 to 108 bytes. A longer path is opened relative to its directory.
@@ -110,36 +109,15 @@ class ServedMemory:
 
     server: Server
 
-    def search(
-        self,
-        query: str,
-        limit: int,
-        *,
-        mode: Mode,
-        filters: Filters,
-        collection: str | Sequence[str] | None,
-        min_score: float | None,
-        min_relevance: float | None,
-        per_document: int | None,
-    ) -> SearchResults:
-        """Search as ``Memory.search`` does."""
+    def search_for(self, request: SearchRequest) -> SearchResults:
+        """Search as ``Memory.search_for`` does; a server knows neither vectors nor copies of results."""
         from klaw_core.extensions.json_forms import results_from_json, to_json
 
-        narrowed = {name: value for name, value in to_json(filters).items() if value}
-        names = [collection] if isinstance(collection, str) else collection
-        where = {} if names is None else {"collection": list(names)}
-        found = self.server.call(
-            "memory.search",
-            query=query,
-            limit=limit,
-            mode=mode,
-            **where,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            per_document=per_document,
-            **({"where": narrowed.pop("metadata")} if "metadata" in narrowed else {}),
-            **narrowed,
-        )
+        asked = {name: value for name, value in to_json(request).items() if name not in {"vector", "duplicates"}}
+        asked |= {name: value for name, value in asked.pop("filters").items() if value}
+        renamed = {"text": "query", "collections": "collection", "metadata": "where"}  # as in the API
+        given = {renamed.get(name, name): value for name, value in asked.items() if value is not None}
+        found = self.server.call("memory.search", **given)
         try:
             return results_from_json(found)
         except (KeyError, TypeError, ValueError) as error:

@@ -15,7 +15,6 @@ from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.journal import JournalingStore
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
@@ -25,14 +24,13 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.redaction import Redactor
-    from klaw_core.searching.flow import Mode
     from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.values.config import Config
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.prompts import Completion, Prompt
     from klaw_core.values.runs import ForgetReport, IndexReport
-    from klaw_core.values.search import SearchResults
+    from klaw_core.values.search import SearchRequest, SearchResults
 
 
 @frozen(eq=False)
@@ -77,7 +75,7 @@ class MemoryHost:
 
     assembly: Assembly
     get_runs: Callable[[], IndexRuns]
-    search_memory: Callable[..., SearchResults]
+    search_memory: Callable[[SearchRequest], SearchResults]
     get_extensions: Callable[[], Extensions]
 
     @property
@@ -168,17 +166,9 @@ class MemoryHost:
         """Forget the text that documents of an origin no longer have."""
         self.get_runs().forget_removed_text(origin, paths)
 
-    def search(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        mode: Mode = "hybrid",
-        filters: Filters = Filters(),  # noqa: B008  # frozen
-        collection: str | Sequence[str] | None = None,
-    ) -> SearchResults:
-        """Search as ``Memory.search`` does."""
-        return self.search_memory(query, limit, mode=mode, filters=filters, collection=collection)
+    def search(self, request: SearchRequest, /) -> SearchResults:
+        """Search as ``Memory.search_for`` does."""
+        return self.search_memory(request)
 
     def emit(self, event: Event, /) -> None:
         """Send an event to its listeners."""

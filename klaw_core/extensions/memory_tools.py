@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core.errors import NotFoundError, QueryError
 from klaw_core.extensions.arguments import shown
@@ -16,7 +16,7 @@ from klaw_core.extensions.schemas import integer, number, string
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
 from klaw_core.values.moments import parse_moment
-from klaw_core.values.search import Filters, SearchResults
+from klaw_core.values.search import Filters, SearchRequest, SearchResults
 from klaw_core.values.targets import parse_target
 from klaw_core.values.tools import Json, Tool
 
@@ -48,16 +48,7 @@ class ToolMemory(Protocol):
     def extensions(self) -> Extensions:
         """Return the installed extensions."""
 
-    def search(
-        self,
-        query: str,
-        limit: int = ...,
-        *,
-        filters: Filters = ...,
-        collection: str | Sequence[str] | None = ...,
-        min_relevance: float | None = ...,
-        per_document: int | None = ...,
-    ) -> SearchResults:
+    def search_for(self, request: SearchRequest, /) -> SearchResults:
         """Search."""
 
     def get(self, path: str, first_line: int = ..., lines: int | None = ..., /, *, redact: bool = ...) -> Excerpt:
@@ -124,21 +115,19 @@ class _MemoryTools:
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
-        def found(filters: Filters) -> SearchResults:
-            return self.memory.search(
-                arguments["query"],
-                arguments.get("limit", _LIMIT),
-                filters=filters,
-                collection=collections,
-                min_relevance=arguments.get("min_relevance"),
-                per_document=arguments.get("per_document", _PER_DOCUMENT),
-            )
-
-        results = found(filters)
+        request = SearchRequest(
+            arguments["query"],
+            arguments.get("limit", _LIMIT),
+            filters=filters,
+            collections=collections,
+            min_relevance=arguments.get("min_relevance"),
+            per_document=arguments.get("per_document", _PER_DOCUMENT),
+        )
+        results = self.memory.search_for(request)
         if not results and filters.source is not None and path is None:
             # A model that has seen a result confuses its path with its source.
             below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
-            results = found(below) or results
+            results = self.memory.search_for(evolve(request, filters=below)) or results
         answer: Json = {"results": [result_for_model(result) for result in results]}
         notices = [*results.notices]
         if results and all(result.is_weak for result in results):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from klaw_core.sources.catalogue import Sources
     from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.sources.reading import Reader
-    from klaw_core.values.search import SearchResults
+    from klaw_core.values.search import SearchRequest, SearchResults
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class OpenMemory(ABC):
         from klaw_core.extensions.host import Extensions
         from klaw_core.extensions.memory_host import MemoryHost
 
-        host = MemoryHost(self._assembly, lambda: self._runs, self.search, lambda: self.extensions)
+        host = MemoryHost(self._assembly, lambda: self._runs, self.search_for, lambda: self.extensions)
         return Extensions(self.config, self._assembly.registry, host)
 
     @overload
@@ -138,7 +138,7 @@ class OpenMemory(ABC):
         return found
 
     @abstractmethod
-    def search(self, *arguments: Any, **options: Any) -> SearchResults:
+    def search_for(self, request: SearchRequest) -> SearchResults:
         """Search; extensions call this through their host."""
 
     def _part(self, name: str) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from klaw_core.values.migrations import Migration
     from klaw_core.values.records import ImportCounts, Record
     from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
-    from klaw_core.values.search import Filters, SearchResults
+    from klaw_core.values.search import SearchRequest, SearchResults
     from klaw_core.values.tools import Tool
 
 R = TypeVar("R")
@@ -116,16 +116,8 @@ class Host(Protocol):
         The rest of each document stays indexed. A document that cannot be read now is removed. Raise StoreError.
         """
 
-    def search(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        mode: Literal["hybrid", "fts", "vector"] = ...,
-        filters: Filters = ...,
-        collection: str | Sequence[str] | None = ...,
-    ) -> SearchResults:
-        """Search as ``Memory.search`` does."""
+    def search(self, request: SearchRequest, /) -> SearchResults:
+        """Search as ``Memory.search_for`` does."""
 
     def emit(self, event: Event, /) -> None:
         """Send an event to every listener."""

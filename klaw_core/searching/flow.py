@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -23,16 +23,14 @@ from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
 from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, SpaceChangedError, leave_out
 from klaw_core.searching.retrievers import AbsentRetriever
 from klaw_core.searching.scope import Scope, Target
-from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import (
     WEAK_RELEVANCE,
     Filters,
     Hit,
     Query,
     Ranking,
-    SearchResult,
+    SearchRequest,
     SearchResults,
-    check_filters,
 )
 
 if TYPE_CHECKING:
@@ -41,18 +39,12 @@ if TYPE_CHECKING:
     from klaw_core.searching.days import DayPreference
     from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
+    from klaw_core.values.search import Mode
     from klaw_core.values.text import StoredChunk
-    from klaw_core.values.vectors import SpaceRecord, Vector
+    from klaw_core.values.vectors import SpaceRecord
 
-Mode = Literal["hybrid", "fts", "vector"]
-#: Whether to leave out chunks that repeat a better one, or to return them.
-Duplicates = Literal["collapse", "keep"]
-
-# Characters. The mean vector of a longer question would be too vague to find anything.
-MAX_QUERY_CHARACTERS = 10_000
 #: The hint for a search in empty collections.
 NOTHING_INDEXED = "nothing is indexed yet: klaw index DIR"
-_MODES, _DUPLICATES = get_args(Mode), get_args(Duplicates)
 # A question without any of these words and without a digit contains no day. Looking for substrings first is faster,
 # and most questions contain none.
 _DAY_WORDS = ("today", "yesterday", "ago", "last", "past", "this")
@@ -80,45 +72,17 @@ class Searcher:
     def _questions(self) -> QuestionEmbedder:
         return QuestionEmbedder(self.store, self.get_embedder, self.redactor)
 
-    def search(
-        self,
-        text: str,
-        *,
-        limit: int,
-        mode: Mode = "hybrid",
-        filters: Filters = Filters(),  # noqa: B008  # frozen
-        collections: Sequence[str] = (MEMORY,),
-        min_score: float | None = None,
-        min_relevance: float | None = None,
-        per_document: int | None = None,
-        vector: Vector | None = None,
-        duplicates: Duplicates = "collapse",
-    ) -> SearchResults:
-        """Return at most ``limit`` chunks of these collections, best first.
+    def search(self, request: SearchRequest) -> SearchResults:
+        """Return the chunks that answer a request, which names its collections, best first.
 
         If a retriever fails, a notice names it and the other retrievers answer. Raise QueryError if the query is empty
         or too long, and EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
-        _check(text, limit, mode, duplicates, per_document)
-        check_filters(filters)
-        search = partial(
-            self._search,
-            text,
-            limit=limit,
-            mode=mode,
-            filters=filters,
-            collections=collections,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            per_document=per_document,
-            vector=vector,
-            collapse=duplicates == "collapse",
-        )
-        last_spaces = self._questions.take_last_spaces(collections)
-        if last_spaces:
+        request.check()
+        if last_spaces := self._questions.take_last_spaces(request.collections or ()):
             with suppress(SpaceChangedError):
-                return search(last_spaces=last_spaces)
-        return search(last_spaces={})
+                return self._search(request, last_spaces)
+        return self._search(request, {})
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
         """Return the index of the text that is nearest to a question of the last search.
@@ -127,31 +91,17 @@ class Searcher:
         """
         return self._questions.nearest(question, list(map(self.redactor.text, texts)))
 
-    def _search(
-        self,
-        text: str,
-        *,
-        limit: int,
-        mode: Mode,
-        filters: Filters,
-        collections: Sequence[str],
-        min_score: float | None,
-        min_relevance: float | None,
-        per_document: int | None,
-        vector: Vector | None,
-        collapse: bool,
-        last_spaces: Mapping[str, SpaceRecord],
-    ) -> SearchResults:
+    def _search(self, request: SearchRequest, last_spaces: Mapping[str, SpaceRecord]) -> SearchResults:
         """Search as :meth:`search` does. Raise SpaceChangedError if a space differs from ``last_spaces``."""
         notices: list[str] = []
         plans = []
-        for name in collections:
-            retrievers = self._usable_retrievers(mode, notices)
-            question = text if vector is None else vector
+        for name in request.collections or ():
+            retrievers = self._usable_retrievers(request.mode, notices)
+            question = request.text if request.vector is None else request.vector
             embedded, space = self._questions.embed(question, retrievers, name, notices, last_spaces)
             plans.append((name, retrievers, embedded, space))
         vectors = [embedded for _, _, embedded, _ in plans]
-        familiar = 1.0 if vector is not None else self._questions.familiarity(text, vectors)
+        familiar = 1.0 if request.vector is not None else self._questions.familiarity(request.text, vectors)
         with self.store.read() as snapshot:
             targets = []
             for name, retrievers, embedded, space in plans:
@@ -159,14 +109,15 @@ class Searcher:
                     if name in last_spaces:
                         raise SpaceChangedError
                     _leave_out_vectors(name, retrievers, notices)
-                within = snapshot.select(name, filters) if filters else None
-                targets.append(Target(Query(text, name, embedded, within), retrievers, familiar))
+                within = snapshot.select(name, request.filters) if request.filters else None
+                targets.append(Target(Query(request.text, name, embedded, within), retrievers, familiar))
             _remove_needless_notice(snapshot, [name for name, _, _, space in plans if space is None], notices)
-            scope = Scope(snapshot, targets, collapse)
-            preference = _preferred_days(text)
+            scope = Scope(snapshot, targets, request.duplicates == "collapse")
+            preference = _preferred_days(request.text)
             reorders = bool(self.stages) or preference is not None
-            limits = (None, None) if reorders else (limit, per_document)  # they apply to the final order
-            collector = self._find(scope, limit, notices, *limits)
+            final = request.limit, request.per_document  # they apply to the final order
+            limits = (None, None) if reorders else final
+            collector = self._find(scope, request.limit, notices, *limits)
             if preference is not None:
                 from klaw_core.searching.days import prefer_days
 
@@ -177,7 +128,7 @@ class Searcher:
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
             hints: list[str] = []
             if not collector.count:
-                self._explain_nothing(scope, filters, hints)
+                self._explain_nothing(scope, request.filters, hints)
             _suggest(scope, collector, hints)
         found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
         if self.stages and found:
@@ -185,13 +136,14 @@ class Searcher:
 
             asked = scope.target_of(found[0][0].key).query
             asked = evolve(asked, text=self.redactor.text(asked.text))
-            found, failures = rerank(self.stages, self.store, asked, found, limit, per_document=per_document)
+            most = request.per_document
+            found, failures = rerank(self.stages, self.store, asked, found, request.limit, per_document=most)
             notices.extend(failures)
         if reorders:
-            collector = _collect(scope, found, ResultCollector(limit, per_document))
+            collector = _collect(scope, found, ResultCollector(*final))
         also = collector.left_out
         results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken)
-        good = tuple(result for result in results if _is_good(result, min_score, min_relevance))
+        good = tuple(filter(request.accepts, results))
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
         return SearchResults(good, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
@@ -278,13 +230,6 @@ def _suggest(scope: Scope, collector: ResultCollector, hints: list[str]) -> None
         hints.extend(suggestions(scope))
 
 
-def _is_good(result: SearchResult, min_score: float | None, min_relevance: float | None) -> bool:
-    """Return whether a result reaches both minimums; an unknown relevance does."""
-    if min_score is not None and result.score < min_score:
-        return False
-    return min_relevance is None or result.relevance is None or result.relevance >= min_relevance
-
-
 def _preferred_days(text: str) -> DayPreference | None:
     """Return the days that a question asks about, or None. Most questions are decided without importing ``days``."""
     folded = text.casefold()
@@ -308,18 +253,3 @@ def _leave_out_vectors(collection: str, retrievers: list[ConfiguredRetriever], n
     if not retrievers:
         raise problem
     notices.append(f"searched without vectors: {problem}")
-
-
-def _check(text: str, limit: int, mode: str, duplicates: str, per_document: int | None) -> None:
-    if per_document is not None and per_document < 1:
-        raise QueryError(f"per_document must be at least 1, got {per_document}", hint="None means no limit")
-    if duplicates not in _DUPLICATES:
-        raise QueryError(f"duplicates={duplicates!r}", hint=f"one of {', '.join(_DUPLICATES)}")
-    if mode not in _MODES:
-        raise QueryError(f"unknown mode {mode!r}", hint=f"one of {', '.join(_MODES)}")
-    if limit < 1:
-        raise QueryError(f"the limit must be at least 1, got {limit}")
-    if not text.strip():
-        raise QueryError("the query is empty", hint='give a query, e.g. klaw search "what did we decide about auth"')
-    if len(text) > MAX_QUERY_CHARACTERS:
-        raise QueryError(f"the query has {len(text):,} characters; the limit is {MAX_QUERY_CHARACTERS:,}")

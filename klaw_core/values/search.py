@@ -2,9 +2,9 @@ r"""A search: a :class:`Ranking` of :class:`Hit`\ s per retriever, fused, then h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Protocol, overload
+from typing import Literal, Protocol, get_args, overload
 
 from attrs import field, frozen
 
@@ -13,6 +13,13 @@ from klaw_core.values.collections import MEMORY
 from klaw_core.values.metadata import Condition, Metadata
 from klaw_core.values.unicode import has_surrogates
 from klaw_core.values.vectors import Keys, Vector
+
+Mode = Literal["hybrid", "fts", "vector"]
+#: Whether to leave out chunks that repeat a better one, or to return them.
+Duplicates = Literal["collapse", "keep"]
+
+# Characters. The mean vector of a longer question would be too vague to find anything.
+MAX_QUERY_CHARACTERS = 10_000
 
 #: Results of a lower relevance are shown as weak matches.
 WEAK_RELEVANCE = 0.15
@@ -37,6 +44,53 @@ class Filters:
         """Whether anything is filtered. An empty path matches every document; an empty chat id matches none."""
         given = (self.source, self.chat_id, self.since, self.until)
         return bool(self.path) or bool(self.metadata) or any(value is not None for value in given)
+
+
+def _names(collections: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(collections, str):
+        return (collections,)
+    return None if collections is None else tuple(dict.fromkeys(collections))
+
+
+@frozen
+class SearchRequest:
+    """What to search for, and how: the arguments of ``Memory.search``.
+
+    ``collections`` is one name or several; None means all but those that are separate.
+    """
+
+    text: str
+    limit: int = 10
+    mode: Mode = "hybrid"
+    filters: Filters = Filters()
+    collections: tuple[str, ...] | None = field(default=None, converter=_names)
+    min_score: float | None = None
+    min_relevance: float | None = None
+    per_document: int | None = 3
+    vector: Vector | None = field(default=None, eq=False, repr=False)
+    duplicates: Duplicates = "collapse"
+
+    def check(self) -> None:
+        """Raise QueryError if this cannot be searched for."""
+        if self.per_document is not None and self.per_document < 1:
+            raise QueryError(f"per_document must be at least 1, got {self.per_document}", hint="None means no limit")
+        for name, value, known in (("duplicates", self.duplicates, Duplicates), ("mode", self.mode, Mode)):
+            if value not in get_args(known):
+                raise QueryError(f"unknown {name} {value!r}", hint=f"one of {', '.join(get_args(known))}")
+        if self.limit < 1:
+            raise QueryError(f"the limit must be at least 1, got {self.limit}")
+        if not self.text.strip():
+            hint = 'give a query, e.g. klaw search "what did we decide about auth"'
+            raise QueryError("the query is empty", hint=hint)
+        if len(self.text) > MAX_QUERY_CHARACTERS:
+            raise QueryError(f"the query has {len(self.text):,} characters; the limit is {MAX_QUERY_CHARACTERS:,}")
+        check_filters(self.filters)
+
+    def accepts(self, result: SearchResult) -> bool:
+        """Return whether a result reaches both minimums; an unknown relevance does."""
+        if self.min_score is not None and result.score < self.min_score:
+            return False
+        return self.min_relevance is None or result.relevance is None or result.relevance >= self.min_relevance
 
 
 class ChunkSelection(Protocol):

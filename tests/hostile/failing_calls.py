@@ -23,7 +23,7 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core import Chat, KlawError, Memory, Message, NewDocument, load_config
+from klaw_core import Chat, KlawError, Memory, Message, NewDocument, SearchRequest, load_config
 
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "1")
@@ -58,6 +58,7 @@ CALLS: dict[str, Callable[[Memory, Values], object]] = {
     "restore": lambda m, _: m.restore("notes/a.md"),
     "save": lambda m, _: m.save("the walrus"),
     "search": lambda m, _: m.search("lantern"),
+    "search_for": lambda m, _: m.search_for(SearchRequest("lantern")),
     "conversations.add_summary": lambda m, _: m.conversations.add_summary(CHAT, "they spoke"),
     "conversations.append": lambda m, values: m.conversations.append(values.message),
     "conversations.append_many": lambda m, values: m.conversations.append_many([values.message]),

@@ -30,6 +30,7 @@ from klaw_core import (
     Message,
     NewDocument,
     Record,
+    SearchRequest,
 )
 from klaw_core.async_memory import AsyncConversations, AsyncCoreMemory, AsyncWorkspaces
 from klaw_core.sources.management import WorkspaceManager
@@ -194,6 +195,7 @@ _MAKERS: Mapping[str, Callable[[World, str], Any]] = {
         [("user", text, "a")],
         [(text, "a", "b")],
     ],
+    "SearchRequest": lambda _w, text: [SearchRequest(text), SearchRequest("tea", filters=Filters(source=text))],
     "Filters": lambda _w, text: [Filters(source=text), Filters(path=text), Filters(chat_id=text)],
     "Sequence[Condition]": lambda _w, text: [[Condition("note", "=", text)]],
     "ContextQuestion": lambda _w, text: [ContextQuestion(text)],

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from klaw_core import API, AsyncMemory, AttachedExtension, Component, NewDocument, QueryError
+from klaw_core import API, AsyncMemory, AttachedExtension, Component, NewDocument, QueryError, SearchRequest
 from klaw_core.plugins.entry_cache import installed
 
 from .conftest import NoOptions
@@ -42,7 +42,7 @@ def test_every_search_without_a_name_leaves_out_only_separate_collections(filled
             results = memory.search("lantern", mode=mode)
             assert found(results) == SEARCHED, mode
             assert results.notices == ()
-        assert found(memory.extension("drafts").host.search("lantern")) == SEARCHED
+        assert found(memory.extension("drafts").host.search(SearchRequest("lantern"))) == SEARCHED
         texts = {result["content"] for result in memory.call_tool("memory_search", {"query": "lantern"})["results"]}
         assert texts == {f"the lantern of {name}" for name in SEARCHED}
         context = str(memory.context("where is the lantern?"))

@@ -26,6 +26,7 @@ from klaw_core import (
     Forgettable,
     Host,
     MetadataValue,
+    SearchRequest,
     SkippedEntry,
     Source,
     format_ts,
@@ -194,7 +195,7 @@ class FactIndex:
         moment = as_of or self.now()
         shown = self._shown(state, as_of, known_at, bare=bare)
         mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
-        found = self.host.search(query, limit, mode=mode, filters=_of_documents(filters, shown), collection=FACTS)
+        found = self.host.search(SearchRequest(query, limit, mode, _of_documents(filters, shown), FACTS))
         ranked: list[tuple[Fact, float]] = []
         for result in found:
             fact = state.facts.get(id_of(result.path))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from klaw_core import Condition, Filters, parse_condition
+from klaw_core import Condition, Filters, SearchRequest, parse_condition
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, number, one_of, several, string
 from klaw_serve.tenants import Tenant
@@ -47,6 +47,10 @@ _SEARCH: Final[dict[str, Json]] = {
 }
 
 
+# Arguments that a SearchRequest has under the same name.
+_SAME = ("limit", "mode", "min_score", "min_relevance", "per_document")
+
+
 def _search(tenant: Tenant, given: Json) -> Any:
     filters = Filters(
         source=given.get("source"),
@@ -56,16 +60,9 @@ def _search(tenant: Tenant, given: Json) -> Any:
         until=moment(given, "until", end_of_day=True),
         metadata=tuple(map(_condition, given.get("where", ()))),
     )
-    found = tenant.memory.search(
-        given["query"],
-        given.get("limit", 10),
-        mode=given.get("mode", "hybrid"),
-        filters=filters,
-        collection=given.get("collection") or None,
-        min_score=given.get("min_score"),
-        min_relevance=given.get("min_relevance"),
-        per_document=given.get("per_document", 3),
-    )
+    same = {name: given[name] for name in _SAME if name in given}
+    request = SearchRequest(given["query"], filters=filters, collections=given.get("collection") or None, **same)
+    found = tenant.memory.search_for(request)
     # msgspec returns the same as to_json in a fifth of the time.
     results = [{**msgspec.to_builtins(item), "is_weak": item.is_weak} for item in found]
     return {"results": results, "notices": found.notices}

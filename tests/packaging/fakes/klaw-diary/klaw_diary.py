@@ -34,6 +34,7 @@ from klaw_core import (
     RecordedExtension,
     RecordError,
     SearchEvent,
+    SearchRequest,
     SkippedEntry,
     Source,
     SourcedExtension,
@@ -247,7 +248,7 @@ class Diary(
         """Offer the days that a question is about."""
         if not self.root.is_dir():
             return
-        for result in self.host.search(question.message, 3, collection=NAME):
+        for result in self.host.search(SearchRequest(question.message, 3, collections=NAME)):
             yield ContextItem(result.content, heading="Diary", source=result.path)
 
     def status(self) -> dict[str, int | str]:
