@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from collections.abc import Iterable
 from pathlib import Path
@@ -138,12 +139,13 @@ def pictures(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff, the rules of who may import whom, and the size of the core, which may only fall."""
+    """Ruff, the rules of who may import whom, the size of the core, which may only fall, what packages share."""
     session.install("ruff==0.17.6", "import-linter>=2.1")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports", env={"PYTHONPATH": os.pathsep.join([str(ROOT), *SOURCES])})
     session.run("python", "tests/house/figures.py")
+    session.run("python", "tests/house/metadata.py")
 
 
 @nox.session
@@ -386,6 +388,25 @@ def find_python(session: nox.Session, version: str) -> str:
         if said and Path(said[0]).is_file():
             return said[0]
     return ""
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build what would be published into dist/, and check it; nothing is published. docs/how-to/release.md goes on."""
+    session.install("uv>=0.5", "twine>=6", "pytest>=9")
+    session.run("python", "tests/house/metadata.py")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    if f"\n## {version}" not in (ROOT / "CHANGELOG.md").read_text("utf-8"):
+        session.error(f'CHANGELOG.md has no section "## {version}"')
+    target = ROOT / "dist"
+    shutil.rmtree(target, ignore_errors=True)
+    for project in (ROOT, *PLUGINS):
+        session.run("uv", "build", "--quiet", "--out-dir", str(target), str(project))
+    built = sorted(map(str, target.glob("*.*")))
+    if len(built) != 2 * (len(PLUGINS) + 1):
+        session.error(f"{len(built)} files are in dist")
+    session.run("twine", "check", "--strict", *built)
+    session.run("pytest", "tests/packaging/test_wheels.py", env={"KLAW_TEST_WHEELS": str(target)})
 
 
 @nox.session

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -57,12 +58,14 @@ def built_apart(projects: list[Path]) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory) -> dict[str, Path]:
-    """Build every distribution and return its wheel by name."""
-    target = tmp_path_factory.mktemp("wheels")
-    apart = built_apart([ROOT, *PLUGINS])
+    """Build every distribution, unless a directory of wheels is given, and return its wheel by name."""
+    given = os.environ.get("KLAW_TEST_WHEELS")
+    target = Path(given) if given else tmp_path_factory.mktemp("wheels")
+    projects = [] if given else [ROOT, *PLUGINS]
+    apart = built_apart(projects)
     for project in apart:
         run("uv", "build", "--quiet", "--wheel", "--out-dir", target, project, cwd=target)
-    run(sys.executable, "-c", BUILD, target, *(path for path in PLUGINS if path not in apart), cwd=target)
+    run(sys.executable, "-c", BUILD, target, *(path for path in projects if path not in apart), cwd=target)
     return {path.name.partition("-")[0].replace("_", "-"): path for path in target.glob("*.whl")}
 
 
@@ -90,12 +93,36 @@ def install(home: Path, klaw: str, wheels: dict[str, Path], constraints: Path, *
     return programs
 
 
-def test_every_wheel_is_typed_and_licensed_as_it_says(wheels):
+def test_every_wheel_is_typed_and_licensed_and_bounds_the_others(wheels):
     assert len(wheels) == len(PLUGINS) + 1
+    licence = (ROOT / "LICENSE").read_bytes()
     for name, path in wheels.items():
-        files = zipfile.ZipFile(path).namelist()
+        archive = zipfile.ZipFile(path)
+        files = archive.namelist()
         assert any(file.endswith("py.typed") for file in files), f"{name} has no py.typed"
         assert not any("tests/" in file for file in files), f"{name} ships its tests"
+        (text,) = (file for file in files if file.endswith(".dist-info/licenses/LICENSE"))
+        assert archive.read(text) == licence, name
+        (metadata,) = (file for file in files if file.endswith(".dist-info/METADATA"))
+        own = re.findall(r"(?m)^Requires-Dist: ((?:klaw|langchain-klaw)\b[^;\n]*)", archive.read(metadata).decode())
+        assert own or name == "klaw-model-minilm", f"{name} needs nothing of Klaw"
+        assert [need for need in own if not (">=" in need and "<" in need)] == [], name
+
+
+def test_a_plugin_is_not_installed_beside_a_core_that_it_was_not_released_with(wheels, tmp_path):
+    info = "klaw-9.0.0.dist-info"
+    with zipfile.ZipFile(tmp_path / "klaw-9.0.0-py3-none-any.whl", "w") as newer:
+        newer.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: klaw\nVersion: 9.0.0\n")
+        newer.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        newer.writestr(f"{info}/RECORD", "")
+    run("uv", "venv", "--quiet", tmp_path / "venv", cwd=tmp_path)
+    command = ["uv", "pip", "install", "--dry-run", "--python", tmp_path / "venv/bin/python", Path(newer.filename)]
+    run(*command, cwd=tmp_path)
+    done = subprocess.run([*command, wheels["klaw-chunk-markdown"]], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "klaw>=" in done.stderr
 
 
 def test_the_wheels_search_real_notes_by_words_and_meaning(environment, tmp_path):

@@ -1,0 +1,101 @@
+"""Keep what all distributions share the same in all of them: python tests/house/metadata.py [--write].
+
+The version is written once, in the ``pyproject.toml`` of the core. Each plugin has the same one, and bounds for every
+other distribution of Klaw that it needs: one that was not released with it may not understand it. Each has a copy of
+the licence, because a source distribution cannot contain a link out of its directory. The lists of distributions in
+``pyproject.toml`` and ``constraints.txt`` are complete. Files and not a hook of the build say all this, so that a
+source distribution can be built anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROJECTS = (ROOT, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")))
+#: What each plugin has like the core, in the order of the file.
+SHARED = ("version", "requires-python", "license", "license-files")
+
+
+def bounds(version: str) -> str:
+    """Return the versions that may be mixed with this one: up to the next that may break something."""
+    major, minor, *_ = map(int, version.split("."))
+    return f">={version},<{f'0.{minor + 1}' if major == 0 else major + 1}"
+
+
+def names() -> list[str]:
+    """Return the names of all plugins."""
+    return [project.name for project in PROJECTS[1:]]
+
+
+def _bounded(text: str, version: str) -> str:
+    """Return a file with the bounds of every requirement of another distribution of Klaw."""
+    own = "|".join(map(re.escape, (*names(), "klaw")))
+    requirement = rf'(?<!name = )"({own})((?:\[[\w,-]+\])?)(?:[<>=!~][^";]*)?"(?=[,\]\s])'
+    return re.sub(requirement, rf'"\1\2{bounds(version)}"', text)
+
+
+def _shared(text: str, core: str) -> str:
+    """Return the file of a plugin with what it has like the core."""
+    for name in SHARED:
+        line = _field(name, core)
+        if line is None:
+            raise SystemExit(f"pyproject.toml has no {name}")
+        old = _field(name, text)
+        if old is not None:
+            text = text.replace(old, line, 1)
+        else:
+            before = _field("dependencies", text)
+            if before is None:
+                raise SystemExit("a pyproject.toml without dependencies")
+            text = text.replace(before, line + before, 1)
+    return text
+
+
+def _field(name: str, text: str) -> str | None:
+    """Return the lines of a field of ``[project]``, with the last line break."""
+    project = text[text.index("[project]") :]
+    found = re.search(rf"(?m)^{name} = (?:\[\n(?:(?:    .*)?\n)*?\]|.*)\n", project)
+    return None if found is None else found[0]
+
+
+def written() -> Iterator[tuple[Path, str]]:
+    """Yield each file, with the content that it should have."""
+    core = (ROOT / "pyproject.toml").read_text("utf-8")
+    licence = (ROOT / "LICENSE").read_text("utf-8")
+    version = tomllib.loads(core)["project"]["version"]
+    sources = "".join(f"{name} = {{ workspace = true }}\n" for name in ("klaw", *names()))
+    head, _, rest = core.partition("[tool.uv.sources]\n")
+    start = head.index("dependencies = [")
+    head = head[:start] + _bounded(head[start:], version)
+    rest = re.sub(r"\A(?:[\w-]+ = \{ workspace = true \}\n)+", sources, rest)
+    yield ROOT / "pyproject.toml", f"{head}[tool.uv.sources]\n{rest}"
+    for project in PROJECTS[1:]:
+        text = (project / "pyproject.toml").read_text("utf-8")
+        head, _, rest = text.partition("[project]")
+        body, sep, tools = rest.partition("\n[tool.")
+        yield project / "LICENSE", licence
+        yield project / "pyproject.toml", _shared(f"{head}[project]{_bounded(body, version)}{sep}{tools}", core)
+    first, *_ = (ROOT / "constraints.txt").read_text("utf-8").splitlines(keepends=True)
+    places = "".join(f"{name} @ file://${{PWD}}/plugins/{name}\n" for name in names())
+    yield ROOT / "constraints.txt", first + places
+
+
+def main() -> int:
+    """Write the files, or name those that differ; return the exit code."""
+    differing = [(path, text) for path, text in written() if not path.exists() or path.read_text("utf-8") != text]
+    if "--write" in sys.argv[1:]:
+        for path, text in differing:
+            path.write_text(text, "utf-8")
+        return 0
+    for path, _ in differing:
+        print(f"{path.relative_to(ROOT)}: python tests/house/metadata.py --write")  # noqa: T201  # a program's output
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
