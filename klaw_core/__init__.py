@@ -42,7 +42,7 @@ _MODULES = {
     "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
     "interfaces.components": (
-        "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker VariantChunker"
+        "BatchingEmbedder Chunker Embedder Fusion HeadingChunker NamedEmbedder RemoteEmbedder Reranker VariantChunker"
     ),
     "interfaces.converter": "Converter Converters",
     "interfaces.extension": (
@@ -87,7 +87,7 @@ _MODULES = {
     "values.search": (
         "ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchRequest SearchResult SearchResults"
     ),
-    "values.text": "Chunk Span StoredChunk TokenCounter",
+    "values.text": "Chunk Heading Span StoredChunk TokenCounter",
     "values.tools": "Tool",
     "values.vectors": "Keys Matrix SpaceRecord Vector VectorSpace",
 }

@@ -65,6 +65,7 @@ from klaw_core.interfaces.components import (
     Chunker,
     Embedder,
     Fusion,
+    HeadingChunker,
     NamedEmbedder,
     RemoteEmbedder,
     Reranker,
@@ -146,7 +147,7 @@ from klaw_core.values.search import (
     SearchResult,
     SearchResults,
 )
-from klaw_core.values.text import Chunk, Span, StoredChunk, TokenCounter
+from klaw_core.values.text import Chunk, Heading, Span, StoredChunk, TokenCounter
 from klaw_core.values.tools import Tool
 from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSpace
 
@@ -217,6 +218,8 @@ __all__ = [
     "Forgettable",
     "Fusion",
     "GatingExtension",
+    "Heading",
+    "HeadingChunker",
     "HistoryStore",
     "Hit",
     "Hold",

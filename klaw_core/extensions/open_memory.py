@@ -205,7 +205,8 @@ class OpenMemory(ABC):
     def _reader(self) -> Reader:
         from klaw_core.sources.reading import Reader
 
-        return Reader(self._assembly.store, self._sources, self._assembly.document_redactor)
+        made = self._assembly
+        return Reader(made.store, self._sources, made.document_redactor, made.chunker_of)
 
     @cached_property
     def _runs(self) -> IndexRuns:

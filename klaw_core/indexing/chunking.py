@@ -11,10 +11,10 @@ from attrs import define, frozen
 
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, isolated, quoted
-from klaw_core.interfaces.components import Chunker, Embedder, VariantChunker
+from klaw_core.interfaces.components import Chunker, Embedder, HeadingChunker, VariantChunker
 from klaw_core.values.documents import Document
 from klaw_core.values.lines import line_of, line_starts
-from klaw_core.values.text import Chunk, Span, TokenCounter, text_hash
+from klaw_core.values.text import Chunk, Heading, Span, TokenCounter, text_hash
 
 _ID_LENGTH = 32  # hexadecimal digits, 128 bits
 
@@ -32,6 +32,13 @@ class FormatChunker:
             return self
         with isolated(f"the chunker {type(self.chunker).__name__}"):
             return FormatChunker(self.chunker.variant(name), f"{self.recipe}:{name}")
+
+    def headings(self, text: str) -> Sequence[Heading] | None:
+        """Return the headings of a text; None if texts of the format have none. Raise PluginError."""
+        if not isinstance(self.chunker, HeadingChunker):
+            return None
+        with isolated(f"the chunker {type(self.chunker).__name__}"):
+            return tuple(self.chunker.headings(text))
 
 
 @define

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from klaw_core.values.candidates import Candidate, RerankScore
     from klaw_core.values.search import Hit, Query, Ranking
-    from klaw_core.values.text import Span, TokenCounter
+    from klaw_core.values.text import Heading, Span, TokenCounter
     from klaw_core.values.vectors import Matrix, Vector, VectorSpace
 
 
@@ -99,6 +99,16 @@ class VariantChunker:
 
     def variant(self, name: str, /) -> Chunker:
         """Return the chunker of a variant; one for any text where the variant is not known."""
+        raise NotImplementedError
+
+
+class HeadingChunker:
+    """A chunker of a format with headings, so that people can name a section of a document. Optional: inherit it."""
+
+    __slots__ = ()
+
+    def headings(self, text: str, /) -> Sequence[Heading]:
+        """Return every heading that opens a section, in the order of the text. Its parser is that of ``split``."""
         raise NotImplementedError
 
 

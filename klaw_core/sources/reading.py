@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError
+from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError, quoted
+from klaw_core.indexing.chunking import FormatChunker
 from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.interfaces.source import Divisible, Folder, Located
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
-from klaw_core.values.documents import Entry
+from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX
 from klaw_core.values.lines import count_lines, line_starts, take_lines
 from klaw_core.values.runs import Excerpt, SkippedEntry
-from klaw_core.values.text import StoredChunk
+from klaw_core.values.text import DEFAULT_FORMAT, Chunk, StoredChunk
 from klaw_core.values.unicode import has_surrogates
 
 _MIN_ID_DIGITS = 6
 _MAX_LISTED_HEADINGS = 5  # in an error message
 _WORDS = re.compile(r"[^\W_]+")
-# Markdown headings (https://spec.commonmark.org/0.31.2/#atx-headings) and code fences.
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 @frozen(eq=False)
@@ -37,6 +35,7 @@ class Reader:
     store: Store[Any]
     sources: Sources
     redactor: DocumentRedactor
+    get_chunker: Callable[[str], FormatChunker]
 
     def get(self, target: str, first_line: int = 1, lines: int | None = None, *, redact: bool = False) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
@@ -62,27 +61,40 @@ class Reader:
 
         Raise NotFoundError if the document has no such heading.
         """
-        document, mark, heading = target.rpartition("#")
-        if not mark or not document or not _words(heading):
-            return None
-        try:
-            collection, path, _ = self.locate((self._file_of(document) or (None, document))[1])
-        except NotFoundError:
-            return None
-        with self.store.read() as snapshot:
-            chunks = [stored.chunk for stored in snapshot.outline(collection, path)]
+        for mark in (index for index, character in enumerate(target) if character == "#"):  # a name may contain one
+            document, heading = target[:mark], target[mark + 1 :]
+            if not document or not _words(heading):
+                continue
+            try:
+                collection, path, _ = self.locate((self._file_of(document) or (None, document))[1])
+            except NotFoundError:
+                continue
+            return path, *self._lines_of_section(collection, path, heading)
+        return None
+
+    def _lines_of_section(self, collection: str, path: str, heading: str) -> tuple[int, int]:
+        """Return the first and the last line of a section, by the parser of the document's format.
+
+        A format without headings has sections if its chunks do: pages, functions.
+        """
+        text = self._text_of(path)[1]
+        headings = self.get_chunker(self._format_of(path)).headings(text)
+        if headings is None:
+            with self.store.read() as snapshot:
+                chunks = [stored.chunk for stored in snapshot.outline(collection, path)]
+            return _lines_of_chunks(chunks, path, heading)
         wanted = _words(heading)
-        inside = [wanted in map(_words, chunk.heading) for chunk in chunks]
-        if True not in inside:
-            if (lines := _lines_of_section(self._text_of(path)[1], wanted)) is not None:
-                return path, *lines
-            names = dict.fromkeys(chunk.heading[-1] for chunk in chunks if chunk.heading)
-            known = "; ".join(list(names)[:_MAX_LISTED_HEADINGS])
-            hint = f"some of its headings: {known}" if known else "it has no headings"
-            raise NotFoundError(f"{path} has no section {heading!r}", hint=hint)
-        first = inside.index(True)
-        after = inside.index(False, first) if False in inside[first:] else len(inside)
-        return path, chunks[first].start_line, max(chunk.end_line for chunk in chunks[first:after])
+        for number, found in enumerate(headings):
+            if wanted in map(_words, found.names):
+                rest = (other.line for other in headings[number + 1 :] if other.level <= found.level)
+                return found.line, next(rest, count_lines(text) + 1) - 1
+        raise _no_section(path, heading, (found.names[0] for found in headings if found.names))
+
+    def _format_of(self, path: str) -> str:
+        """Return the format of a document that has a file; of others, that of notes."""
+        found = self._file_of(path)
+        document = None if found is None else found[0].read(Entry(path))
+        return document.format if isinstance(document, Document) else DEFAULT_FORMAT
 
     def _lines(self, target: str, first_line: int, lines: int | None, *, redact: bool) -> Excerpt:
         path, text, file, notice = self._text_of(target)
@@ -199,28 +211,26 @@ class Reader:
         return (source for source in self.sources.known() if source.origin == origin)
 
 
-def _lines_of_section(text: str, wanted: str) -> tuple[int, int] | None:
-    """Return the first and last line of a section by its heading in the text.
+def _lines_of_chunks(chunks: Sequence[Chunk], path: str, heading: str) -> tuple[int, int]:
+    """Return the lines of the chunks under a heading. Raise NotFoundError."""
+    wanted = _words(heading)
+    inside = [wanted in map(_words, chunk.heading) for chunk in chunks]
+    if True not in inside:
+        raise _no_section(path, heading, (chunk.heading[-1] for chunk in chunks if chunk.heading))
+    first = inside.index(True)
+    after = inside.index(False, first) if False in inside[first:] else len(inside)
+    return chunks[first].start_line, max(chunk.end_line for chunk in chunks[first:after])
 
-    Chunks cannot answer this if the section shares a chunk with others.
-    """
-    first = level = last = 0
-    is_code = False
-    for last, line in enumerate(text.split("\n"), start=1):
-        is_code ^= _FENCE.match(line) is not None
-        found = None if is_code else _HEADING.match(line.rstrip("\r"))
-        if found is None:
-            continue
-        if first and len(found[1]) <= level:
-            return first, last - 1
-        if not first and _words(found[2]) == wanted:
-            first, level = last, len(found[1])
-    return (first, last) if first else None
+
+def _no_section(path: str, heading: str, names: Iterable[str]) -> NotFoundError:
+    known = "; ".join(list(dict.fromkeys(names))[:_MAX_LISTED_HEADINGS])
+    hint = f"some of its headings: {known}" if known else "it has no headings"
+    return NotFoundError(f"{path} has no section {quoted(heading)}", hint=hint)
 
 
 def _words(heading: str) -> str:
     """Reduce a heading to its words for comparison, so that ``page=3`` and ``page-3`` match ``Page 3``."""
-    return " ".join(_WORDS.findall(heading.casefold()))
+    return " ".join(_WORDS.findall(heading.casefold())) or heading.strip()
 
 
 def _read(source: IsolatedSource, path: str) -> str:

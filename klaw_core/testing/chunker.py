@@ -21,11 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.interfaces.components import Chunker
+from klaw_core.interfaces.components import Chunker, HeadingChunker
 from klaw_core.testing import chunker_laws as laws
 from klaw_core.testing.chunker_laws import LAWS, Trial
 from klaw_core.testing.laws import executed_lines
 from klaw_core.testing.markdown import hard_documents, markdown_documents
+from klaw_core.values.lines import line_starts
 from klaw_core.values.text import TokenCounter
 
 __all__ = [
@@ -129,6 +130,26 @@ class ChunkerContract:
 
     def test_no_grapheme_cluster_is_cut(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.no_grapheme_cluster_is_cut, make_chunker, st.one_of(hard_documents(), self.texts()))
+
+    def test_headings_are_in_order_on_lines_with_text(self, make_chunker: MakeChunker) -> None:
+        """Only for a HeadingChunker. Every chunk's own headings are among them, so each can be named."""
+
+        def law(trial: Trial) -> None:
+            chunker = trial.chunker
+            assert isinstance(chunker, HeadingChunker)
+            found = chunker.headings(trial.text)
+            starts = [*line_starts(trial.text), len(trial.text)]
+            assert [heading.line for heading in found] == sorted({heading.line for heading in found})
+            for heading in found:
+                assert trial.text[starts[heading.line - 1] : starts[heading.line]].strip(), heading
+                assert heading.level >= 1
+                assert "" not in heading.names
+            known = {name for heading in found for name in heading.names}
+            assert {name for span in trial.spans for name in span.heading} <= known
+
+        if not isinstance(make_chunker(*self.bounds[0]), HeadingChunker):
+            pytest.skip("texts of this format have no headings")
+        self.holds(law, make_chunker)
 
     def test_white_space_has_no_spans(self, make_chunker: MakeChunker) -> None:
         def law(trial: Trial) -> None:

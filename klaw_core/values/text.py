@@ -25,6 +25,18 @@ TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
 
 
 @frozen
+class Heading:
+    """A heading at ``line``, from 1. Its section ends before the next one of its ``level``, from 1, or a higher level.
+
+    ``names`` are what people call it, the best to show first: its visible text, its source, an explicit id.
+    """
+
+    line: int
+    level: int
+    names: tuple[str, ...]
+
+
+@frozen
 class Span:
     """A part of a text: ``text[start:end]``, in characters, with the headings above it, outermost first.
 

@@ -26,6 +26,26 @@ A ticket costs two crowns.
 """
 
 
+LONG = "\n\n".join(["The boat needs new paint, and the mast a rope. " * 8] * 8)
+#: A long section after a short one: the first chunk has the beginning of both, and others only parts of one.
+LOG = f"# Log\n\nShort.\n\n## Boats\n\n{LONG}\n\n## Nets\n\nNets are dry.\n\n{LONG}\n"
+
+
+def test_a_section_is_whole_although_chunks_begin_and_end_elsewhere(home):
+    home.write("log.md", LOG)
+    home.write("c#.md", "# C# & C++\n\nA language.\n\n# Other\n")
+    lines = LOG.split("\n")
+    with home.open() as memory:
+        memory.index(home.notes)
+        assert len(memory.search("paint", per_document=None)) > 2
+        boats = memory.get("notes/log.md#Boats")
+        assert (boats.start_line, boats.end_line) == (lines.index("## Boats") + 1, lines.index("## Nets"))
+        assert memory.get("notes/c#.md#C# & C++").content == "# C# & C++\n\nA language.\n\n"
+        assert memory.get("notes/c#.md#other").start_line == 5
+        with pytest.raises(NotFoundError, match="some of its headings: Log; Boats; Nets"):
+            memory.get("notes/log.md#Sails")
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("heading", "first", "last"),

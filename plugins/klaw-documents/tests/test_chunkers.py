@@ -186,3 +186,29 @@ def test_minified_and_nested_code_is_split_in_bounded_time():
     deep = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(400))
     assert code("python", deep)
     assert code("javascript", "(" * 100_000)
+
+
+def names_of(chunker, text):
+    return [(heading.line, heading.level, heading.names) for heading in chunker.headings(text)]
+
+
+def test_headlines_of_org_are_called_by_their_visible_text_and_their_custom_id():
+    text = (
+        "intro\n* First\n** DONE [#A] Sub heading [2/3]  :tag:\n:PROPERTIES:\n:CUSTOM_ID: one\n:END:\nText.\n"
+        "* [[https://example.org][Linked]]\n:CUSTOM_ID: not a property\n"
+    )
+    assert names_of(OrgChunker(), text) == [
+        (2, 1, ("First",)),
+        (3, 2, ("Sub heading", "Sub heading [2/3]", "one")),
+        (8, 1, ("Linked", "[[https://example.org][Linked]]")),
+    ]
+
+
+def test_titles_of_restructuredtext_have_the_levels_of_their_adornments():
+    text = "Guide\n=====\n\nSetup\n-----\n\ntext\n\nUse\n-----\n\nMore\n=====\n"
+    assert names_of(RstChunker(), text) == [
+        (1, 1, ("Guide",)),
+        (4, 2, ("Setup",)),
+        (9, 2, ("Use",)),
+        (12, 1, ("More",)),
+    ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from klaw_chunk_markdown.options import MarkdownOptions
-from klaw_core import Span, TokenCounter
+from klaw_core import Heading, HeadingChunker, Span, TokenCounter
 
 
 @frozen(eq=False)
-class MarkdownChunker:
+class MarkdownChunker(HeadingChunker):
     """Splits Markdown between its blocks, and keeps text that belongs together in one chunk.
 
     ``docs/explanation/chunking.md`` says which elements are kept whole and where a text may be split.
@@ -37,3 +37,9 @@ class MarkdownChunker:
         return tuple(
             Span(start, end, sections.path_at(start), continues) for start, end, continues in pack(layout, gauge.bounds)
         )
+
+    def headings(self, text: str, /) -> tuple[Heading, ...]:
+        """Return the headings at the top level of the text, not those in quotes and lists."""
+        from klaw_chunk_markdown.headings import headings
+
+        return tuple(headings(text))

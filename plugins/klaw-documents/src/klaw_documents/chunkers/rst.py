@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from attrs import field, frozen
 
-from klaw_core import PlainOptions, Span, TokenCounter, line_starts
-from klaw_documents.chunkers.sections import Section, cut_sections, whole
+from klaw_core import Heading, HeadingChunker, PlainOptions, Span, TokenCounter, line_starts
+from klaw_documents.chunkers.sections import Section, cut_sections, headings_of, whole
 
 _ADORNMENT = re.compile(r"""([!-/:-@\[-`{-~])\1{2,}[ \t]*""")
 _MAX_TITLE_CHARACTERS = 200
 
 
 @frozen(eq=False)
-class RstChunker:
+class RstChunker(HeadingChunker):
     """Splits at section titles; the heading of a chunk is the path of titles."""
 
     options: PlainOptions = field(factory=PlainOptions)
@@ -23,6 +23,10 @@ class RstChunker:
     def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
         """Yield the spans of ``text`` in order. Time is linear in the text."""
         yield from cut_sections(text, whole(titled(text), text), self.options, count_tokens)
+
+    def headings(self, text: str, /) -> tuple[Heading, ...]:
+        """Return the titles of sections."""
+        return headings_of(titled(text), text, lambda title, _section: (title,))
 
 
 def titled(text: str) -> list[Section]:
@@ -37,7 +41,7 @@ def titled(text: str) -> list[Section]:
     found: list[Section] = []
     levels: dict[tuple[str, bool], int] = {}
     path: list[tuple[int, str]] = []
-    begin, number = 0, 0
+    begin, number, own = 0, 0, 0
     while number < len(lines):
         size = _title(lines, adorned, number)
         if not size:
@@ -46,13 +50,13 @@ def titled(text: str) -> list[Section]:
         over = size == 3  # noqa: PLR2004  # overline, title, underline
         mark, title = adorned[number + size - 1], lines[number + size - 2].strip()
         if starts[number] > begin:
-            found.append(Section(begin, starts[number], tuple(name for _, name in path)))
-        level = levels.setdefault((mark, over), len(levels))
+            found.append(Section(begin, starts[number], tuple(name for _, name in path), own))
+        own = level = levels.setdefault((mark, over), len(levels) + 1)
         path = [*(item for item in path if item[0] < level), (level, title[:_MAX_TITLE_CHARACTERS])]
         begin = starts[number]
         number += size
     if begin < len(text):
-        found.append(Section(begin, len(text), tuple(name for _, name in path)))
+        found.append(Section(begin, len(text), tuple(name for _, name in path), own))
     return found
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from klaw_core import PlainChunker, PlainOptions, Span, TokenCounter
+from klaw_core import Heading, PlainChunker, PlainOptions, Span, TokenCounter, line_starts
 
 
 @frozen
@@ -16,6 +17,8 @@ class Section:
     start: int
     end: int
     heading: tuple[str, ...] = ()
+    #: The level of its own headline, from 1; 0 if it has none.
+    level: int = 0
 
 
 def cut_sections(
@@ -26,6 +29,22 @@ def cut_sections(
     for section in sections:
         for span in chunker.split(text[section.start : section.end], count_tokens):
             yield Span(section.start + span.start, section.start + span.end, section.heading)
+
+
+def headings_of(
+    sections: Sequence[Section], text: str, names: Callable[[str, str], Iterable[str]]
+) -> tuple[Heading, ...]:
+    """Return the headlines of sections; ``names`` returns what one is called, given its title and its section."""
+    starts = line_starts(text)
+    return tuple(
+        Heading(
+            bisect_right(starts, section.start),
+            section.level,
+            tuple(dict.fromkeys(filter(None, names(section.heading[-1], text[section.start : section.end])))),
+        )
+        for section in sections
+        if section.level
+    )
 
 
 def whole(sections: Sequence[Section], text: str) -> list[Section]:
