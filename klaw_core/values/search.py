@@ -2,6 +2,7 @@ r"""A search: a :class:`Ranking` of :class:`Hit`\ s per retriever, fused, then h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal, Protocol, get_args, overload
@@ -84,6 +85,10 @@ class SearchRequest:
             raise QueryError("the query is empty", hint=hint)
         if len(self.text) > MAX_QUERY_CHARACTERS:
             raise QueryError(f"the query has {len(self.text):,} characters; the limit is {MAX_QUERY_CHARACTERS:,}")
+        if self.min_score is not None and math.isnan(self.min_score):
+            raise QueryError("min_score is not a number", hint="None means no minimum")
+        if self.min_relevance is not None and not 0 <= self.min_relevance <= 1:
+            raise QueryError(f"min_relevance must be from 0 to 1, got {self.min_relevance}")
         check_filters(self.filters)
 
     def accepts(self, result: SearchResult) -> bool:
@@ -250,7 +255,14 @@ class KeySelection:
 
 
 def check_filters(filters: Filters) -> None:
-    """Raise QueryError if a filter contains text that no name can contain."""
+    """Raise QueryError if a filter contains text that no name can contain, or an interval that contains no time."""
+    for name in ("since", "until"):
+        moment: datetime | None = getattr(filters, name)
+        if moment is not None and moment.tzinfo is None:
+            raise QueryError(f"{name} has no time zone: {moment.isoformat()}", hint="datetime(..., tzinfo=UTC)")
+    if filters.since is not None and filters.until is not None and filters.since >= filters.until:
+        first, end = filters.since.isoformat(), filters.until.isoformat()
+        raise QueryError(f"since is not before until, so nothing can match: {first}, {end}", hint="until is exclusive")
     for name in ("source", "path", "chat_id"):
         value: str | None = getattr(filters, name)
         if value is not None and has_surrogates(value):

@@ -1,7 +1,7 @@
 """The search flow: every retriever filtered inside, every failure named, every score explained."""
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
 
 import numpy as np
@@ -21,6 +21,7 @@ from klaw_core import (
     Retriever,
 )
 
+NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 MODES = ("hybrid", "fts", "vector")
 ODD = (
     "C++", "foo-bar", "cat's", '"', "'", "*", "AND", "NEAR(", "a OR b", "^x", "col:x", "{x}", "\0", "\ud800",
@@ -144,6 +145,18 @@ class TestLimits:
             assert list(found) == [result for result in everything if result.relevance >= least]
         memory.close()
 
+    @pytest.mark.parametrize(
+        ("name", "least"),
+        [("min_score", math.nan), *(("min_relevance", least) for least in (math.nan, -0.01, 1.01, 2, -1, math.inf))],
+    )
+    def test_a_minimum_that_nothing_can_be_compared_with_is_rejected(self, small, name, least):
+        with pytest.raises(QueryError, match=name):
+            small.search("tokens", **{name: least})
+
+    def test_a_minimum_of_no_relevance_is_a_notice_of_a_context(self, small):
+        context = small.context("tokens", min_relevance=2)
+        assert "min_relevance must be from 0 to 1" in context.notices[0]
+
     def test_min_score_removes_only_lower_scores(self, small):
         scores = [result.score for result in small.search("tokens")]
         assert scores == sorted(scores, reverse=True)
@@ -153,6 +166,29 @@ class TestLimits:
 
 
 class TestFilters:
+    @pytest.mark.parametrize(
+        ("filters", "message"),
+        [
+            (Filters(since=NOON, until=NOON - timedelta(days=1)), "since is not before until"),
+            (Filters(since=NOON, until=NOON), "since is not before until"),
+            (Filters(since=NOON.replace(tzinfo=None)), "since has no time zone"),
+            (Filters(since=NOON, until=NOON.replace(tzinfo=None)), "until has no time zone"),
+        ],
+    )
+    def test_an_interval_that_contains_no_time_is_rejected(self, small, filters, message):
+        with pytest.raises(QueryError, match=message):
+            small.search("tokens", filters=filters)
+
+    def test_an_interval_is_compared_across_time_zones(self, small):
+        ahead = NOON.astimezone(timezone(timedelta(hours=9)))
+        assert small.search("tokens", filters=Filters(since=ahead, until=NOON + timedelta(minutes=1))) is not None
+        with pytest.raises(QueryError, match="since is not before until"):
+            small.search("tokens", filters=Filters(since=ahead, until=NOON - timedelta(minutes=1)))
+
+    def test_the_tool_answers_an_interval_that_contains_no_time_with_the_error(self, small):
+        arguments = {"query": "tokens", "since": "2026-01-02", "until": "2026-01-01"}
+        assert "since is not before until" in small.call_tool("memory_search", arguments)["error"]
+
     def test_a_filter_finds_one_chunk_of_five_hundred(self, filled):
         for mode, number in product(MODES, (0, 250, 499)):
             path = f"notes/{number % 10}/{number:03}.md"

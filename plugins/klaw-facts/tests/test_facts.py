@@ -51,6 +51,43 @@ def test_a_new_value_of_a_slot_ends_the_one_before(open_memory):
     assert [fact.value for fact in facts.search("live moved")] == ["Lyon"]
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"value": "b"}, "the value 'b' needs a slot"),
+        ({"value": ""}, "the value '' needs a slot"),
+        ({"slot": "a"}, "the slot 'a' needs a value"),
+        ({"precision": "zz", "valid_from": MONDAY}, "unknown precision 'zz'"),
+        ({"precision": "month"}, "needs valid_from"),
+    ],
+)
+def test_a_detail_of_a_fact_that_would_have_no_effect_is_refused(open_memory, given, message):
+    facts = open_memory().extension(Facts)
+    with pytest.raises(RecordError, match=message):
+        facts.remember("zebras graze", **given)
+    assert facts.list(everything=True) == []
+    if "month" not in given.values():  # a known beginning may get another precision
+        known = facts.remember("zebras graze", valid_from=MONDAY)
+        with pytest.raises(RecordError, match=message):
+            facts.keeper.edit(known.id, **given)
+        assert facts.get(known.id) == known
+
+
+def test_the_slot_of_the_sentence_takes_a_given_value(open_memory):
+    facts = open_memory().extension(Facts)
+    fact = facts.remember("I live in Lyon", value="Lyon (France)")
+    assert (fact.slot, fact.value) == ("home", "Lyon (France)")
+    edited = facts.keeper.edit(fact.id, value="Paris", precision="month")
+    assert (edited.value, edited.precision) == ("Paris", "month")
+    assert facts.keeper.edit(fact.id, slot=None, value=None).slot is None
+
+
+def test_the_precision_of_a_fact_is_a_day_unless_it_is_given(open_memory):
+    facts = open_memory().extension(Facts)
+    assert facts.remember("zebras graze", valid_from=MONDAY).precision == "day"
+    assert facts.remember("zebras sleep", valid_from=MONDAY, precision="month").precision == "month"
+
+
 def test_the_state_at_a_moment_is_the_fold_of_the_lines_up_to_it(open_memory):
     facts = open_memory().extension(Facts)
     first = facts.remember("I live in Paris")

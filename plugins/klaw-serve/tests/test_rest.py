@@ -72,6 +72,8 @@ def test_wrong_arguments_are_named(server):
     assert server.get("/api/search?query=a&query=b").status == 400
     assert server.get("/api/search?query=kiln&since=soon").status == 400
     assert server.get("/api/search?query=kiln&collection=none").status == 400
+    empty = server.get("/api/search?query=kiln&since=2026-01-02&until=2026-01-01")
+    assert (empty.status, "since is not before until" in empty.json["error"]) == (400, True)
 
 
 def test_a_document_is_read_and_a_missing_one_is_404(server):

@@ -6,11 +6,20 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from attrs import define, evolve
 
-from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, format_ts, operations, write_atomically
+from klaw_core import (
+    MetadataValue,
+    NotFoundError,
+    RecordError,
+    check_metadata,
+    format_ts,
+    operations,
+    quoted,
+    write_atomically,
+)
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
@@ -44,7 +53,7 @@ class FactKeeper:
         slot: str | None = None,
         value: str | None = None,
         valid_from: datetime | None = None,
-        precision: Precision = "day",
+        precision: Precision | None = None,
         importance: float | None = None,
         tags: Iterable[str] = (),
         metadata: Mapping[str, MetadataValue] | None = None,
@@ -56,12 +65,16 @@ class FactKeeper:
 
         A sentence with a secret is left out of the text; if nothing is left, this raises RecordError.
         The same text about the same subject confirms the existing fact, which gets the given tags, metadata,
-        importance and pin.
+        importance and pin. ``precision`` is that of ``valid_from`` (default: day). A ``value`` needs a slot, its own
+        or that of the text.
         """
         stated = slot_of(text) if slot is None else None
-        slot, value = stated or (slot, value)
-        if slot and not value:
-            raise RecordError(f"the slot {slot!r} needs a value", hint=f"--slot {slot}=VALUE")
+        if stated:
+            slot, value = stated[0], stated[1] if value is None else value
+        _check_value(slot, value)
+        _check_precision(precision)
+        if precision is not None and valid_from is None:
+            raise RecordError(f"the precision {precision!r} needs valid_from", hint="give both, or none")
         category = category or category_of(text)
         if category not in self.options.curves:
             raise RecordError(
@@ -84,7 +97,7 @@ class FactKeeper:
             tags=tuple(tags),
             metadata=check_metadata(metadata or {}),
             valid_from=valid_from or (now if slot else None),
-            precision="unknown" if valid_from is None and not slot else (precision if valid_from else "moment"),
+            precision="unknown" if valid_from is None and not slot else ((precision or "day") if valid_from else "moment"),
             verified="person" if by == PERSON else "none",
             made_by=by,
             source=source,
@@ -118,7 +131,10 @@ class FactKeeper:
 
     def edit(self, name: str, **changes: Any) -> Fact:
         """Change a fact by hand; its history keeps the old version. Raise NotFoundError, RecordError."""
-        gate = self.journal.gate
+        known, gate = self.get(name), self.journal.gate
+        if not {"slot", "value"}.isdisjoint(changes):
+            _check_value(changes.get("slot", known.slot), changes.get("value", known.value))
+        _check_precision(changes.get("precision"))
         if gate.has_secret(changes.get("text")):
             changes["text"] = gate.text(changes["text"])
         if changes.get("text") == "" or gate.has_secret(changes.get("value")):
@@ -238,6 +254,21 @@ def _added(known: Fact, stated: Fact, by: str, given: Mapping[str, Any]) -> dict
     if by == PERSON and not known.is_by_person:
         changes["text"] = stated.text
     return changes
+
+
+def _check_value(slot: str | None, value: str | None) -> None:
+    """Raise RecordError unless there are both or none. A value without a slot would belong to nothing."""
+    if slot and not value:
+        raise RecordError(f"the slot {slot!r} needs a value", hint=f"--slot {slot}=VALUE")
+    if value is not None and not slot:
+        raise RecordError(f"the value {quoted(value, 40)} needs a slot", hint="--slot NAME=VALUE")
+
+
+def _check_precision(precision: str | None) -> None:
+    """Raise RecordError for an unknown precision."""
+    if precision is not None and precision not in get_args(Precision):
+        known = ", ".join(get_args(Precision))
+        raise RecordError(f"unknown precision {quoted(precision, 40)}", hint=f"one of {known}")
 
 
 def find_fact(state: State, name: str) -> Fact:
