@@ -53,17 +53,21 @@ def command(settings: Settings, *, embedding: str | None) -> None:
 def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable[[str], str]]:
     """Return the new embedder, the configuration file to change, and a function that changes its text.
 
-    Raise ConfigError, before anything is embedded, if the file cannot be written or another layer would override it.
+    Before anything is embedded, raise PluginError if no plugin provides the embedder, and ConfigError if the file
+    cannot be written or another layer would override it.
     """
     from klaw_core.config.edit import read_source
     from klaw_core.config.files import DATA_CONFIG, user_config_file
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
+    from klaw_core.kinds import EMBEDDER
+    from klaw_core.plugins.discover import discover
     from klaw_core.values.config import named_embedding
 
     config = settings.load_config()
     selection = named_embedding(embedding, config.embedding)
+    discover(disabled=config.disabled_plugins).component(EMBEDDER, selection.type)
     # An index of its own data directory is configured by the file in it, all others by the user's file.
     is_own = config.own_data_dir and settings.config_file is None
     file = config.data_dir / DATA_CONFIG if is_own else settings.config_file or user_config_file()

@@ -16,7 +16,7 @@ from attrs import evolve
 import klaw_core.extensions.forks  # noqa: F401  # a child of a fork needs it
 from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.opening import config_for
-from klaw_core.errors import KlawError, PluginNotFoundError, QueryError
+from klaw_core.errors import KlawError, PluginNotFoundError, QueryError, quoted
 from klaw_core.holds import operations
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
     from klaw_core.values.search import SearchRequest, SearchResults
 
 T = TypeVar("T")
+
+# More names of collections would not fit on a line.
+_MAX_NAMES = 6
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return collections as words: ``the collections 'memory', 'work'``."""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    collections = "the collection" if len(names) == 1 else "the collections"
+    return f"{collections} {', '.join(map(quoted, names[:_MAX_NAMES]))}{more}"
 
 
 @operations
@@ -171,17 +181,24 @@ class OpenMemory(ABC):
         return (self._assembly.registry.separate_collections() | {*self.config.search.separate}) - {MEMORY}
 
     def _explain_empty(self, results: SearchResults, names: Sequence[str]) -> SearchResults:
-        """Replace the hint that nothing is indexed, if there is something to index: the database may have been lost."""
+        """Replace the hint that nothing is indexed, if something is, or can be: the database may have been lost."""
         from klaw_core.searching.flow import NOTHING_INDEXED
 
         if NOTHING_INDEXED not in results.hints:
             return results
-        with suppress(KlawError):  # sources that cannot be listed are reported by an index run
-            if any(self._sources.of(name) for name in names):
-                told = {NOTHING_INDEXED: "the index is empty: klaw index"}
-                notices, hints = ((told.get(text, text) for text in each) for each in (results.notices, results.hints))
-                return evolve(results, notices=tuple(notices), hints=tuple(hints))
-        return results
+        with self._assembly.store.read() as snapshot:
+            held = sorted(name for name in snapshot.collections() if not snapshot.is_empty(name))
+        told = NOTHING_INDEXED
+        if held:
+            content = f"{_listed(held)} {'has' if len(held) == 1 else 'have'} content: klaw search -c NAME"
+            told = f"{_listed(names)} {'is' if len(names) == 1 else 'are'} empty; {content}"
+        else:
+            with suppress(KlawError):  # sources that cannot be listed are reported by an index run
+                if any(self._sources.of(name) for name in names):
+                    told = "the index is empty: klaw index"
+        replaced = {NOTHING_INDEXED: self.config.conversations.redactor.text(told)}
+        notices, hints = ((replaced.get(text, text) for text in each) for each in (results.notices, results.hints))
+        return evolve(results, notices=tuple(notices), hints=tuple(hints))
 
     @property
     def _is_listened_to(self) -> bool:

@@ -20,6 +20,8 @@ VERSION = 1
 MAX_EXPORT_LINE_BYTES = MAX_LINE_BYTES + (1 << 20)
 
 _HEADER, _END = "header", "end"
+# A larger number is no version, and may be a secret.
+_LARGE = 1_000_000
 
 
 def header() -> dict[str, Any]:
@@ -57,8 +59,10 @@ def is_header(line: Mapping[str, Any]) -> bool:
 
 def check_version(line: Mapping[str, Any]) -> None:
     """Raise RecordError unless this version of Klaw can read the export with this header."""
-    if line.get("version") != VERSION:
+    version = line.get("version")
+    if version != VERSION:
+        told = version if type(version) is int and abs(version) < _LARGE else shown(version)
         raise RecordError(
-            f"the export has version {shown(line.get('version'))}; this Klaw reads version {VERSION}",
+            f"the export has version {told}; this Klaw reads version {VERSION}",
             hint=update_command(),
         )

@@ -37,6 +37,7 @@ from klaw_core.indexing.turns import EMBEDDING_LOCK
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.source import Folder, RowSource
 from klaw_core.interfaces.store import RepairableStore, Store
+from klaw_core.kinds import EMBEDDER
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.sources.index_runs import IndexRuns
@@ -59,11 +60,13 @@ def move(
 ) -> IndexReport:
     """Rebuild the index with an embedder (None: the configured one), which the assembly uses afterwards.
 
-    A damaged database is replaced first. Raise the errors of :func:`reindex`, and ConfigError if only one of the old
-    and new embedders makes vectors.
+    A damaged database is replaced first. Raise the errors of :func:`reindex`, PluginNotFoundError if no plugin provides
+    the embedder, and ConfigError if only one of the old and new embedders makes vectors.
     """
     configured = assembly.config.embedding
     selection = named_embedding(embedding, configured) if isinstance(embedding, str) else embedding
+    if selection is not None:
+        assembly.registry.component(EMBEDDER, selection.type)
     if selection is not None and (selection.type == "none") != (configured.type == "none"):
         raise ConfigError(
             ["nothing to rebuild: neither the index nor the new embedder has vectors"],

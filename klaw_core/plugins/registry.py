@@ -208,10 +208,10 @@ class Registry:
         near = get_close_matches(name, names, n=1) or get_close_matches(name, provided_names(kind), n=1)
         off = [plugin.distribution for plugin in self.whole.plugins if plugin.disabled]
         disabled = f"; disabled: {', '.join(off)}" if off else ""
-        guess = f"did you mean {near[0]!r}?" if near else f"installed: {', '.join(names) or 'none'}"
+        guess = f"did you mean {near[0]!r}? " if near else ""
         return PluginNotFoundError(
             f"no plugin provides the {kind} {name!r}",
-            hint=f"{guess}{disabled}; see `klaw plugins`",
+            hint=f"{guess}installed: {', '.join(names) or 'none'}{disabled}; see `klaw plugins`",
             near=near[0] if near else "",
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from klaw_core import EmbeddingError, VectorSpaceError, WorkspaceError
+from klaw_core import EmbeddingError, PluginNotFoundError, VectorSpaceError, WorkspaceError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.embedding.run import PROBE
@@ -60,6 +60,19 @@ def test_another_vector_space_is_refused_until_reindex_moves_to_it(home, check, 
         assert memory.search("harbour", mode="vector")[0].path.startswith("saved/")
         assert memory.search("harbour").notices == ()
         assert memory.status().space.dimension == 16
+
+
+@pytest.mark.parametrize("configured", [True, False], ids=["vectors", "no vectors"])
+@pytest.mark.parametrize("named", ["nope", "", "nope:model"])
+def test_an_unknown_embedder_is_named_with_those_that_exist(home, named, configured):
+    home.write("a.md", "the kiln")
+    options = {} if configured else {"embedding": {"type": "none"}}
+    with home.open(**options) as memory:
+        memory.index(home.notes)
+        with pytest.raises(PluginNotFoundError, match="no plugin provides the embedder") as caught:
+            memory.reindex(embedding=named)
+        assert "none" in caught.value.hint.split("installed: ")[1]
+        assert memory.search("kiln", mode="fts")
 
 
 def test_an_interrupted_reindex_changes_nothing_and_the_next_one_completes(home, check, dump):

@@ -15,6 +15,7 @@ from klaw_core import (
     Filters,
     Hit,
     KlawError,
+    NewDocument,
     PluginContractError,
     QueryError,
     RetrievalError,
@@ -92,6 +93,20 @@ class TestModes:
                 assert [result.path for result in results] == found
                 assert results.notices == ("searched without vectors: nothing is embedded yet: run `klaw embed`",)
             assert memory.search("kiln", mode="fts").notices == ()
+
+    def test_an_empty_collection_is_named_with_those_that_have_content(self, small):
+        (notice,) = small.search("tokens", collection="docs").notices
+        assert notice == "the collection 'docs' is empty; the collection 'memory' has content: klaw search -c NAME"
+        small.add([NewDocument("a", "the kiln")], collection="work")
+        (notice,) = small.search("tokens", collection=["docs"]).notices
+        assert "the collections 'memory', 'work' have content" in notice
+        assert small.search("nothing like it", collection=["docs", "work"], mode="fts").notices == ()
+
+    def test_a_search_of_everything_names_a_separate_collection_with_content(self, home):
+        with home.open() as memory:
+            memory.add([NewDocument("a", "the kiln")], collection="docs")
+            (notice,) = memory.search("kiln").notices
+        assert notice == "the collection 'memory' is empty; the collection 'docs' has content: klaw search -c NAME"
 
     def test_an_empty_chat_name_is_rejected(self, small):
         assert not small.search("tokens", filters=Filters(chat_id="")).results

@@ -1,6 +1,7 @@
 """``klaw embed``, ``index --no-embed``, ``reindex --embedding``: vectors later, and other vectors."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -143,6 +144,23 @@ def test_an_unavailable_model_changes_nothing(embedding, notes, user_home):
         assert embedding("reindex", "--embedding", named).exit_code == 1
     assert config.read_text() == before
     assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
+
+
+@pytest.mark.parametrize("configured", ["openai", "none"])
+def test_an_unknown_embedder_is_named_with_those_that_exist(embedding, notes, user_home, monkeypatch, configured):
+    config = user_home / "config" / "klaw" / "config.toml"
+    before = config.read_text()
+    if configured == "none":
+        monkeypatch.setenv("KLAW_EMBEDDER", "none")
+    for _ in ("new", "indexed"):
+        for named in ("nope", "opena", ""):
+            result = embedding("reindex", "--embedding", named)
+            assert result.exit_code == 1
+            assert f"no plugin provides the embedder '{named}'" in result.stderr
+            assert re.search(r"installed: .*\bnone\b.*\bopenai\b", result.stderr)
+            assert "config set" not in result.stderr
+        embedding("index", str(notes))
+    assert config.read_text() == before
 
 
 def test_an_overridden_configuration_is_rejected_before_embedding(embedding, notes, provider, monkeypatch):

@@ -97,7 +97,9 @@ class FactKeeper:
             tags=tuple(tags),
             metadata=check_metadata(metadata or {}),
             valid_from=valid_from or (now if slot else None),
-            precision="unknown" if valid_from is None and not slot else ((precision or "day") if valid_from else "moment"),
+            precision="unknown"
+            if valid_from is None and not slot
+            else ((precision or "day") if valid_from else "moment"),
             verified="person" if by == PERSON else "none",
             made_by=by,
             source=source,

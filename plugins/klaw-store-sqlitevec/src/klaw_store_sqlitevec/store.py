@@ -28,6 +28,7 @@ from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import Connections, back_up, check_version, lacking_room
 from klaw_store_sqlitevec.errors import damaged, store_errors
 from klaw_store_sqlitevec.forking import InsideSqlite
+from klaw_store_sqlitevec.links import resolved
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES, RebuildLock, others
 from klaw_store_sqlitevec.schema import (
     MIGRATIONS,
@@ -74,7 +75,7 @@ class SqliteStore(RepairableStore):
         check_version()
         with store_errors(str(path)):
             _refuse_planted(path)
-        self._path = path = path.resolve()  # resolve links, because SQLite keeps the log next to the file itself
+        self._path = path = resolved(path)
         self._busy_timeout_seconds = busy_timeout_seconds
         self._compress = compress
         self._replaces_damaged = replace_damaged
