@@ -23,6 +23,9 @@ UNREADABLE = "[redacted: a pattern took too long]"
 FILLER = "█"
 _TIMEOUT_SECONDS = 0.5
 _CHARACTERS_PER_SECOND = 500_000
+# A word that looks random, with letters after digits, unlike "Python3". A tag may be one.
+_RANDOM = re.compile(r"(?=\S*[0-9][A-Za-z])(?:(?=\S*[a-z])(?=\S*[A-Z])|(?=\S{16})(?=(?:\D*\d){4}))\S{8,200}")
+_MAX_NAME = 60
 
 # A key starts where no ASCII letter or digit precedes it; Chinese text has no space before a key. It also
 # starts after an escape in JSON or in a URL, which may end with a letter: tools return JSON, with "\\n" as line end.
@@ -39,15 +42,23 @@ _VENDORS = (
     r"|glsa_[A-Za-z0-9_]{32,}|lin_api_[A-Za-z0-9]{32,}|dckr_pat_[A-Za-z0-9_-]{20,}|gsk_[A-Za-z0-9]{32,}|r8_[A-Za-z0-9]{32,}"
     r"|GOCSPX-[A-Za-z0-9_-]{20,}|xapp-[A-Za-z0-9-]{20,}|xai-[A-Za-z0-9]{40,}|pplx-[A-Za-z0-9]{40,}|AGE-SECRET-KEY-1[0-9A-Z]{50,}"
     r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{20,}"
-    r"|[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"
+    r"|[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"
+    r"|figd_[A-Za-z0-9_-]{40,}|sbp_[A-Za-z0-9]{40,}|rnd_[A-Za-z0-9]{20,}|ntn_[A-Za-z0-9]{40,}|sntry[su]_[A-Za-z0-9+/=_-]{40,}"
+    r"|nvapi-[A-Za-z0-9_-]{40,}|tskey-[a-z]{1,12}-[A-Za-z0-9_-]{16,}|sq0(?:atp|csp)-[A-Za-z0-9_-]{22,}"
+    r"|pat-(?:na|eu)[0-9]-[A-Za-z0-9-]{30,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|ATATT3[A-Za-z0-9+/=_-]{40,})"
 )
 _WEBHOOK = r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/[0-9]{17,20}/)[A-Za-z0-9_-]{30,}"
 
 _SIGNATURE = r"(?<=[?&;]sig=)[A-Za-z0-9%+/]{30,}=*"  # of a shared access signature of Azure
 
+# A private key, or the lines of base64 of one without an end: what mentions only the beginning stays readable.
+_BREAK = r"(?:[ \t>]|\r?\n|\\{1,4}[nr]){1,12}"
 _PRIVATE_KEY = (
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)"
-    r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-(?!----(?:BEGIN|END) ))*+"
+    r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    rf"|(?:{_BREAK}(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,100}})*+"
+    rf"(?:(?:{_BREAK}[A-Za-z0-9+/_-]{{24,}}+={{0,2}})++"
+    r"(?:(?:\r?\n|\\{1,4}[nr])[ \t>]{0,4}[A-Za-z0-9+/]{1,24}={0,2}(?!\S))?)?)"
 )
 # Numbers of payment cards, by the ranges of ISO/IEC 7812. Their last digit is a checksum.
 _CARD = (
@@ -86,25 +97,68 @@ _EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=|\\uff1a){_MARKS}[ \t\u00a0]{{0,4}}\n?[
 # A hyphen that touches both words makes one word of them: "api-key-rotation-2026.md" is a name.
 _IS = (
     rf"(?!(?<=[A-Za-z])\w)(?![-/?#]\w){_QUOTES}"
-    r"(?:[:=：＝|]|=>|\\uff1a|\\u662f|\b(?:is|was|are|ist|lautet|es|est)\b(?: now)?|это|[-—–]|是|为|為)?"
+    r"(?:[:=：＝|]|[=-]>|→|\\uff1a|\\u662f|\\u2192|\b(?:is|was|are|ist|lautet|es|est)\b(?: now)?|это|[-—–]|是|为|為)?"
     rf"{_MARKS}[ \t\u00a0]{{0,4}}(?:[*\"'`]|{_ESCAPE}){{0,3}}"
 )
 # JSON may have escapes instead of letters.
 _ESCAPED_PW_NAMES = _escaped("пароль", "Пароль", "contraseña", "Contraseña", "密码", "密碼", "口令")
 _ESCAPED_KEY_NAMES = _escaped("токен", "Токен", "секрет", "API-ключ", "API-Schlüssel", "密钥", "密鑰", "令牌")
 _PW_NAMES = (
-    rf"(?<!1)(?:{_ESCAPED_PW_NAMES}|pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
+    rf"(?<!1)(?:{_ESCAPED_PW_NAMES}|ｐａｓｓｗｏｒｄ|pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
     r"|kennwort|contrase[ñn]a|mot de passe|senha)"
 )
-_WHOSE = r"(?:[ \t](?:for|of|to|from|on|is|от|для|к|на|в)\b[^:=：＝\n.]{0,40}|[ \t]?\([^)\n]{1,40}\))?"
+_OF = r"for|of|to|from|on|in|at|für|von|vom|zum?|zur|bei|de|del|des|du|pour|para|d[aoe]|от|для|к|на|в|у"
+_WHOSE = rf"(?:[ \t](?:{_OF}|is)\b[^:=：＝\n.]{{0,40}}|[ \t]?\([^)\n]{{1,40}}\))?"
+_BE = r"is|are|was|were|ist|war|lautet|es|est|era|était|é|это|[-—–]|->|→"
+_NOW = r"(?:[ \t](?:now|currently|jetzt|maintenant|ahora|теперь))?"
+_OPENS = r"[ \t]{1,4}(?:[*\"'`]|\\(?!u)){0,3}"  # what may stand in front of a value
+# "for the router is", "du wifi est": a few words without a pause, and a verb. Russian needs no verb.
+_OF_SOMETHING_IS = (
+    rf"(?:[ \t](?:(?:{_OF}|that|which|i|we|you)\b|d['’]\w{{1,30}})"
+    rf"(?:[ \t](?!(?:{_BE})[ \t])[^\s:=：＝,;|]{{1,40}}+){{0,6}}+"
+    rf"[ \t](?:{_BE}){_NOW}{_OPENS}"
+    rf"|[ \t](?:от|для|к|на)(?:[ \t][а-яё-]{{1,30}}+){{1,2}}+{_OPENS})"
+)
+_CHANGED_TO = (
+    r"(?:[ \t](?:has|have|had|been|was|is|got|wurde|a|été|fue|ha|sido|se|был)){0,3}[ \t](?:(?:changed|set|reset"
+    r"|updated|rotated|chang[ée]e?|modifi[ée]e?|cambi\w{1,4}|измен[её]н|смен[её]н)[ \t](?:to|en|à|a|por|на)"
+    rf"|wurde[ \t]auf){_OPENS}"
+)
 _PASSWORD = (
     rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
     rf"|\K{_VALUE}[^\s\"'`，。；！？、）」』]{{3,}}{_LAST})"
 )
 # Without a colon, a value is recognised by letters and digits. It does not begin with the sign that separates it.
+_SAID_VALUE = (
+    rf"(?![=:：＝]){_VALUE}(?=[^\s\"'`]{{0,40}}\d)(?=[^\s\"'`]{{0,40}}[^\W\d_])"
+    rf"(?!(?:argon2|sha-?\d|md5|base64|pbkdf2|utf-?8|aes-?\d|1password|bcrypt|scrypt)\w{{0,8}}\b)[!-~]{{5,}}{_LAST}"
+)
 _SAID_PASSWORD = (
-    rf"(?i)(?:{_PW_NAMES}|(?<!\w)pass(?=[ \t]?[:=]))(?:s are)?{_IS}\K(?![=:：＝]){_VALUE}(?=[^\s\"'`]{{0,40}}\d)"
-    rf"(?=[^\s\"'`]{{0,40}}[^\W\d_])[!-~]{{5,}}{_LAST}"
+    rf"(?i)(?:{_PW_NAMES}|(?<![^\W_])(?:pass|pw)(?=[ \t]?[:=]))(?:s are)?"
+    rf"(?:{_OF_SOMETHING_IS}|{_CHANGED_TO}|{_IS})\K{_SAID_VALUE}"
+)
+# "I set the password of the router to ...", "das Passwort auf ... geändert"
+_SET_PASSWORD = (
+    r"(?i)(?:(?<!\w)(?:set|chang(?:ed?|ing)|reset|updated?|chang[ée]|cambi(?:é|o|ar|ó)|сменил[аи]?|поменял[аи]?"
+    r"|поставил[аи]?)"
+    rf"(?:[ \t](?!to[ \t])\w{{1,20}}+){{0,4}}?[ \t]{_PW_NAMES}"
+    rf"(?:[ \t](?:{_OF})(?<!to|на|en|a)(?:[ \t](?!to[ \t]|на[ \t]|en[ \t])[\w'’-]{{1,30}}+){{1,4}}+)?"
+    rf"[ \t](?:to|en|à|a|por|на){_OPENS}\K{_SAID_VALUE}"
+    rf"|{_PW_NAMES}(?:[ \t]\w{{1,30}}+){{0,4}}?[ \t]auf{_OPENS}\K{_SAID_VALUE}"
+    r"(?=[\"'`*]{0,3}[ \t](?:geändert|gesetzt|zurückgesetzt)))"
+)
+# "... is the password"
+_TOLD_PASSWORD = (
+    r"(?i)(?<![^\s\"'`*(])(?=[^\s\"'`]{0,60}\d)(?=[^\s\"'`]{0,60}[^\W\d_])(?=[!-~]{6})[^\s\"'`*:/]{6,60}+"
+    r"(?=[\"'`*]{0,3}[ \t](?:is|was|ist|war|est|es|это|as|als)[ \t]"
+    r"(?:(?:the|my|our|his|her|its|their|your|a|das|mein|unser|le|mon|notre|la|mi|nuestra|мой|наш)[ \t])?"
+    rf"(?:[\w'’-]{{1,20}}+[ \t]){{0,2}}?{_PW_NAMES}(?:[.,;!)\n]|[ \t]*\Z|[ \t](?:{_OF})[ \t]))"
+)
+# The password of these programs is an argument.
+_CLIENT = (
+    r"(?i)(?:(?<!\w)(?:mysql|mariadb)[a-z-]{0,10}(?:[ \t]+(?!-p\S)[^\s|;&]{1,60}+){0,8}?[ \t]+(?-i:-p)"
+    r"|(?<!\w)redis-cli(?:[ \t]+(?!-a[ \t])[^\s|;&]{1,60}+){0,8}?[ \t]+(?-i:-a)[ \t])"
+    r"[\"']?\K(?![\d:.]+(?!\S))[^\s\"'$]{3,}"
 )
 _KEY_NAME = (
     rf"(?:{_ESCAPED_KEY_NAMES}"
@@ -113,7 +167,7 @@ _KEY_NAME = (
     r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d(?!\d|-\w)))?"
 )
 _KEY = (
-    rf"(?i){_KEY_NAME}{_IS}\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
+    rf"(?i){_KEY_NAME}(?:{_OF_SOMETHING_IS}|{_IS})\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
     r"[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
 )
 _BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
@@ -148,7 +202,10 @@ SHAPES = (
 )
 #: Values of any form next to the name of a password or a key, in English, German, Spanish, French,
 #: Portuguese, Russian and Chinese.
-NAMED = (_PASSWORD, _SAID_PASSWORD, _KEY, _BASIC, _ARGUMENT, _SEED_PHRASE)
+NAMED = (
+    *(_PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD),
+    *(_KEY, _BASIC, _ARGUMENT, _CLIENT, _SEED_PHRASE),
+)
 #: Everything that is a secret unless ``redact_secrets`` is false.
 BUILTIN_PATTERNS = (*SHAPES, *NAMED)
 _SHAPES = frozenset(SHAPES)
@@ -157,8 +214,9 @@ _SHAPES = frozenset(SHAPES)
 # either. The looser pattern takes a fifth to a thirtieth of the time.
 _LOOSER = {
     _VENDORS: (
-        r"(?:whsec|dop_v1|shp[acps][ats]|glsa|lin_api|dckr_pat|gsk|r8)_|(?:GOCSPX|xapp|xai|pplx|-KEY)-"
-        r"|(?:SG|ya29|\.[\w-]{6})\."
+        r"(?:whsec|dop_v1|shp[acps][ats]|glsa|lin_api|dckr_pat|gsk|r8|figd|sbp|rnd|ntn|sntry[su])_"
+        r"|(?:GOCSPX|xapp|xai|pplx|-KEY|nvapi|tskey|sq0(?:atp|csp)|pat-(?:na|eu)[0-9])-"
+        r"|(?:SG|ya29|hv[sbr]|\.[\w-]{6})\.|ATATT3"
     ),
     _WEBHOOK: r"hooks\.slack\.com/services/|/api/webhooks/",
     _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
@@ -170,13 +228,15 @@ _LOOSER = {
 # each pattern. Each branch begins with a character, so that others are skipped fast; most are rare in texts.
 _HINT = (
     r"_(?=[0-9A-Za-z_+/-]{16})(?:(?<=gh[pousr]_)|(?<=github_pat_)|(?<=hf_)|(?<=npm_)|(?<=_live_)|(?<=_test_)|(?<=whsec_)"
-    r"|(?<=dop_v1_)|(?<=shp[acps][ats]_)|(?<=glsa_)|(?<=lin_api_)|(?<=dckr_pat_)|(?<=gsk_)|(?<=r8_))"
+    r"|(?<=dop_v1_)|(?<=shp[acps][ats]_)|(?<=glsa_)|(?<=lin_api_)|(?<=dckr_pat_)|(?<=gsk_)|(?<=r8_)|(?<=figd_)|(?<=sbp_)|(?<=rnd_)|(?<=ntn_)"
+    r"|(?<=sntry[su]_))"
     r"|-(?=[0-9A-Za-z_-]{10})(?:(?<=sk-)|(?<=gl[pdrcfsio][a-z]-)|(?<=gl[pdrcfsio][a-z]{2}-)|(?<=gl[a-z]{4}-)|(?<=glagent-)"
-    r"|(?<=xox[a-z]-)|(?<=pypi-)|(?<=GOCSPX-)|(?<=xapp-)|(?<=xai-)|(?<=pplx-)|(?<=-KEY-))"
+    r"|(?<=xox[a-z]-)|(?<=pypi-)|(?<=GOCSPX-)|(?<=xapp-)|(?<=xai-)|(?<=pplx-)|(?<=-KEY-)|(?<=nvapi-)|(?<=tskey-)"
+    r"|(?<=sq0atp-)|(?<=sq0csp-)|(?<=pat-na[0-9]-)|(?<=pat-eu[0-9]-))"
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
-    r"|\.(?=[0-9A-Za-z_-]{6})(?:(?<=SG\.)|(?<=ya29\.)|(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}))"
+    r"|\.(?=[0-9A-Za-z_-]{6})(?:(?<=SG\.)|(?<=ya29\.)|(?<=hv[sbr]\.)|(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}))"
     r"|/services/|/api/webhooks/|=(?<=sig=)[0-9A-Za-z%+/]{30}"
-    r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}"
+    r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|ATATT3[0-9A-Za-z+/=_-]{40}"
     r"|J(?<=eyJ)[0-9A-Za-z_-]{10}"
     r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
     r"|://[^/:@]{1,100}:[^/@]{1,100}@"
@@ -195,20 +255,25 @@ _ESCAPE_HINT = (
 _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
 _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 _NAME_HINT = (
-    rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码|密碼|口令"
-    r"|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)|ü(?<=schlü)ssel"
-    rf"|{_ESCAPE_HINT}"
+    rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|w[ \t]?[:=]|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码"
+    r"|密碼|口令|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)"
+    rf"|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
+    r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 _PHRASES = frozenset({"phrase", "фраза", "助记词"})
+_PW_LETTERS = "psñnweп密口\\ｐ"
 _FIRST_LETTERS = {
-    _PASSWORD: "psñnweп密口\\",
-    _SAID_PASSWORD: "psñnweп密口\\",
+    _PASSWORD: _PW_LETTERS,
+    _SAID_PASSWORD: _PW_LETTERS,
+    _SET_PASSWORD: _PW_LETTERS,
+    _TOLD_PASSWORD: _PW_LETTERS,
     _KEY: "kcüк密令\\",
     _BASIC: "z",
     _ARGUMENT: "ps-",
+    _CLIENT: "qb-",
     _SEED_PHRASE: "pф助",
 }
 
@@ -243,7 +308,9 @@ _ANY_HINT = "|".join(
                 ("секрет", 2),
             )
         ),
-        "-u[ =]|--user|密码|密碼|口令|密钥|密鑰|令牌|助记词",
+        *(_any_case(word, at=at) for word, at in (("mysql", 3), ("mariadb", 6), ("redis-cli", 5))),
+        _any_case("pw", then=r"[ \t]?[:=]"),
+        "-u[ =]|--user|[ｐＰ]|密码|密碼|口令|密钥|密鑰|令牌|助记词",
     )
 )
 
@@ -298,8 +365,27 @@ class Redactor:
         return all(pattern in _SHAPES or pattern in _FIRST_LETTERS for pattern in self.patterns)
 
     def metadata(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a JSON object in which all strings are redacted, at any depth, also keys."""
-        return {self.text(key): self.value(item) for key, item in value.items()}
+        """Return a JSON object in which all strings are redacted, at any depth, also keys.
+
+        A value is judged beside its key: ``{"password": "hunter2"}``.
+        """
+        return {self.text(key): self._under(key, item) for key, item in value.items()}
+
+    def beside(self, name: str, text: str) -> str:
+        """Return a text that stands beside a name, such as that of a password, with every match replaced."""
+        text, prefix = self.text(text), f"{self.text(name)}: "
+        line = self.text(f"{name}: {text}")
+        return line.removeprefix(prefix) if line.startswith(prefix) else text
+
+    def _under(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.beside(name, value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            number = str(value)  # a number is redacted for its name alone
+            return value if self.text(number) != number or self.beside(name, number) == number else REDACTED
+        if isinstance(value, list | tuple):
+            return type(value)(self._under(name, item) for item in self.value(value))
+        return self.value(value)
 
     def value(self, value: Any) -> Any:
         """Return a JSON value, or a tuple of them, in which all strings are redacted."""
@@ -308,8 +394,19 @@ class Redactor:
         if isinstance(value, Mapping):
             return self.metadata(value)
         if isinstance(value, list | tuple):
-            return type(value)(map(self.value, value))
+            return type(value)(self._together([self.value(item) for item in value]))
         return value
+
+    def _together(self, items: list[Any]) -> list[Any]:
+        """Return the items of a list; a word that looks random beside the name of a password or a key is redacted."""
+        words = [item for item in items if isinstance(item, str) and _RANDOM.fullmatch(item)]
+        if not words:
+            return items
+        names = [item for item in items if isinstance(item, str) and len(item) <= _MAX_NAME and item not in words]
+        return [
+            REDACTED if item in words and any(self.text(said := f"{name} {item}") != said for name in names) else item
+            for item in items
+        ]
 
 
 class _Hints:

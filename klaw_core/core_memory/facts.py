@@ -81,11 +81,10 @@ class CoreMemory:
 
     def redacted(self) -> CoreFacts:
         """Return all facts without secrets, for a model. Raise the errors of :meth:`get`."""
-        facts, strike = self.get(), self.redactor.text
+        facts = self.get()
 
         def shown(section: Mapping[str, str]) -> dict[str, str]:
-            lines = ((key, strike(f"{key}: {value}")) for key, value in section.items())
-            return {strike(key): line.removeprefix(f"{strike(key)}: ") for key, line in lines}
+            return {self.redactor.text(key): self.redactor.beside(key, value) for key, value in section.items()}
 
         return CoreFacts(shown(facts.user), shown(facts.agent))
 

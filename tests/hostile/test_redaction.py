@@ -102,6 +102,22 @@ BEGINNINGS = (
         "-u a:",
     ),
     *("password", "password: ", "pass for a ", "token ", "secret=a1", "seed phrase: a ", "пароль ", "密码"),
+    *(
+        "password for ",
+        "token of a b ",
+        "I set the password ",
+        "set a ",
+        "a1 is the ",
+        "пароль от б ",
+        "mysql -u a ",
+        "pw",
+    ),
+    *(
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\n" + "Ab0d" * 16 + "\n",
+        "redis-cli a ",
+        "password auf ",
+    ),
 )
 
 

@@ -41,6 +41,17 @@ SECRETS += [
     "4111-1111-1111-1111",
     "5555555555554444",
     "378282246310005",
+    f"figd_{A[:40]}",
+    f"sbp_{A[:40]}",
+    f"rnd_{A[:28]}",
+    f"ntn_{A[:46]}",
+    f"sntrys_{A[:60]}",
+    f"nvapi-{A}abcd",
+    f"tskey-auth-{A[:11]}CNTRL-{A[:30]}",
+    f"sq0atp-{A[:22]}",
+    f"pat-na1-{A[:8]}-{A[:4]}-{A[:4]}-{A[:4]}-{A[:12]}",
+    f"hvs.{A[:24]}",
+    f"ATATT3{A}",
 ]
 #: A text, and the secret in it, which is next to its name.
 NAMED_SECRETS = [
@@ -108,6 +119,42 @@ NAMED_SECRETS = [
     ("Authorization: Basic YW5uYTpodW50ZXIy", "YW5uYTpodW50ZXIy"),
     ("https://hooks.slack.com/services/T00/B00/XXXXabcd1234", "T00/B00/XXXXabcd1234"),
     ("seed phrase: " + "apple river stone " * 4, "apple river stone apple"),
+    *(
+        (text.format("Tr0ub4dor98"), "Tr0ub4dor98")
+        for text in (
+            "My password for the router is {}.",
+            "the password that I use is '{}'",
+            "The password for api.example.com is {}",
+            "I set the password to {}",
+            "I changed the password for the router to {}",
+            "the password has been changed to {}",
+            "password -> {}",
+            "password → {}",
+            "Das Passwort für den Router ist {}",
+            "das Passwort vom WLAN lautet {}",
+            "Das Passwort wurde auf {} geändert",
+            "Ich habe das Passwort auf {} gesetzt",
+            "le mot de passe de l'imprimante est {}",
+            "J'ai changé le mot de passe en {}",
+            "la contraseña del wifi es {}",
+            "Cambié la contraseña a {}",
+            "пароль от роутера {}",
+            "пароль от домашнего роутера: {}",
+            "сменил пароль на {}",
+            "поменяла пароль от роутера на {}",
+            "mysql -u root -p{}",
+            "mysqldump -h db --single-transaction -p'{}' shop",
+            "mariadb -uroot -p{}",
+            "redis-cli -h db -a {}",
+            "PW={}",
+            "DB_PW={}",
+            "ｐａｓｓｗｏｒｄ：{}",
+            "The token for the staging API is {}",
+            "The API key for OpenWeather is {}",
+            "Der Token für die Wetterstation ist {}",
+            "токен для погоды {}",
+        )
+    ),
     ("Recovery phrase\n\n" + "apple river\nstone " * 4, "apple river"),
 ]
 PIECES = [
@@ -160,6 +207,17 @@ PIECES = [
     "\u0130",
     "ASIA",
     "xoxz-",
+    "ｐａｓｓｗｏｒｄ",
+    "pw=",
+    " for the router is ",
+    " пароль от роутера ",
+    "I set the password to ",
+    " is the password",
+    "mysql -p",
+    "redis-cli -a ",
+    "hvs.",
+    "tskey-auth-",
+    "-----BEGIN PRIVATE KEY-----",
 ]
 HARMLESS = [
     "cd /home/anna/notes && PWD=/home/anna/notes/2026%20a pip install .",
@@ -190,6 +248,20 @@ HARMLESS = [
     "https://example.org/?a=1&sig=abc and a sentence with a signature",
     "4111 1111 1111 1112 is no card, nor is 1234567890123456, 1700000000000000 or 0.4111111111111111",
     "order 4111111111111111-7",
+    "the password policy for the router is strict, and the token for the parking meter is free",
+    "the key to success is patience, and my password manager is Bitwarden",
+    "the API key for the service is missing, the API key for v2 is required, the token for team1 is rotated monthly",
+    "the API key for OpenWeather is in the vault, and the password for the router is stored in 1Password",
+    "the password for the router is long and the model is WRT54GL2",
+    "the password to server42 is lost, and the password for the exam is due on 2026-02-24",
+    "We changed the password hashing to argon2id, and I set the password hash to sha512crypt",
+    "Fido2key is the password manager of the team. We use SHA256 as password hash.",
+    "Das Passwort für den Router ist geheim. Das Passwort vom WLAN liegt in 1Password. Der Token für Zone2 ist gratis.",
+    "le mot de passe du wifi est dans le coffre, et le mot de passe de l'imprimante est facile",
+    "la contraseña del wifi es secreta, y la contraseña del wifi está en 1Password",
+    "пароль от роутера лежит в сейфе, пароль от роутера в 1Password, токен для парковки бесплатный",
+    "docker run --name mysql -p3306:3306 -d mysql8image1; mysql -P3306 -u root -p",
+    "password -> Settings, the pw is on paper",
     "a phrase with a few words, and a seed phrase without any",
     "We met at 10:30 on 2026-02-24 at https://example.org/a?b=c:d@e.",
     "the sk-learn package, a ghp_ prefix, AKIA alone, and task-list",
@@ -205,12 +277,12 @@ def test_each_line_of_a_document_keeps_its_number(secret):
     found = Redactor().lines(text)
     assert secret.split("\n")[0] not in found
     assert len(found.split("\n")) == len(text.split("\n"))
-    assert "\nthree" in found or "END" not in secret
+    assert "\nthree" in found
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_a_secret_is_redacted_and_the_text_around_it_stays(secret):
-    assert Redactor().text(f"Use ({secret}) soon.") in {f"Use ({REDACTED}) soon.", f"Use ({REDACTED}"}
+    assert Redactor().text(f"Use ({secret}) soon.") == f"Use ({REDACTED}) soon."
 
 
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, *PIECES]), max_size=8).map("".join))
@@ -258,7 +330,13 @@ def test_law_filling_keeps_every_offset_and_redacting_again_changes_nothing(text
 
 
 def test_every_builtin_pattern_redacts_its_example():
-    texts = [*SECRETS, f"Bearer {A}", "ftp://a:bcd@host", *(text for text, _ in NAMED_SECRETS)]
+    texts = [
+        *SECRETS,
+        f"Bearer {A}",
+        "ftp://a:bcd@host",
+        "Tr0ub4dor98 is the password",
+        *(text for text, _ in NAMED_SECRETS),
+    ]
     for pattern in BUILTIN_PATTERNS:
         assert any(Redactor([pattern]).text(text) != text for text in texts), pattern
 
@@ -271,6 +349,40 @@ def test_texts_in_metadata_are_redacted_at_any_depth():
     before = {"key": f"sk-{A}", "list": [1, None, True, {"deep": f"a ghp_{A[:36]}"}], "n": 1.5}
     after = {"key": REDACTED, "list": [1, None, True, {"deep": f"a {REDACTED}"}], "n": 1.5}
     assert Redactor().metadata(before) == after
+
+
+@pytest.mark.parametrize(
+    "text", ["Tr0ub4dor98 is the wifi password", "use `Tr0ub4dor98` as the password for the router."]
+)
+def test_a_password_is_recognised_in_front_of_its_name(text):
+    assert Redactor().text(text) == text.replace("Tr0ub4dor98", REDACTED)
+
+
+@pytest.mark.parametrize("between", ["\n", "\n> ", "\\n", " "])
+def test_a_private_key_without_an_end_hides_its_lines_and_not_the_rest(between):
+    begin = "-----BEGIN PRIVATE KEY-----"
+    text = f"A file with {begin} is a key.\n\n{between.join((begin, A[:60], B[:60]))}\n\nThe rest stays."
+    assert Redactor().text(text) == f"A file with {REDACTED} is a key.\n\n{REDACTED}\n\nThe rest stays."
+
+
+def test_a_value_is_judged_beside_its_key_and_a_tag_beside_the_others():
+    given = {"password": "swordfish", "api_key": A, "PIN": 1, "passcode": 48211, "deep": {"wifi password": ["hunter2"]}}
+    struck = dict.fromkeys(given, REDACTED) | {"PIN": 1, "deep": {"wifi password": [REDACTED]}}
+    assert Redactor().metadata(given) == struck
+    assert Redactor().value(("password", "home", "Tr0ub4dor98")) == ("password", "home", REDACTED)
+    assert Redactor().value(["Tr0ub4dor98", "wifi password"]) == [REDACTED, "wifi password"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"password": "required", "token": "in the vault", "max_tokens": 4096, "passwords": 3, "password_changed": True},
+        {"id": 4111111111111111, "tags": ["password", "Python3", "windows11", "oauth2", "sha256"]},
+        {"tags": ["Tr0ub4dor98", "home"], "lines": ["Choose a password", "PostgreSQL16 is new"]},
+    ],
+)
+def test_ordinary_values_stay_beside_their_keys(value):
+    assert Redactor().metadata(value) == value
 
 
 def test_a_pattern_that_takes_too_long_redacts_the_whole_text():

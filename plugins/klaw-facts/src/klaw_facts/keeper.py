@@ -139,7 +139,11 @@ class FactKeeper:
         _check_precision(changes.get("precision"))
         if gate.has_secret(changes.get("text")):
             changes["text"] = gate.text(changes["text"])
-        if changes.get("text") == "" or gate.has_secret(changes.get("value")):
+        is_secret = gate.has_secret(changes.get("value"))
+        if not is_secret and changes.keys() & {"text", "subject"}:
+            fact = self.get(name)
+            is_secret = gate.completes(changes.get("subject", fact.subject), changes.get("text", fact.text))
+        if changes.get("text") == "" or is_secret:
             raise secret_refused()
         plain = {key: format_ts(value) if isinstance(value, datetime) else value for key, value in changes.items()}
         return self._do(name, "edit", changes=plain)

@@ -96,7 +96,8 @@ class SecretGate:
             *fact.supersedes,
             fact.ended_by,
         ]
-        if not text or self.has_secret([name for name in names if name]) or self._is_secret(fact.slot, fact.value):
+        is_secret = self._is_secret(fact.slot, fact.value) or self.completes(fact.subject, fact.text)
+        if not text or is_secret or self.has_secret([name for name in names if name]):
             raise secret_refused()
         strike = self.redactor.text
         return evolve(
@@ -104,7 +105,7 @@ class SecretGate:
             text=text,
             subject=strike(fact.subject),
             source=strike(fact.source),
-            tags=tuple(map(strike, fact.tags)),
+            tags=self.redactor.value(tuple(fact.tags)),
             metadata=self.redactor.metadata(fact.metadata),
             end_reason=strike(fact.end_reason),
         )
@@ -144,7 +145,9 @@ class SecretGate:
             for text in ((value,) if isinstance(value, str) else _strings(value))
         ]
         texts += [f"{fields['slot']}: {fields['value']}" for record in records for fields in _slots(record)]
-        return self.has_secret("\n\n\n".join(texts))
+        texts += [said for record in records for fields in _parts(record) for said in _said(fields)]
+        tags = [fields["tags"] for record in records for fields in _parts(record) if fields.get("tags")]
+        return self.has_secret("\n\n\n".join(texts)) or any(self.redactor.value(each) != each for each in tags)
 
     def _line(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         if not self._may_have_secret([record]):
@@ -152,10 +155,14 @@ class SecretGate:
         cleaned = {name: value if name in _NAMES else self.redactor.value(value) for name, value in record.items()}
         op = record.get("op")
         if op == "assert":
-            return self._without_value({**cleaned, "text": self.text(record["text"])}, record)
+            is_secret = self.completes(record.get("subject", ""), record["text"])
+            text = "" if is_secret else self.text(record["text"])
+            return self._without_value({**cleaned, "text": text}, record)
         if op == "edit":
             changes = self._without_value(cleaned["changes"], record["changes"])
-            text = self.text(record["changes"]["text"]) if "text" in changes else ""
+            given = record["changes"]
+            is_secret = "text" not in changes or self.completes(given.get("subject", ""), given["text"])
+            text = "" if is_secret else self.text(given["text"])
             return {**cleaned, "changes": {**changes, "text": text} if text else _without(changes, "text")}
         if op == "digest":
             return {**cleaned, "lines": [text for line in record.get("lines", ()) if (text := self.text(line))]}
@@ -164,6 +171,11 @@ class SecretGate:
             kept = [(name, line) for name, line in pairs if line]
             return {**cleaned, "facts": [name for name, _ in kept], "lines": [line for _, line in kept]}
         return cleaned
+
+    def completes(self, subject: str, text: str) -> bool:
+        """Return whether a text without a secret has one beside its subject: "wifi password", "is hunter2"."""
+        fields = {"subject": self.redactor.text(subject), "text": self.redactor.text(text)}
+        return any(self.has_secret(said) for said in _said(fields))
 
     def _is_secret(self, slot: str | None, value: str | None) -> bool:
         """Return whether the value of a slot is a secret, by itself or because of the name of the slot."""
@@ -195,9 +207,21 @@ def _named(record: Mapping[str, Any]) -> list[Any]:
 
 def _slots(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the fields of a line, and those that it changes, if they have a slot with a value."""
-    for fields in (record, record.get("changes")):
-        if isinstance(fields, Mapping) and fields.get("slot") and fields.get("value"):
+    for fields in _parts(record):
+        if fields.get("slot") and fields.get("value"):
             yield fields
+
+
+def _parts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the fields of a line, and those that it changes."""
+    return [fields for fields in (record, record.get("changes")) if isinstance(fields, Mapping)]
+
+
+def _said(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a fact says with its subject. A single word is a value, and other texts are the rest of a sentence."""
+    subject, text = fields.get("subject"), fields.get("text")
+    if subject and text:
+        yield f"{subject} {text}" if len(text.split()) > 1 else f"{subject}: {text}"
 
 
 def _without(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -208,8 +232,10 @@ def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
+        for key, item in value.items():
+            yield from (f"{key}: {text}" for text in _strings(item))
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _strings(item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
