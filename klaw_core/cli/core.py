@@ -44,7 +44,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
         if settings.json:
             print_json(to_json(facts))
         elif rendered := facts.render():
-            data().line(rendered)
+            data().block(rendered)
         else:
             notify(settings, "core memory is empty; to add a fact: klaw core set user name NAME")
         return
@@ -64,7 +64,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
     if settings.json:
         print_json(known[key])
     else:
-        data().line(known[key])
+        data().block(known[key])
 
 
 @command.command("set", short_help="Set one key.")

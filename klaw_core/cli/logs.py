@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.dates import since as parse_moment
-from klaw_core.cli.neutral import escaped_json
+from klaw_core.cli.neutral import escaped_json, plain_lines
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -132,4 +132,7 @@ def _print(message: Message) -> None:
     tool = message.meta.get("tool")
     who = f"{message.role} {tool}" if isinstance(tool, str) else message.role
     style = "bold cyan" if message.role == "user" else "bold"
-    data().line(StyledText(when, "dim"), "  ", StyledText(who, style), f": {message.content}")
+    first, *more = plain_lines(message.content).split("\n")
+    data().line(StyledText(when, "dim"), "  ", StyledText(who, style), f": {first}")
+    if more:
+        data().line("\n".join(more), indent=2)

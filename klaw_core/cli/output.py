@@ -13,15 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from klaw_core.cli.neutral import escaped_json, neutral
+from klaw_core.cli.neutral import escaped_json, neutral, one_line
 from klaw_core.cli.streams import echo, trusted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _MIN_COLUMNS = 20  # text is not wrapped narrower than this
+_HANGING = 2  # columns by which the rest of a wrapped line is indented, so that it cannot look like a line of its own
 
 
 @frozen(eq=False, repr=False)
@@ -41,10 +42,23 @@ class Output:
         self.is_terminal = stream.isatty() if terminal is None else terminal
 
     def line(self, *parts: StyledText | str, indent: int = 0) -> None:
-        """Print the parts as one line, indented; on a terminal it is wrapped at the terminal's width."""
-        pieces = [StyledText(neutral(part)) if isinstance(part, str) else part for part in parts]
+        """Print the parts as one line; on a terminal it is wrapped at the terminal's width.
+
+        Line breaks in a part, such as the name of a file, become spaces. If the line is indented they stay, and every
+        line is indented: a text of somebody else forges no line at the left margin.
+        """
+        pieces = [StyledText(part) if isinstance(part, str) else part for part in parts]
+        if not indent:
+            pieces = [evolve(piece, text=one_line(piece.text)) for piece in pieces]
+        self._print(pieces, indent, hanging=0 if indent else _HANGING)
+
+    def block(self, text: str) -> None:
+        """Print a text of several lines as it is."""
+        self._print([StyledText(text)], 0)
+
+    def _print(self, pieces: Sequence[StyledText], indent: int, hanging: int = 0) -> None:
         if self.is_terminal:
-            self._styled(pieces, indent)
+            self._styled(pieces, indent, hanging)
             return
         text = "".join(neutral(piece.text) for piece in pieces)
         margin = " " * indent
@@ -54,7 +68,8 @@ class Output:
     def rows(self, rows: Sequence[Sequence[StyledText | str]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
         """Print rows with aligned columns; the columns in ``right`` (from 0) are aligned to the right."""
         to_right = set(right)
-        table = [[StyledText(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        styled = ((StyledText(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
+        table = [[evolve(cell, text=one_line(cell.text)) for cell in row] for row in styled]
         columns = max(map(len, table), default=0)
         widths = [
             max((display_width(row[at].text) for row in table if at < len(row)), default=0) for at in range(columns)
@@ -70,7 +85,7 @@ class Output:
                 cells += [] if last else ["  "]
             self.line(*cells, indent=indent)
 
-    def _styled(self, pieces: Sequence[StyledText], indent: int) -> None:
+    def _styled(self, pieces: Sequence[StyledText], indent: int, hanging: int) -> None:
         from rich.style import Style
         from rich.text import Text
 
@@ -79,9 +94,13 @@ class Output:
             style = Style.parse(piece.style) + Style(link=piece.link or None)
             text.append(neutral(piece.text), style)
         # Not wrapped by a rich container, which would pad every line with spaces to the full width.
-        for line in text.wrap(self._console, max(self._console.width - indent, _MIN_COLUMNS)) or [text]:
+        width = max(self._console.width - indent, _MIN_COLUMNS)
+        if text.cell_len > width:
+            width = max(width - hanging, _MIN_COLUMNS)
+        for number, line in enumerate(text.wrap(self._console, width) or [text]):
             line.rstrip()
-            self._console.print(Text(" " * indent) + line if line else line, soft_wrap=True)
+            margin = Text(" " * (indent + hanging * bool(number)))
+            self._console.print(margin + line if line else line, soft_wrap=True)
 
     @cached_property
     def _console(self) -> Console:

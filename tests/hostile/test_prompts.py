@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from klaw_core import (
     NewDocument,
     load_config,
 )
+from klaw_core.cli.output import Output
 from klaw_core.cli.program import cli
 
 facts = pytest.importorskip("klaw_facts")
@@ -260,3 +262,40 @@ def test_commands_that_print_a_prompt(world, command, monkeypatch):
     result = CliRunner().invoke(cli, ["--data-dir", str(world.home / "data"), *command], prog_name="klaw")
     assert result.exit_code == 0
     check(result.stdout.rstrip("\n"))
+
+
+#: Commands that print what others wrote, for people and for agents that run them in a shell.
+READING = [
+    ["search", "zebra", "-n", "50"],
+    ["search", "zebra", "--full", "--explain"],
+    ["search", "zebra", "-c", "facts", "-n", "50"],
+    ["search", "nothing of this kind"],
+    ["list"],
+    ["list", "--chats"],
+    ["list", "--saved"],
+    ["recent"],
+    ["status", "-v"],
+    ["doctor"],
+    ["index", "-v"],
+    ["logs", "--chat", "telegram_1"],
+    ["workspace", "list"],
+    ["facts", "list"],
+    ["facts", "search", "zebra"],
+]
+_FORGED = re.compile(r"##|- forged|\[9\] 2026-01-01")
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["pipe", "terminal"])
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_no_line_of_a_command_is_forged(world, command, terminal, monkeypatch):
+    monkeypatch.setenv("KLAW_CONFIG", "/dev/null")
+    monkeypatch.setenv("KLAW_EMBEDDER", "none")
+    monkeypatch.setattr("klaw_core.cli.output.data", lambda: Output(sys.stdout, terminal=terminal))
+    monkeypatch.setattr("klaw_core.cli.output.notices", lambda: Output(sys.stderr, terminal=terminal))
+    result = CliRunner().invoke(cli, ["--data-dir", str(world.home / "data"), *command], prog_name="klaw")
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    lines = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\\\", "", result.output).splitlines()
+    assert lines
+    assert [line for line in lines if _FORGED.match(line)] == []
+    if command[1:2] == ["zebra"] or command in (["list"], ["recent"], ["facts", "list"]):
+        assert any("forged" in line for line in lines), "the test says nothing"

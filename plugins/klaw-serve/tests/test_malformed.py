@@ -238,10 +238,22 @@ def test_a_target_that_is_no_path_is_refused(server):
 def test_a_connection_that_is_reset_while_it_sends_is_no_defect(home):
     with home.serving() as running:
         before = len((home.path / "server.log").read_bytes())
-        for data in (b"GET / HT", b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nx"):
-            connection = running.raw()
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-            connection.sendall(data)
-            connection.close()
+        bodies = (
+            b"Content-Length: 10\r\n\r\nx",
+            b"Transfer-Encoding: chunked\r\n\r\n5\r\nx",
+            b"Transfer-Encoding: chunked\r\n\r\nzz",
+        )
+        heads = [
+            b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s" % (path, token)
+            for path in (b"/rpc", b"/mcp", b"/api/memories", b"/agents/ann/rpc")
+            for token in (b"", f"Authorization: Bearer {running.token}\r\n".encode())
+        ]
+        for data in (b"GET / HT", *(head + body for head in heads for body in bodies)):
+            for resets in (True, False):
+                connection = running.raw()
+                if resets:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                connection.sendall(data)
+                connection.close()
         assert running.get("/health").status == 200
     assert (home.path / "server.log").read_bytes()[before:] == b""

@@ -42,7 +42,7 @@ class TestOnce:
             "2026-02-24 12:01:00  tool search: found 3",
             "2026-02-24 12:02:00  a new session begins",
             "2026-02-25 12:00:00  assistant: In the",
-            "shed.",
+            "  shed.",
         ]
 
     def test_limit_and_since_restrict_the_messages(self, klaw):

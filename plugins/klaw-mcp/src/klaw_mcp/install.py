@@ -114,7 +114,7 @@ def install(
     file = chosen.file(scope)
     text = added(file, chosen.keys, server)
     if only_print:
-        print_json({"file": str(file), "server": server}) if settings.json else data().line(text)
+        print_json({"file": str(file), "server": server}) if settings.json else data().block(text)
         return
     if not yes:
         place = ".".join((*chosen.keys, _NAME))

@@ -12,11 +12,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
 from attrs import define, field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from klaw_core import KlawError
 from klaw_serve.answers import json_body
@@ -192,7 +194,8 @@ class Guard:
 
         try:
             async with asyncio.timeout(self.limits.request_seconds + 1) as deadline:
-                await self.app(scope, take, give)
+                with suppress(ClientDisconnect):  # it left before it had sent the body: nobody waits for an answer
+                    await self.app(scope, take, give)
         except TimeoutError:
             if began:
                 raise

@@ -91,7 +91,7 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
     hooks = {} if remove else _hooks(settings)
     text = with_hooks(file, hooks)
     if only_print:
-        print_json({"file": str(file), "hooks": hooks}) if settings.json else data().line(text)
+        print_json({"file": str(file), "hooks": hooks}) if settings.json else data().block(text)
         return
     if not yes:
         shown = json.dumps({"hooks": hooks}, indent=2, ensure_ascii=False)

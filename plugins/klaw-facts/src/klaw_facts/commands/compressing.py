@@ -76,7 +76,7 @@ def compact(settings: Settings, *, chat: str, keep: int) -> None:
     count, stay = len(result.to_summarize), len(result.preserved)
     out.line(StyledText(f"{counted(count, 'message')} summarised, {stay:,} kept", "dim"))
     if result.summary:
-        out.line(result.summary)
+        out.block(result.summary)
     if result.ledger:
         out.line()
         out.line(StyledText("Word for word:", "bold"))
