@@ -92,8 +92,8 @@ class Component(Generic[OptionsT, T_co]):
     The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
     the retrievers to use with a store if ``[[memory.retrieval]]`` is not configured. ``listens``: the events that an
     extension receives, and for which it is built. ``separate``: collections of an extension that a search leaves out
-    unless it names them. ``keeps_journals``: a store is a ``JournalingStore``, so a command that needs only journals
-    opens the store instead of files.
+    unless it names them, and to which only the extension writes. ``keeps_journals``: a store is a
+    ``JournalingStore``, so a command that needs only journals opens the store instead of files.
     """
 
     name: str

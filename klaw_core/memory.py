@@ -13,7 +13,7 @@ from attrs import evolve
 from klaw_core.errors import QueryError, WorkspaceError, quoted
 from klaw_core.extensions.open_memory import OpenMemory
 from klaw_core.holds import operations
-from klaw_core.values.collections import MEMORY, check_collection_name
+from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection
 from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, SearchResults
 
@@ -118,7 +118,7 @@ class Memory(OpenMemory):
             paths = [paths] if isinstance(paths, str | Path) else paths
             return runs.over_files(paths, force=force, embed=embed, on_progress=on_progress)
         if directory is not None:
-            collection = check_collection_name(MEMORY if collection is None else collection)
+            collection = self._check_writable(MEMORY if collection is None else collection)
             from klaw_core.values.checked_names import check_name
 
             redactor = self.config.conversations.redactor
@@ -269,9 +269,9 @@ class Memory(OpenMemory):
         They are stored in a journal, so they survive :meth:`reindex`, and are found in ``collection`` under the path
         ``documents/ID``. Once they are in the journal, nothing raises: if they cannot be indexed or
         embedded now, the ``notices`` of the report say why, and the next :meth:`index` does it. Raise RecordError,
-        QueryError for a wrong collection name, StoreError if they cannot be written.
+        QueryError for a wrong collection name or a collection of an extension, StoreError if they cannot be written.
         """
-        return self._documents.put(documents, collection)
+        return self._documents.put(documents, self._check_writable(collection))
 
     def delete(self, ids: Iterable[str], *, collection: str = MEMORY, missing_ok: bool = False) -> int:
         """Delete documents stored by :meth:`add`; return their number.

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError, quoted
 from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions
 from klaw_core.kinds import KINDS, Kind
+from klaw_core.values.collections import STANDARD_COLLECTIONS
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -142,6 +143,12 @@ class Registry:
     def separate_collections(self) -> frozenset[str]:
         """Return the collections that extensions keep separate. No plugin is loaded for it."""
         return frozenset(name for item in self._listed for name in item.separate)
+
+    def owner_of(self, collection: str) -> str | None:
+        """Return the extension that alone writes to a collection, None if everybody may. No plugin is loaded for it."""
+        if collection in STANDARD_COLLECTIONS:
+            return None
+        return next((item.name for item in self._listed if collection in item.separate), None)
 
     def listeners(self, event: type) -> list[str]:
         """Return the names of the extensions that listen to this class of events. No plugin is loaded for it."""

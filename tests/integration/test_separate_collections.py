@@ -3,9 +3,11 @@
 import asyncio
 
 import pytest
+from attrs import evolve
 
 from klaw_core import API, AsyncMemory, AttachedExtension, Component, NewDocument, QueryError, SearchRequest
 from klaw_core.plugins.entry_cache import installed
+from klaw_core.testing.values import make_document
 
 from .conftest import NoOptions
 
@@ -25,7 +27,13 @@ def filled(home):
     home.extra.append(("extension", Component("drafts", NoOptions, lambda _o, _c: Drafts(), API, separate=("drafts",))))
     with home.open() as memory:
         for name in COLLECTIONS:
-            memory.add([NewDocument(f"in-{name}", f"the lantern of {name}")], collection=name)
+            text = f"the lantern of {name}"
+            if name == "drafts":
+                memory.extension(name).host.index_documents(
+                    [evolve(make_document("drafts/a", text), origin="drafts")], name
+                )
+            else:
+                memory.add([NewDocument(f"in-{name}", text)], collection=name)
     return home
 
 
@@ -57,6 +65,23 @@ def test_an_asynchronous_search_covers_the_same(filled):
             return await memory.search("lantern")
 
     assert found(asyncio.run(ask())) == SEARCHED
+
+
+def test_only_its_extension_writes_to_a_separate_collection(filled):
+    filled.write("a.md", "a foreign lantern")
+    with filled.open() as memory:
+        writes = {
+            "add": lambda name: memory.add([NewDocument("foreign", "a foreign lantern")], collection=name),
+            "index": lambda name: memory.index(filled.notes, collection=name),
+        }
+        for write in writes.values():
+            with pytest.raises(QueryError, match="'drafts' belongs to the extension 'drafts'"):
+                write("drafts")
+        memory.index()
+        assert all("foreign" not in result.content for result in memory.search("foreign", collection="drafts"))
+        assert "notes" not in [source.origin for source in memory.sources()]
+        for write in writes.values():
+            write("docs")
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
