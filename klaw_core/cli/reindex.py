@@ -61,13 +61,12 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
-    from klaw_core.kinds import EMBEDDER
-    from klaw_core.plugins.discover import discover
+    from klaw_core.maintenance.reindex import check_embedder
     from klaw_core.values.config import named_embedding
 
     config = settings.load_config()
     selection = named_embedding(embedding, config.embedding)
-    discover(disabled=config.disabled_plugins).component(EMBEDDER, selection.type)
+    check_embedder(settings.registry(config), selection)
     # An index of its own data directory is configured by the file in it, all others by the user's file.
     is_own = config.own_data_dir and settings.config_file is None
     file = config.data_dir / DATA_CONFIG if is_own else settings.config_file or user_config_file()

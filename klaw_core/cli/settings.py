@@ -69,6 +69,10 @@ class Settings:
         config = self.load_config()
         return keeps_journals(config, partial(_registry, config))
 
+    def registry(self, config: Config) -> Registry:
+        """Return the plugins that a configuration needs; others are looked for when they are asked for."""
+        return _registry(config)
+
     def _open(self, config: Config, *, replace_damaged: bool = False) -> Memory:
         from klaw_core.memory import Memory
 

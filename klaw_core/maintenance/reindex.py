@@ -24,6 +24,7 @@ from klaw_core.errors import (
     DatabaseCorruptError,
     EmbeddingError,
     KlawError,
+    PluginError,
     StoreFullError,
     StoreLockedError,
     StoreReadOnlyError,
@@ -38,6 +39,7 @@ from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.source import Folder, RowSource
 from klaw_core.interfaces.store import RepairableStore, Store
 from klaw_core.kinds import EMBEDDER
+from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.sources.index_runs import IndexRuns
@@ -66,7 +68,7 @@ def move(
     configured = assembly.config.embedding
     selection = named_embedding(embedding, configured) if isinstance(embedding, str) else embedding
     if selection is not None:
-        assembly.registry.component(EMBEDDER, selection.type)
+        check_embedder(assembly.registry, selection)
     if selection is not None and (selection.type == "none") != (configured.type == "none"):
         raise ConfigError(
             ["nothing to rebuild: neither the index nor the new embedder has vectors"],
@@ -84,6 +86,15 @@ def move(
             assembly.replaced = assembly.store.replace_damaged()
     assembly.move_to(embedder, selection)
     return _refilled(assembly, runs, on_progress) if report is None else report
+
+
+def check_embedder(registry: Registry, selection: Selection) -> None:
+    """Raise PluginError, which names the setting, if no plugin provides the embedder of a selection."""
+    try:
+        registry.component(EMBEDDER, selection.type)
+    except PluginError as error:
+        error.message = f"{selection.place}: {error.message}"
+        raise
 
 
 def _require_tables(sources: Sources) -> None:
