@@ -152,7 +152,7 @@ _TOLD_PASSWORD = (
     r"(?i)(?<![^\s\"'`*(])(?=[^\s\"'`]{0,60}\d)(?=[^\s\"'`]{0,60}[^\W\d_])(?=[!-~]{6})[^\s\"'`*:/]{6,60}+"
     r"(?=[\"'`*]{0,3}[ \t](?:is|was|ist|war|est|es|это|as|als)[ \t]"
     r"(?:(?:the|my|our|his|her|its|their|your|a|das|mein|unser|le|mon|notre|la|mi|nuestra|мой|наш)[ \t])?"
-    rf"(?:[\w'’-]{{1,20}}+[ \t]){{0,2}}?{_PW_NAMES}(?:[.,;!)\n]|[ \t]*\Z|[ \t](?:{_OF})[ \t]))"
+    rf"(?:[\w'’-]{{1,20}}+[ \t]){{0,2}}?{_PW_NAMES}(?:[.,;!?=)\n\"'`*\]}}\\]|[ \t]*\Z|[ \t](?:{_OF})[ \t]))"
 )
 # The password of these programs is an argument.
 _CLIENT = (

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -57,6 +58,45 @@ KINDS = {
     "chinese": "我的密码：{16}",
     "env": "DB_PASSWORD={16}",
 }
+#: Other sentences with a secret of a kind. Each planting of the kind takes the next: each door gets some.
+PHRASINGS = {
+    "password": (
+        "My password for the router is {16}.",
+        "{16} is the wifi password",
+        "I set the password of the router to {16}",
+        "The password has been changed to {16}",
+        "password → {16}",
+        "ｐａｓｓｗｏｒｄ：{16}",
+    ),
+    "aws-secret": ("The API key for OpenWeather is {40}", "The token for the staging API is {32}"),
+    "german": ("Das Passwort für den Router ist {16}", "Ich habe das Passwort auf {16} geändert"),
+    "spanish": ("La contraseña del wifi es {16}", "Cambié la contraseña a {16}"),
+    "french": ("Le mot de passe du wifi est {16}", "J'ai changé le mot de passe en {16}"),
+    "russian": ("пароль от роутера {16}", "сменил пароль на {16}"),
+    "env": ("PW={16}", "mysql -u root -p{16}", "redis-cli -a {16}"),
+    "hugging-face": (
+        *("We draw with figd_{40}", "The base is sbp_{40}", "We host with rnd_{28}", "My notes are in ntn_{46}"),
+        *("Errors go to sntrys_{60}", "The model runs with nvapi-{64}", "The network is tskey-auth-{40}"),
+        *(
+            "We sell with sq0atp-{22}",
+            "The customers are in pat-na1-{36}",
+            "The vault is hvs.{24}",
+            "I plan with ATATT3{60}",
+        ),
+    ),
+}
+#: Names of keys, subjects and tags beside which a value is a secret.
+NAMES = (
+    "password",
+    "wifi password",
+    "api_key",
+    "DB_PASSWORD",
+    "Passwort",
+    "mot de passe",
+    "contraseña",
+    "пароль",
+    "密码",
+)
 #: Kinds that are recognised by the name in front of them, and so not without it.
 NAMED = (
     "aws-secret",
@@ -80,6 +120,7 @@ class Planter:
     """Makes sentences with secrets, each with its own number, and finds in bytes where a secret came from."""
 
     places: list[str] = field(factory=list)
+    planted: Counter[str] = field(factory=Counter)
 
     def secret(self, length: int) -> str:
         """Return characters of the last planting."""
@@ -91,7 +132,10 @@ class Planter:
         secret = self.secret(200)
         if kind == "aws":
             secret = secret.upper()
-        return re.sub(r"\{(\d+)\}", lambda match: secret[: int(match[1])], KINDS[kind])
+        forms = (KINDS[kind], *PHRASINGS.get(kind, ()))
+        sentence = forms[self.planted[kind] % len(forms)]
+        self.planted[kind] += 1
+        return re.sub(r"\{(\d+)\}", lambda match: secret[: int(match[1])], sentence)
 
     def found(self, data: bytes | str) -> set[str]:
         """Return the places whose secrets are in the data."""
@@ -236,8 +280,24 @@ class World:
 
 def alone(text: str) -> list[str]:
     """Return the secret of a sentence without the sentence, if it is recognised without it."""
-    named = tuple(KINDS[kind].partition("{")[0] for kind in NAMED)
-    return [] if text.startswith(named) or "\n" in text else [text.rsplit(maxsplit=1)[-1]]
+    forms = (form for kind in NAMED for form in (KINDS[kind], *PHRASINGS.get(kind, ())))
+    named = any(
+        text.startswith(start) and text.endswith(end) for start, end in (re.split(r"\{\d+\}", it) for it in forms)
+    )
+    return [] if named or "\n" in text else [text.rsplit(maxsplit=1)[-1]]
+
+
+def apart(text: str) -> tuple[str, str]:
+    """Return the name of a password or a key, and the secret of a sentence as its value."""
+    found = re.search(rf"{MARK}(\d{{4}})\w*", text, re.IGNORECASE)
+    assert found is not None
+    return NAMES[int(found[1]) % len(NAMES)], found[0]
+
+
+def beside(text: str) -> dict[str, Any]:
+    """Return an object with the secret of a sentence as the value of a key, and in a list."""
+    name, value = apart(text)
+    return {name: value, "words": (value, name)}
 
 
 def sentences(planter: Planter, where: str, kinds: Iterable[str] = KINDS) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 from attrs import frozen
-from planted_secrets import KINDS, NOW, OTHER, World, alone
+from planted_secrets import KINDS, NOW, OTHER, World, alone, apart, beside
 
 from klaw_core import (
     AsyncMemory,
@@ -123,7 +123,7 @@ def _messages(text: str) -> list[Message]:
         Message("user", text, NOW, meta=meta),
         Message("assistant", f"{OTHER} We decided on 3 things on Monday. {text}", NOW, meta=meta),
         Message("tool", json.dumps({"result": [text]}), NOW, meta={**meta, "tool": text, "deep": {"list": [text]}}),
-        Message("user", OTHER, NOW, meta={**meta, "name": text, "title": text, "model": text}),
+        Message("user", OTHER, NOW, meta={**meta, **beside(text), "name": text, "title": text, "model": text}),
         Message("user", OTHER, NOW, meta=meta, extra={"unknown": text}),
         Message("user", OTHER, NOW, id=text, meta=meta),
     ]
@@ -138,7 +138,7 @@ def _chats(text: str) -> Iterator[Callable[[], Chat]]:
 def _documents(text: str) -> list[Callable[[], NewDocument]]:
     return [
         lambda: NewDocument("d1", text),
-        lambda: NewDocument("d2", f"{OTHER}\n\n{text}\n", {"note": text, "tags": (text, "x")}),
+        lambda: NewDocument("d2", f"{OTHER}\n\n{text}\n", {"note": text, "tags": (text, "x"), **beside(text)}),
         lambda: NewDocument("d3", OTHER, source=text),
         lambda: NewDocument("d4", OTHER, format=text),
         lambda: NewDocument("d5", OTHER, {text: "x"}),
@@ -156,7 +156,13 @@ def _facts(text: str) -> list[Fact]:
     assert {"text", "subject", "tags", "metadata", "source", "value", "end_reason"} <= named.keys()
     plain = {"id": "f-1", "text": "We meet in Rome"}
     each = [Fact(**{**plain, "id": f"f-{name}", name: value}) for name, value in named.items()]
-    return [*each, Fact("f-2", f"{OTHER} {text}")]
+    name, secret = apart(text)
+    return [
+        *each,
+        Fact("f-2", f"{OTHER} {text}"),
+        Fact("f-3", f"is {secret}", subject=name),
+        Fact("f-4", "We meet in Oslo", tags=(name, secret), metadata=beside(text)),
+    ]
 
 
 def _lines(text: str) -> list[Mapping[str, Any]]:
@@ -167,6 +173,13 @@ def _lines(text: str) -> list[Mapping[str, Any]]:
         {**digest, "lines": [text, OTHER]},
         {**head, "id": "p-1", "op": "profile", "facts": ["f-1"], "lines": [text]},
         {**head, "id": "o-1", "op": "edit", "fact": "f-1", "changes": {"text": text, "tags": [text]}},
+        {
+            **head,
+            "id": "o-3",
+            "op": "edit",
+            "fact": "f-1",
+            "changes": {"metadata": beside(text), "tags": list(apart(text))},
+        },
         {**head, "id": "o-2", "op": "end", "fact": "f-1", "valid_to": "2026-02-24T00:00:00Z", "reason": text},
     ]
 
@@ -187,8 +200,8 @@ _MAKERS: Mapping[str, Callable[[World, str], Any]] = {
     "Sequence[Fact]": lambda _w, text: _one_by_one(_facts(text)),
     "Iterable[Mapping[str, Any]]": lambda _w, text: _one_by_one(_lines(text)),
     "Sequence[Mapping[str, Any]]": lambda _w, text: _one_by_one(_lines(text)),
-    "Mapping[str, Any]": lambda _w, text: [{"note": text, "deep": {"list": [text]}}],
-    "Mapping[str, MetadataValue]": lambda _w, text: [{"note": text}, {"tags": (text,)}],
+    "Mapping[str, Any]": lambda _w, text: [{"note": text, "deep": {"list": [text], **beside(text)}}],
+    "Mapping[str, MetadataValue]": lambda _w, text: [{"note": text}, {"tags": (text,), **beside(text)}],
     "MetadataValue": lambda _w, text: [text],
     "Iterable[tuple[str, str, str]]": lambda _w, text: [
         [("user", "a", text)],
@@ -216,9 +229,10 @@ def _note(world: World, text: str) -> list[Path]:
     """Return a directory with notes that contain the text, in their text and in their front matter."""
     directory = world.home / f"notes-{len(world.planter.places)}"
     directory.mkdir()
+    name, secret = apart(text)
     (directory / "a.md").write_text(f"# Keys\n\n{text}\n\n{OTHER}\n", "utf-8")
     (directory / "b.md").write_text(
-        f"---\ntitle: {json.dumps(text)}\ntags: [{json.dumps(text)}]\n---\n# {text}\n\nx\n", "utf-8"
+        f"---\ntitle: {json.dumps(text)}\ntags: [{json.dumps(text)}]\n{name}: {secret}\n---\n# {text}\n\nx\n", "utf-8"
     )
     (directory / "c.py").write_text(f"def f():\n    '''{text}'''\n    return 1\n", "utf-8")
     return [directory]

@@ -352,7 +352,12 @@ def test_texts_in_metadata_are_redacted_at_any_depth():
 
 
 @pytest.mark.parametrize(
-    "text", ["Tr0ub4dor98 is the wifi password", "use `Tr0ub4dor98` as the password for the router."]
+    "text",
+    [
+        "Tr0ub4dor98 is the wifi password",
+        "use `Tr0ub4dor98` as the password for the router.",
+        "unknown: 'Tr0ub4dor98 is the password' (see the list)",
+    ],
 )
 def test_a_password_is_recognised_in_front_of_its_name(text):
     assert Redactor().text(text) == text.replace("Tr0ub4dor98", REDACTED)
