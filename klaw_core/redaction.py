@@ -107,9 +107,11 @@ _PW_NAMES = (
     rf"(?<!1)(?:{_ESCAPED_PW_NAMES}|ｐａｓｓｗｏｒｄ|pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
     r"|kennwort|contrase[ñn]a|mot de passe|senha)"
 )
-_OF = r"for|of|to|from|on|in|at|für|von|vom|zum?|zur|bei|de|del|des|du|pour|para|d[aoe]|от|для|к|на|в|у"
+# Messages of errors may have escapes instead of letters.
+_E, _A, _U = (rf"(?:{letter}|{_escaped(letter)})" for letter in "éäü")
+_OF = rf"for|of|to|from|on|in|at|f{_U}r|von|vom|zum?|zur|bei|de|del|des|du|pour|para|d[aoe]|от|для|к|на|в|у"
 _WHOSE = rf"(?:[ \t](?:{_OF}|is)\b[^:=：＝\n.]{{0,40}}|[ \t]?\([^)\n]{{1,40}}\))?"
-_BE = r"is|are|was|were|ist|war|lautet|es|est|era|était|é|это|[-—–]|->|→"
+_BE = rf"is|are|was|were|ist|war|lautet|es|est|era|{_E}tait|{_E}|это|[-—–]|->|→"
 _NOW = r"(?:[ \t](?:now|currently|jetzt|maintenant|ahora|теперь))?"
 _OPENS = r"[ \t]{1,4}(?:[*\"'`]|\\(?!u)){0,3}"  # what may stand in front of a value
 # "for the router is", "du wifi est": a few words without a pause, and a verb. Russian needs no verb.
@@ -120,9 +122,9 @@ _OF_SOMETHING_IS = (
     rf"|[ \t](?:от|для|к|на)(?:[ \t][а-яё-]{{1,30}}+){{1,2}}+{_OPENS})"
 )
 _CHANGED_TO = (
-    r"(?:[ \t](?:has|have|had|been|was|is|got|wurde|a|été|fue|ha|sido|se|был)){0,3}[ \t](?:(?:changed|set|reset"
-    r"|updated|rotated|chang[ée]e?|modifi[ée]e?|cambi\w{1,4}|измен[её]н|смен[её]н)[ \t](?:to|en|à|a|por|на)"
-    rf"|wurde[ \t]auf){_OPENS}"
+    rf"(?:[ \t](?:has|have|had|been|was|is|got|wurde|a|{_E}t{_E}|fue|ha|sido|se|был)){{0,3}}[ \t](?:(?:changed"
+    rf"|set|reset|updated|rotated|chang(?:e|{_E})e?|modifi(?:e|{_E})e?|cambi\w{{1,4}}|измен[её]н|смен[её]н)[ \t]"
+    rf"(?:to|en|à|a|por|на)|wurde[ \t]auf){_OPENS}"
 )
 _PASSWORD = (
     rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
@@ -139,20 +141,20 @@ _SAID_PASSWORD = (
 )
 # "I set the password of the router to ...", "das Passwort auf ... geändert"
 _SET_PASSWORD = (
-    r"(?i)(?:(?<!\w)(?:set|chang(?:ed?|ing)|reset|updated?|chang[ée]|cambi(?:é|o|ar|ó)|сменил[аи]?|поменял[аи]?"
+    rf"(?i)(?:(?<!\w)(?:set|chang(?:ed?|ing)|reset|updated?|chang(?:e|{_E})|cambi(?:{_E}|o|ar|ó)|сменил[аи]?|поменял[аи]?"
     r"|поставил[аи]?)"
     rf"(?:[ \t](?!to[ \t])\w{{1,20}}+){{0,4}}?[ \t]{_PW_NAMES}"
     rf"(?:[ \t](?:{_OF})(?<!to|на|en|a)(?:[ \t](?!to[ \t]|на[ \t]|en[ \t])[\w'’-]{{1,30}}+){{1,4}}+)?"
     rf"[ \t](?:to|en|à|a|por|на){_OPENS}\K{_SAID_VALUE}"
     rf"|{_PW_NAMES}(?:[ \t]\w{{1,30}}+){{0,4}}?[ \t]auf{_OPENS}\K{_SAID_VALUE}"
-    r"(?=[\"'`*]{0,3}[ \t](?:geändert|gesetzt|zurückgesetzt)))"
+    rf"(?=[\"'`*]{{0,3}}[ \t](?:ge{_A}ndert|gesetzt|zur{_U}ckgesetzt)))"
 )
 # "... is the password"
 _TOLD_PASSWORD = (
     r"(?i)(?<![^\s\"'`*(])(?=[^\s\"'`]{0,60}\d)(?=[^\s\"'`]{0,60}[^\W\d_])(?=[!-~]{6})[^\s\"'`*:/]{6,60}+"
     r"(?=[\"'`*]{0,3}[ \t](?:is|was|ist|war|est|es|это|as|als)[ \t]"
     r"(?:(?:the|my|our|his|her|its|their|your|a|das|mein|unser|le|mon|notre|la|mi|nuestra|мой|наш)[ \t])?"
-    rf"(?:[\w'’-]{{1,20}}+[ \t]){{0,2}}?{_PW_NAMES}(?:[.,;!?=)\n\"'`*\]}}\\]|[ \t]*\Z|[ \t](?:{_OF})[ \t]))"
+    rf"(?:[\w'’-]{{1,20}}+[ \t]){{0,2}}?{_PW_NAMES}(?:[^\w \t-]|[ \t]*\Z|[ \t](?:{_OF})[ \t]))"
 )
 # The password of these programs is an argument.
 _CLIENT = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import Chat, Message, NewDocument, Record, RecordError, SkippedEntry, metadata_part, parse_ts
+from klaw_core import Chat, Message, NewDocument, Record, RecordError, Redactor, SkippedEntry, metadata_part, parse_ts
 
 _MEMORY = "memory"
 _MAX_NAME = 200
@@ -38,7 +38,9 @@ def conversation(
         moment = item.moment or moment
         dated.append(evolve(item, moment=moment, id=item.id or f"{name}-{number}"))
     dated.sort(key=lambda item: item.moment or moment)
-    meta = {**chat.meta, **({"title": title[:_MAX_NAME]} if title else {})}
+    if len(title) > _MAX_NAME:
+        title = Redactor().text(title)[:_MAX_NAME]  # before it is cut: a part of a secret is not recognised
+    meta = {**chat.meta, **({"title": title} if title else {})}
     for item in dated:
         own = {**meta, **({"model": item.model} if item.model else {})}
         message = Message(item.role, item.text, item.moment or moment, item.id, meta=own)
