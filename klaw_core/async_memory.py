@@ -300,6 +300,7 @@ class AsyncMemory:
     embed = _run_in_thread(Memory.embed)
     reindex = _run_in_thread(Memory.reindex)
     search = _in_thread(Memory.search)
+    search_for = _in_thread(Memory.search_for)
     nearest = _in_thread(Memory.nearest)
     get = _in_thread(Memory.get)
     save = _in_thread(Memory.save)

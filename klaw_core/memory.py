@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -122,7 +123,8 @@ class Memory(OpenMemory):
             from klaw_core.values.checked_names import check_name
 
             redactor = self.config.conversations.redactor
-            check_name(redactor, "the name of a workspace", name or Path(directory).resolve().name)
+            with suppress(OSError, RuntimeError, ValueError):  # no directory: what remembers it says why
+                check_name(redactor, "the name of a workspace", name or Path(directory).resolve().name)
             check_name(redactor, "the name of a collection", collection)
             configured = [source for source in self._assembly.sources if source.root is not None]
             workspaces: WorkspacesExtension = self._part("workspaces")

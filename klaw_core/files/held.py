@@ -84,6 +84,11 @@ class Temporary(Descriptor):
         os.ftruncate(descriptor, 0)
         return descriptor
 
+    def into_file(self, mode: str = "wb") -> BinaryIO:
+        """Return a file object; the file is removed at the end of the block as before."""
+        self._is_finished = True
+        return super().into_file(mode)
+
     def replace(self, *, flush: bool = True) -> None:
         """Flush it, and let it replace the file."""
         assert self._for is not None

@@ -16,7 +16,7 @@ from klaw_core.conversations.message import Message
 from klaw_core.sources.saved import SavedJournal
 
 # What a crash may leave to be seen, and costs nothing.
-_HARMLESS = {"leftovers", "disk-space"}
+_HARMLESS = {"leftovers", "disk-space", "damaged-copy"}
 
 
 @define

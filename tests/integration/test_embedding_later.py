@@ -1,5 +1,8 @@
 """Write first, embed after: words find a text though no embedder works; vectors follow, and none is computed twice."""
 
+from contextlib import contextmanager
+from threading import Event, Thread
+
 import numpy as np
 import pytest
 from attrs import evolve
@@ -369,6 +372,26 @@ def _texts(memory):
     return {stored.chunk.embedding_text for stored in _stored(memory)}
 
 
+@contextmanager
+def held_elsewhere(memory, name):
+    """Hold a lock of the store in another thread."""
+    held, done = Event(), Event()
+
+    def hold():
+        with memory._assembly.store.lock(name):
+            held.set()
+            done.wait(300)
+
+    other = Thread(target=hold)
+    other.start()
+    try:
+        assert held.wait(300)
+        yield
+    finally:
+        done.set()
+        other.join()
+
+
 class TestWhileAnotherRunEmbeds:
     @pytest.fixture
     def stages(self):
@@ -385,7 +408,7 @@ class TestWhileAnotherRunEmbeds:
 
     def test_a_run_without_anything_to_embed_does_not_wait(self, memory, notes, stages, look):
         memory.index(notes)
-        with memory._assembly.store.lock("embedding"):
+        with held_elsewhere(memory, "embedding"):
             report = memory.index(on_progress=look)
         assert (report.unchanged, report.lacking) == (200, 0)
         assert "left" in stages
@@ -393,18 +416,18 @@ class TestWhileAnotherRunEmbeds:
     def test_a_run_that_only_removes_does_not_wait(self, home, memory, notes, look):
         memory.index(notes)
         (home.notes / "007.md").unlink()
-        with memory._assembly.store.lock("embedding"):
+        with held_elsewhere(memory, "embedding"):
             assert memory.index(on_progress=look).removed == 1
 
     def test_a_run_with_something_to_embed_waits(self, home, memory, notes, look):
         memory.index(notes)
         home.write("new.md", "a lantern on the pier")
-        with memory._assembly.store.lock("embedding"), pytest.raises(LookupError):
+        with held_elsewhere(memory, "embedding"), pytest.raises(LookupError):
             memory.index(on_progress=look)
 
     def test_embed_waits(self, memory, notes, look):
         memory.index(notes, embed=False)
-        with memory._assembly.store.lock("embedding"), pytest.raises(LookupError):
+        with held_elsewhere(memory, "embedding"), pytest.raises(LookupError):
             memory.embed(on_progress=look)
 
 

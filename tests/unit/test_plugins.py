@@ -1,5 +1,6 @@
 """Plugins are loaded behind a wall: whatever one does, the others work and it is named with its reason."""
 
+import re
 import textwrap
 import tomllib
 from importlib.metadata import Distribution, EntryPoint
@@ -14,7 +15,12 @@ from klaw_core.plugins.discover import discover
 
 PROJECT = Path(__file__).parents[2]
 FAKES = PROJECT / "tests" / "packaging" / "fakes"
-EXTRAS = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+EXTRAS = {
+    extra: [re.match(r"[\w-]+(?:\[[\w,-]+\])?", needed)[0] for needed in needs]
+    for extra, needs in tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ].items()
+}
 
 GOOD = """
     from attrs import frozen

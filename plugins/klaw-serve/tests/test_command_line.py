@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-QUESTION = ("search", "kiln degrees", "--explain")
+QUESTION = ("search", "kiln degrees")
 
 
 def _calls(running, operation="memory.search"):
@@ -31,7 +31,8 @@ def test_a_served_search_equals_a_local_one_in_every_form(home, running):
     (home.path / "another.toml").write_text(
         "[memory.sync]\non_search = true\n"
     )  # another configuration: not the server's
-    forms = [(), ("--json",), ("--format", "md"), ("--format", "csv"), ("--format", "files")]
+    explained = [("--explain", *form) for form in [(), ("--json",), ("--format", "md")]]
+    forms = [*explained, ("--format", "csv"), ("--format", "files")]
     for number, form in enumerate(forms):
         own = home.run(*QUESTION, *form, "--config", home.path / "another.toml")
         assert _calls(running) == number
