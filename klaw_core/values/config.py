@@ -86,7 +86,8 @@ class ConversationSettings:
 @lru_cache(maxsize=8)
 def _redactor(own: tuple[str, ...], *, builtin: bool) -> Redactor:
     """Return the redactor of these patterns; one object for all, because it keeps what it has computed."""
-    from klaw_core.redaction import BUILTIN_PATTERNS, Redactor
+    from klaw_core.redaction import Redactor
+    from klaw_core.redaction.forms import BUILTIN_PATTERNS
 
     patterns = (*(BUILTIN_PATTERNS if builtin else ()), *own)
     return Redactor(patterns)

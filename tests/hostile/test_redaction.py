@@ -10,7 +10,8 @@ import regex
 
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
-from klaw_core.redaction import BUILTIN_PATTERNS, REDACTED, UNREADABLE, Redactor
+from klaw_core.redaction import REDACTED, UNREADABLE, Redactor
+from klaw_core.redaction.forms import BUILTIN_PATTERNS
 from klaw_core.testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")

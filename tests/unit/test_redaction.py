@@ -7,7 +7,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.redaction import BUILTIN_PATTERNS, FILLER, REDACTED, SHAPES, UNREADABLE, Redactor
+from klaw_core.redaction import FILLER, REDACTED, UNREADABLE, Redactor
+from klaw_core.redaction.forms import BUILTIN_PATTERNS, SHAPES
 
 A, B = "Ab0" * 20, "x9Z" * 20
 SECRETS = [

@@ -1,31 +1,8 @@
-"""Redaction of secrets: keys and tokens of known formats, named passwords, card numbers, and the user's own patterns.
-
-This is the one place that knows what a secret looks like. Everything that leaves a person's own records (rows, indexes,
-facts, prompts, requests to models, messages of errors) passes through a :class:`Redactor`.
-"""
+"""What a secret looks like: the patterns of its formats and names, and cheaper ones that are searched first."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
-from typing import Any
-
-from attrs import define, field
-
-#: Replaces a secret.
-REDACTED = "[redacted]"
-#: Replaces the whole text if a pattern times out, so that no secret in it is shown.
-UNREADABLE = "[redacted: a pattern took too long]"
-#: Fills the place of each character of a secret where the length of the text must not change.
-FILLER = "█"
-_TIMEOUT_SECONDS = 0.5
-_CHARACTERS_PER_SECOND = 500_000
-# A word that looks random, with letters after digits, unlike "Python3". A tag may be one.
-_RANDOM = re.compile(r"(?=\S*[0-9][A-Za-z])(?:(?=\S*[a-z])(?=\S*[A-Z])|(?=\S{16})(?=(?:\D*\d){4}))\S{8,200}")
-_MAX_NAME = 60
 
 # A key starts where no ASCII letter or digit precedes it; Chinese text has no space before a key. It also
 # starts after an escape in JSON or in a URL, which may end with a letter: tools return JSON, with "\\n" as line end.
@@ -61,7 +38,7 @@ _PRIVATE_KEY = (
     r"(?:(?:\r?\n|\\{1,4}[nr])[ \t>]{0,4}[A-Za-z0-9+/]{1,24}={0,2}(?!\S))?)?)"
 )
 # Numbers of payment cards, by the ranges of ISO/IEC 7812. Their last digit is a checksum.
-_CARD = (
+CARD = (
     r"(?<![\w.,:/-])(?:(?:4\d{3}|5[1-5]\d\d|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720|20[0-4])|6(?:011|4[4-9]\d|5\d\d|2\d\d)|35\d\d)"
     r"(?:[ -]?\d{4}){3}|3[47]\d\d[ -]?\d{6}[ -]?\d{5})(?![\w-]|[.,]\d)"
 )
@@ -174,7 +151,7 @@ _KEY = (
 )
 _BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
 _ARGUMENT = r"(?:--password[ =]|\bsshpass[ ]-p[ ]?|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
-_SEED_PHRASE = (
+SEED_PHRASE = (
     r"(?i)(?:(?:seed|recovery|mnemonic|backup)[ -]?phrase|(?:сид|мнемоническая)[ -]?фраза|助记词)[\"'`*]{0,3}"
     r"(?:[ \t]?[:=：]|[ \t](?:is|are)\b|[ \t]?[-—–]|是)?[\s\"'`*]{0,4}\K(?:[a-z]{3,8}[ ,\n]{1,3}){11,23}[a-z]{3,8}"
 )
@@ -200,21 +177,20 @@ SHAPES = (
     _URL,  # a password in a URL
     _SIGNATURE,
     _PRIVATE_KEY,
-    _CARD,
+    CARD,
 )
 #: Values of any form next to the name of a password or a key, in English, German, Spanish, French,
 #: Portuguese, Russian and Chinese.
 NAMED = (
     *(_PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD),
-    *(_KEY, _BASIC, _ARGUMENT, _CLIENT, _SEED_PHRASE),
+    *(_KEY, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE),
 )
 #: Everything that is a secret unless ``redact_secrets`` is false.
 BUILTIN_PATTERNS = (*SHAPES, *NAMED)
-_SHAPES = frozenset(SHAPES)
 
 # Slow patterns, each with a looser one that is searched first. If the looser one is not found, the pattern cannot match
 # either. The looser pattern takes a fifth to a thirtieth of the time.
-_LOOSER = {
+LOOSER = {
     _VENDORS: (
         r"(?:whsec|dop_v1|shp[acps][ats]|glsa|lin_api|dckr_pat|gsk|r8|figd|sbp|rnd|ntn|sntry[su])_"
         r"|(?:GOCSPX|xapp|xai|pplx|-KEY|nvapi|tskey|sq0(?:atp|csp)|pat-(?:na|eu)[0-9])-"
@@ -228,7 +204,7 @@ _LOOSER = {
 
 # Is found in every text in which one of the shapes matches, and in few others: one pass over a text instead of one for
 # each pattern. Each branch begins with a character, so that others are skipped fast; most are rare in texts.
-_HINT = (
+HINT = (
     r"_(?=[0-9A-Za-z_+/-]{16})(?:(?<=gh[pousr]_)|(?<=github_pat_)|(?<=hf_)|(?<=npm_)|(?<=_live_)|(?<=_test_)|(?<=whsec_)"
     r"|(?<=dop_v1_)|(?<=shp[acps][ats]_)|(?<=glsa_)|(?<=lin_api_)|(?<=dckr_pat_)|(?<=gsk_)|(?<=r8_)|(?<=figd_)|(?<=sbp_)|(?<=rnd_)|(?<=ntn_)"
     r"|(?<=sntry[su]_))"
@@ -256,7 +232,7 @@ _ESCAPE_HINT = (
 # letter, which also tells the pattern. A key is only looked for where a digit follows.
 _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
 _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
-_NAME_HINT = (
+NAME_HINT = (
     rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|w[ \t]?[:=]|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码"
     r"|密碼|口令|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)"
     rf"|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
@@ -265,9 +241,9 @@ _NAME_HINT = (
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
-_PHRASES = frozenset({"phrase", "фраза", "助记词"})
+PHRASES = frozenset({"phrase", "фраза", "助记词"})
 _PW_LETTERS = "psñnweп密口\\ｐ"
-_FIRST_LETTERS = {
+FIRST_LETTERS = {
     _PASSWORD: _PW_LETTERS,
     _SAID_PASSWORD: _PW_LETTERS,
     _SET_PASSWORD: _PW_LETTERS,
@@ -276,7 +252,7 @@ _FIRST_LETTERS = {
     _BASIC: "z",
     _ARGUMENT: "ps-",
     _CLIENT: "qb-",
-    _SEED_PHRASE: "pф助",
+    SEED_PHRASE: "pф助",
 }
 
 
@@ -288,9 +264,9 @@ def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
 
 
 # Found in every text in which one of the two hints is found: most texts are passed over only once.
-_ANY_HINT = "|".join(
+ANY_HINT = "|".join(
     (
-        _HINT,
+        HINT,
         _ESCAPE_HINT,
         _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
         _any_case("phrase", then="(?:(?<=[DdYyPpCc][ -]......)|(?<=[DdYyPpCc]......))"),
@@ -315,202 +291,3 @@ _ANY_HINT = "|".join(
         "-u[ =]|--user|[ｐＰ]|密码|密碼|口令|密钥|密鑰|令牌|助记词",
     )
 )
-
-
-@define(frozen=True, slots=False)
-class Redactor:
-    """Replaces everything that matches a pattern of the library ``regex``.
-
-    If a pattern takes longer than half a second, the whole text is replaced.
-    """
-
-    patterns: Sequence[str] = field(default=BUILTIN_PATTERNS, converter=tuple)
-
-    @cached_property
-    def recipe(self) -> str:
-        """A hash of the patterns; rows with another recipe must be made again."""
-        if not self.patterns:
-            return ""
-        return hashlib.sha256("\0".join((REDACTED, *self.patterns)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-    def text(self, text: str) -> str:
-        """Return the text with every match replaced."""
-        return self._replaced(text, REDACTED)
-
-    def lines(self, text: str) -> str:
-        """Return the text with every match replaced and line numbers preserved. Longer texts have a longer timeout."""
-        found = self._replaced(text, _replace_lines, _patience(text))
-        return found if found != UNREADABLE else UNREADABLE + "\n" * text.count("\n")
-
-    def filled(self, text: str) -> str:
-        """Return the text with each character of a match replaced by a block, so that no offset changes."""
-        found = self._replaced(text, _fill, _patience(text))
-        return found if found != UNREADABLE else FILLER * len(text)
-
-    def _replaced(self, text: str, by: str | Callable[[Any], str], timeout: float = _TIMEOUT_SECONDS) -> str:
-        if not text or (self._is_builtin and _compiled_hint(_ANY_HINT).search(text) is None):
-            return text
-        hints = _Hints(text)
-        try:
-            for pattern in self.patterns:
-                if places := hints.places_of(pattern):
-                    found = _substituted(pattern, by, text, places, timeout)
-                    if found != text:
-                        text, hints = found, _Hints(found)
-        except TimeoutError:
-            return UNREADABLE
-        return text
-
-    @cached_property
-    def _is_builtin(self) -> bool:
-        """Whether there are only builtin patterns, so that one hint can tell that none of them matches."""
-        return all(pattern in _SHAPES or pattern in _FIRST_LETTERS for pattern in self.patterns)
-
-    def metadata(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a JSON object in which all strings are redacted, at any depth, also keys.
-
-        A value is judged beside its key: ``{"password": "hunter2"}``.
-        """
-        return {self.text(key): self._under(key, item) for key, item in value.items()}
-
-    def beside(self, name: str, text: str) -> str:
-        """Return a text that stands beside a name, such as that of a password, with every match replaced."""
-        text, prefix = self.text(text), f"{self.text(name)}: "
-        line = self.text(f"{name}: {text}")
-        return line.removeprefix(prefix) if line.startswith(prefix) else text
-
-    def _under(self, name: str, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.beside(name, value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            number = str(value)  # a number is redacted for its name alone
-            return value if self.text(number) != number or self.beside(name, number) == number else REDACTED
-        if isinstance(value, list | tuple):
-            return type(value)(self._under(name, item) for item in self.value(value))
-        return self.value(value)
-
-    def value(self, value: Any) -> Any:
-        """Return a JSON value, or a tuple of them, in which all strings are redacted."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return self.metadata(value)
-        if isinstance(value, list | tuple):
-            return type(value)(self._together([self.value(item) for item in value]))
-        return value
-
-    def _together(self, items: list[Any]) -> list[Any]:
-        """Return the items of a list; a word that looks random beside the name of a password or a key is redacted."""
-        words = [item for item in items if isinstance(item, str) and _RANDOM.fullmatch(item)]
-        if not words:
-            return items
-        names = [item for item in items if isinstance(item, str) and len(item) <= _MAX_NAME and item not in words]
-        return [
-            REDACTED if item in words and any(self.text(said := f"{name} {item}") != said for name in names) else item
-            for item in items
-        ]
-
-
-class _Hints:
-    """Where in a text the patterns can match; each hint is looked for once."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._whole = ((0, len(text)),)
-
-    def places_of(self, pattern: str) -> Sequence[tuple[int, int]]:
-        """Return the ranges in which a pattern can match, in order; none if it cannot."""
-        if pattern in _SHAPES:
-            return self._whole if self._has_shape else ()
-        if pattern not in _FIRST_LETTERS:
-            return self._whole
-        names = [name for name in self._names if name[0][0] in _FIRST_LETTERS[pattern]]
-        if pattern == _SEED_PHRASE:  # its words may be on many lines
-            return self._whole if any(name in _PHRASES for name, *_ in names) else ()
-        return self._lines(names) if len(self._lower) == len(self._text) else self._whole
-
-    @cached_property
-    def _has_shape(self) -> bool:
-        return _compiled_hint(_HINT).search(self._text) is not None
-
-    @cached_property
-    def _lower(self) -> str:
-        return self._text.lower()
-
-    @cached_property
-    def _names(self) -> Sequence[tuple[str, int, int]]:
-        return [(match[0], *match.span()) for match in _compiled_hint(_NAME_HINT).finditer(self._lower)]
-
-    def _lines(self, names: Sequence[tuple[str, int, int]]) -> Sequence[tuple[int, int]]:
-        """Return the lines with names, each with the next line, on which a value may be."""
-        places: list[tuple[int, int]] = []
-        for _, begin, end in names:
-            start = self._text.rfind("\n", 0, begin) + 1
-            last = self._text.find("\n", end)
-            last = self._text.find("\n", last + 1) if last >= 0 else -1
-            last = len(self._text) if last < 0 else last
-            if places and start <= places[-1][1]:
-                start = places.pop()[0]
-            places.append((start, last))
-        return places
-
-
-def _substituted(
-    pattern: str, by: str | Callable[[Any], str], text: str, places: Sequence[tuple[int, int]], timeout: float
-) -> str:
-    """Return the text with every match in these ranges replaced. Raise TimeoutError."""
-    looser, compiled = _compiled(pattern)
-    if looser is not None and not looser.search(text, timeout=timeout):
-        return text
-    by = _checked(by) if pattern == _CARD else by
-    parts, position = [], 0
-    for start, end in places:
-        parts += [text[position:start], compiled.sub(by, text[start:end], timeout=timeout)]
-        position = end
-    return "".join([*parts, text[position:]])
-
-
-@lru_cache(maxsize=3)
-def _compiled_hint(hint: str = _HINT) -> re.Pattern[str]:
-    return re.compile(hint)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> tuple[Any, Any]:
-    """Return a looser pattern to search first (or None), and the pattern."""
-    import regex  # type: ignore[import-untyped]  # it ships no types; few texts need it
-
-    looser = _LOOSER.get(pattern)
-    return None if looser is None else regex.compile(looser), regex.compile(pattern)
-
-
-def _patience(text: str) -> float:
-    return max(_TIMEOUT_SECONDS, len(text) / _CHARACTERS_PER_SECOND)
-
-
-def _replace_lines(match: Any) -> str:
-    secret: str = match[0]
-    return REDACTED + "\n" * secret.count("\n")
-
-
-def _fill(match: Any) -> str:
-    return FILLER * len(match[0])
-
-
-def _checked(by: str | Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a replacement for numbers that look like those of cards: a number with another checksum stays."""
-
-    def replace(match: Any) -> str:
-        number: str = match[0]
-        if not _is_card(number):
-            return number
-        return by if isinstance(by, str) else by(match)
-
-    return replace
-
-
-def _is_card(number: str) -> bool:
-    """Return whether the digits satisfy Luhn's formula (ISO/IEC 7812-1, annex B)."""
-    digits = [int(digit) for digit in reversed(number) if digit.isdigit()]
-    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
-    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
