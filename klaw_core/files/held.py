@@ -70,24 +70,20 @@ class Temporary(Descriptor):
     one. Raise OSError.
     """
 
-    __slots__ = ("_for", "_is_finished")
+    __slots__ = ("_for", "_is_made")
 
     def __init__(self, path: Path, *, fixed: str = "") -> None:
         name = f"{TEMPORARY}{path.name}-{fixed or os.urandom(8).hex()}"
         super().__init__(path.with_name(name), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if fixed else os.O_EXCL))
         self._for: Path | None = path
-        self._is_finished = False
+        self._is_made = False
 
     def take(self) -> int:
         """Create it."""
         descriptor = self.open()
+        self._is_made = True  # an exception before this line leaves the descriptor, which says the same
         os.ftruncate(descriptor, 0)
         return descriptor
-
-    def into_file(self, mode: str = "wb") -> BinaryIO:
-        """Return a file object; the file is removed at the end of the block as before."""
-        self._is_finished = True
-        return super().into_file(mode)
 
     def replace(self, *, flush: bool = True) -> None:
         """Flush it, and let it replace the file."""
@@ -105,12 +101,11 @@ class Temporary(Descriptor):
     def _finish(self, *, flush: bool) -> None:
         for descriptor in self._open if flush else ():
             os.fsync(descriptor)
-        self._is_finished = True
         close_all(self._open)  # now, because a close may report that a write has failed
 
     def give_back(self) -> None:
         """Remove and close it."""
-        if self._for is not None and (self._open or self._is_finished):  # otherwise it was not created
+        if self._for is not None and (self._open or self._is_made):
             with suppress(OSError):
                 os.unlink(self.path)  # noqa: PTH108  # as above
         super().give_back()
