@@ -127,12 +127,10 @@ class IsolatedSource:
         """Return the document. Raise PluginContractError if it is not a document of this source."""
         if isinstance(document, SkippedEntry):
             return document
-        what = f"{self.name} read {quoted(entry.path)} as"
-        if not isinstance(document, Document):
-            raise PluginContractError(f"{what} {type(document).__name__}, expected a Document")
-        problem = _problem(document, entry, self.origin)
-        if problem:
-            raise PluginContractError(f"{what} a document {problem}")
+        is_document = isinstance(document, Document)
+        kind = "" if is_document else f"{type(document).__name__}, expected a Document"
+        if problem := kind or _problem(document, entry, self.origin):
+            raise PluginContractError(f"{self.name} read {quoted(entry.path)} as {problem}")
         sound: Document = document
         return sound
 
@@ -147,21 +145,21 @@ class IsolatedSource:
 
 
 def _problem(document: Any, entry: Entry, origin: str) -> str:
-    """Return what is wrong with a document; empty if nothing is."""
+    """Return what a document is, if it is none of this source; otherwise an empty string."""
     texts = (document.path, document.text, document.source, document.origin, document.format, *document.heading)
     if not all(isinstance(text, str) for text in (*texts, document.digest)):
-        return "whose path, text, source, origin, format, heading or digest is not a string"
+        return "a document whose path, text, source, origin, format, heading or digest is not a string"
     if document.origin != origin or document.path != entry.path or not is_path_of(document.path, origin):
-        place = f"of the origin {quoted(document.origin)} with the path {quoted(document.path)}"
+        place = f"a document of the origin {quoted(document.origin)} with the path {quoted(document.path)}"
         return f"{place}, not {origin!r} with the entry's path below {origin}/"
     if not isinstance(document.created_at, datetime) or document.created_at.tzinfo is None:
-        return "whose created_at is not a timezone-aware datetime"
+        return "a document whose created_at is not a timezone-aware datetime"
     try:
         check_metadata(document.metadata)
     except KlawError as error:
-        return f"with wrong metadata: {error.message}"
+        return f"a document with wrong metadata: {error.message}"
     try:
         "\0".join(texts).encode()
     except UnicodeEncodeError:
-        return "that is not valid Unicode (an unpaired surrogate)"
+        return "a document that is not valid Unicode (an unpaired surrogate)"
     return ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core import PluginContractError, WorkspaceError
+from klaw_core import KlawError, PluginContractError, WorkspaceError
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
@@ -277,3 +277,18 @@ def test_an_embedder_with_invalid_vectors_is_named_and_none_is_stored(home, liar
         assert (report.embedded, report.lacking) == (0, 1)
         assert memory.search("text", mode="fts")[0].path == "notes/a.md"
         assert memory.status().space is None
+
+
+def test_messages_are_only_made_of_what_went_wrong(home, memory, monkeypatch):
+    """Text that a message quotes is searched for secrets, which costs as much as a short search for each document."""
+    quoted = []
+    monkeypatch.setattr("klaw_core.errors._redacted", lambda text: quoted.append(text) or text)
+    for number in range(3):
+        home.write(f"{number}.md", f"the harbour {number}")
+    assert memory.index(home.notes).added == 3
+    assert memory.search("harbour")
+    assert memory.get("notes/1.md").content == "the harbour 1"
+    assert quoted == []
+    with pytest.raises(KlawError):
+        memory.get("notes/9.md")
+    assert quoted != []
