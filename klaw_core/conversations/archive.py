@@ -29,6 +29,13 @@ from klaw_core.values.listings import ListedChat
 _MAX_LISTED = 5
 
 
+def names_of(chat: Chat, *ids: str | None) -> Iterator[tuple[str, str]]:
+    """Yield what each name of a chat and of messages in it is called, and the name: none may contain a secret."""
+    yield "the name of a chat", f"{chat.channel}:{chat.chat_id}"
+    yield "the name of a chat", chat.name
+    yield "the id of a message", " ".join(filter(None, ids))
+
+
 @operations
 @frozen
 class Conversations:
@@ -82,9 +89,8 @@ class Conversations:
 
     def _check_names(self, chat: Chat, *ids: str | None) -> None:
         """Raise RecordError if the name of a chat, or the id of a message, contains a secret."""
-        for name in (f"{chat.channel}:{chat.chat_id}", chat.name):
-            check_name(self.redactor, "the name of a chat", name)
-        check_name(self.redactor, "the id of a message", " ".join(filter(None, ids)))
+        for what, name in names_of(chat, *ids):
+            check_name(self.redactor, what, name)
 
     def _shown(self, chat: Chat) -> str:
         """Return the name of a chat for an error. Its escapes would hide a secret."""

@@ -101,12 +101,6 @@ class RowSync:
                     report += self._sync_chat(chat, files, complete=readable, verified=True)
         return report
 
-    def sync_chat(self, chat: Chat) -> SyncReport:
-        """Bring the rows of one chat up to date. Raise StoreError."""
-        listing = self.journal.files(chat)
-        complete = not any(skipped.keep for skipped in listing.skipped)
-        return self._sync_chat(chat, listing.files, complete=complete)
-
     def sync_file(self, chat: Chat, day: date) -> SyncReport:
         """Bring the rows of one day of a chat up to date. Raise StoreError."""
         return self._sync_chat(chat, [self.journal.file(chat, day)], complete=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from klaw_core.conversations.archive import Conversations
+from klaw_core.conversations.archive import Conversations, names_of
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.indexed_source import IndexedConversations
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
@@ -36,7 +36,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
-from klaw_core.values.checked_names import check_name
+from klaw_core.values.checked_names import secret_in_name
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.events import ForgetEvent, MessageEvent
 from klaw_core.values.findings import Finding, named
@@ -221,13 +221,7 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
     def _refusal(self, chat: Chat, message_id: str = "") -> str:
         """Return why a message cannot be added: its names contain a secret; usually empty."""
         redactor = self.settings.redactor
-        try:
-            for name in (f"{chat.channel}:{chat.chat_id}", chat.name):
-                check_name(redactor, "the name of a chat", name)
-            check_name(redactor, "the id of a message", message_id)
-        except RecordError as error:
-            return error.message
-        return ""
+        return next(filter(None, (secret_in_name(redactor, *name) for name in names_of(chat, message_id))), "")
 
     def _add_summaries(self, summaries: Iterator[_ChatSummary]) -> ImportCounts:
         """Add summaries, except those older than the existing ones: a chat's last summary is the current one."""

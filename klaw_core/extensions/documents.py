@@ -24,7 +24,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.source import Forgetful, Forgettable, Source
 from klaw_core.redaction import Redactor
-from klaw_core.values.checked_names import check_name
+from klaw_core.values.checked_names import check_name, secret_in_name
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX, Finding
@@ -295,12 +295,9 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         known = dict(self.journal.replay().records)
         counts = ImportCounts()
         batch: list[Mapping[str, Any]] = []
-        redactor = self._redactor
         for record in (item.value["value"] for item in records):
-            if redactor.text(record["id"]) != record["id"]:
-                counts += ImportCounts(
-                    kept=(redactor.text(f"the id of the document {record['id']} contains a secret"),)
-                )
+            if refusal := secret_in_name(self._redactor, "the id of a document", record["id"]):
+                counts += ImportCounts(kept=(refusal,))
                 continue
             here = known.setdefault(record["id"], record)
             if here is record:

@@ -4,8 +4,13 @@ from klaw_core.errors import RecordError
 from klaw_core.redaction import Redactor
 
 
-def check_name(redactor: Redactor, what: str, name: str) -> None:
-    """Raise RecordError if a name contains a secret. ``what`` is the thing that has the name, for the message."""
+def secret_in_name(redactor: Redactor, what: str, name: str) -> str:
+    """Return why a name is refused; empty if it contains no secret. ``what`` is the thing that has the name."""
     redacted = redactor.text(name)
-    if redacted != name:
-        raise RecordError(f"{what} contains a secret: {redacted}", hint="names are stored unchanged; choose another")
+    return f"{what} contains a secret: {redacted}" if redacted != name else ""
+
+
+def check_name(redactor: Redactor, what: str, name: str) -> None:
+    """Raise RecordError if a name contains a secret; parameters as for :func:`secret_in_name`."""
+    if problem := secret_in_name(redactor, what, name):
+        raise RecordError(problem, hint="names are stored unchanged; choose another")
