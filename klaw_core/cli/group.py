@@ -153,8 +153,7 @@ def _report(error: Exception, settings: Settings) -> None:
     elif settings.json and isinstance(error, KlawError):
         _print_error(error.message, error.hint, as_json=True)
     elif isinstance(error, ConfigError) and len(error.problems) > 1:
-        lines = "".join(f"\n  {problem}" for problem in error.problems)
-        _print_error(f"the configuration has {len(error.problems)} problems:{lines}\n ", error.hint)
+        _print_error(f"the configuration has {len(error.problems)} problems:", error.hint, below=error.problems)
     elif isinstance(error, KlawError):
         _print_error(error.message, error.hint)
     else:
@@ -162,8 +161,12 @@ def _report(error: Exception, settings: Settings) -> None:
         _print_error(message, "run it again with --debug and report it", as_json=settings.json)
 
 
-def _print_error(message: str, hint: str = "", *, program: str = "klaw", as_json: bool = False) -> None:
+def _print_error(
+    message: str, hint: str = "", *, below: Sequence[str] = (), program: str = "klaw", as_json: bool = False
+) -> None:
     """Write one line to stderr with the error and its fix; with ``as_json`` write a JSON object with both.
+
+    ``below`` are lines between the two, which are indented.
 
     An error may quote what was typed, or the text of an exception, so secrets of known formats are redacted.
     """
@@ -175,13 +178,14 @@ def _print_error(message: str, hint: str = "", *, program: str = "klaw", as_json
 
         click.echo(json.dumps({"error": message, "hint": hint}), file=sys.stderr)
         return
-    from klaw_core.cli.neutral import neutral
+    from klaw_core.cli.neutral import one_line
 
     plain = not sys.stderr.isatty() or bool(os.environ.get("NO_COLOR"))
     name = f"{program}:" if plain else click.style(f"{program}:", fg="red", bold=True)
-    shown = f" → {neutral(hint)}" if hint else ""
+    shown = f" → {one_line(hint)}" if hint else ""
     shown = shown if plain else click.style(shown, fg="cyan")
-    text = f"{name} {neutral(message)}{shown}"
+    middle = "".join(f"\n  {one_line(line)}" for line in below) + "\n " * bool(below)
+    text = f"{name} {one_line(message)}{middle}{shown}"
     click.echo(text, file=trusted(sys.stderr), color=not plain)
 
 
