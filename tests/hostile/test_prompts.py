@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import attrs
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -279,9 +280,30 @@ READING = [
     ["index", "-v"],
     ["logs", "--chat", "telegram_1"],
     ["workspace", "list"],
+    ["facts"],
     ["facts", "list"],
     ["facts", "search", "zebra"],
+    ["facts", "show", "ID"],
+    ["facts", "history", "ID"],
+    ["facts", "review"],
+    ["facts", "stats"],
 ]
+#: Commands that print nothing of what others wrote, or print it as it is.
+NOT_READING = {
+    **dict.fromkeys(["get", "context", "core get", "compact"], "a text as it is, or for a prompt"),
+    **dict.fromkeys(["hook session-start", "hook stop", "hook user-prompt"], "JSON for a prompt"),
+    **dict.fromkeys(
+        ["config get", "config list", "config path", "config set", "config trust", "config unset"], "settings"
+    ),
+    **dict.fromkeys(["core set", "core delete", "save", "remember", "forget", "restore"], "what was just typed"),
+    **dict.fromkeys(["workspace exclude", "workspace remove", "workspace rename"], "what was typed, and a report"),
+    **dict.fromkeys(["facts edit", "facts end", "facts pin", "facts reopen", "facts retract"], "what was just typed"),
+    **dict.fromkeys(["facts undo", "facts retry", "facts extract", "facts import", "compress"], "numbers and a report"),
+    **dict.fromkeys(["reindex", "embed", "export", "import", "migrate"], "a report, which index prints too"),
+    **dict.fromkeys(["init", "demo", "plugins", "eval"], "its own words"),
+    **dict.fromkeys(["models add", "models list", "models remove", "models verify"], "names of models"),
+    **dict.fromkeys(["mcp", "mcp install", "hook install", "serve", "serve token", "watch"], "its own words"),
+}
 _FORGED = re.compile(r"##|- forged|\[9\] 2026-01-01")
 
 
@@ -292,10 +314,29 @@ def test_no_line_of_a_command_is_forged(world, command, terminal, monkeypatch):
     monkeypatch.setenv("KLAW_EMBEDDER", "none")
     monkeypatch.setattr("klaw_core.cli.output.data", lambda: Output(sys.stdout, terminal=terminal))
     monkeypatch.setattr("klaw_core.cli.output.notices", lambda: Output(sys.stderr, terminal=terminal))
-    result = CliRunner().invoke(cli, ["--data-dir", str(world.home / "data"), *command], prog_name="klaw")
+    fact = next(fact.id for fact in world.facts.list() if "forged" in fact.text)
+    arguments = [fact if word == "ID" else word for word in command]
+    result = CliRunner().invoke(cli, ["--data-dir", str(world.home / "data"), *arguments], prog_name="klaw")
     assert isinstance(result.exception, SystemExit | None), result.exception
     lines = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\\\", "", result.output).splitlines()
     assert lines
     assert [line for line in lines if _FORGED.match(line)] == []
     if command[1:2] == ["zebra"] or command in (["list"], ["recent"], ["facts", "list"]):
         assert any("forged" in line for line in lines), "the test says nothing"
+
+
+def _commands(command, context, path=()):
+    if not isinstance(command, click.Group):
+        yield " ".join(path)
+        return
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        yield from _commands(below, click.Context(below, parent=context, info_name=name), (*path, name))
+
+
+def test_every_command_is_tried_or_prints_nothing_of_others():
+    known = set(_commands(cli, click.Context(cli, info_name="klaw")))
+    tried = {name for command in READING for name in (" ".join(command[:2]), command[0]) if name in known}
+    assert {"search", "facts list", "workspace list"} <= tried
+    assert known - tried == NOT_READING.keys() & known
+    assert tried.isdisjoint(NOT_READING)
