@@ -119,7 +119,7 @@ class Memory(OpenMemory):
             paths = [paths] if isinstance(paths, str | Path) else paths
             return runs.over_files(paths, force=force, embed=embed, on_progress=on_progress)
         if directory is not None:
-            collection = self._check_writable(MEMORY if collection is None else collection)
+            collection = self._assembly.registry.check_writable(MEMORY if collection is None else collection)
             from klaw_core.values.checked_names import check_name
 
             redactor = self.config.conversations.redactor
@@ -273,7 +273,7 @@ class Memory(OpenMemory):
         embedded now, the ``notices`` of the report say why, and the next :meth:`index` does it. Raise RecordError,
         QueryError for a wrong collection name or a collection of an extension, StoreError if they cannot be written.
         """
-        return self._documents.put(documents, self._check_writable(collection))
+        return self._documents.put(documents, self._assembly.registry.check_writable(collection))
 
     def delete(self, ids: Iterable[str], *, collection: str = MEMORY, missing_ok: bool = False) -> int:
         """Delete documents stored by :meth:`add`; return their number.

@@ -287,7 +287,7 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         value = record.value.get("value")
         if not isinstance(value, Mapping):
             raise RecordError("not a document: not a JSON object")
-        check_collection_name(str(value.get("collection")))
+        self._attached.check_writable(str(value.get("collection")))
         _check_record(value)
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:

@@ -145,6 +145,10 @@ class MemoryHost:
         """Return the origins that belong to extensions."""
         return self.get_extensions().reserved_origins()
 
+    def check_writable(self, collection: str, /) -> None:
+        """Check that a collection belongs to no extension."""
+        self.assembly.registry.check_writable(collection)
+
     def index(self, origin: str, /) -> IndexReport:
         """Update the index from the sources of one origin."""
         runs = self.get_runs()

@@ -19,7 +19,7 @@ from klaw_core.config.opening import config_for
 from klaw_core.errors import KlawError, PluginNotFoundError, QueryError, quoted
 from klaw_core.holds import operations
 from klaw_core.plugins.registry import LiveComponent, Registry
-from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS, check_collection_name
+from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
 from klaw_core.values.config import Config
 
 # Imported where they are used, so that a search in a fresh process does not load them.
@@ -168,15 +168,6 @@ class OpenMemory(ABC):
         for name in unknown:
             if name not in known:
                 raise QueryError(f"unknown collection {name!r}", hint=f"known: {', '.join(known)}")
-
-    def _check_writable(self, collection: str) -> str:
-        """Return the name of a collection. Raise QueryError if it is invalid or belongs to an extension."""
-        owner = self._assembly.registry.owner_of(check_collection_name(collection))
-        if owner is not None:
-            raise QueryError(
-                f"the collection {collection!r} belongs to the extension {owner!r}", hint="use another collection"
-            )
-        return collection
 
     def _searched(self) -> tuple[str, ...]:
         """Return the collections that a search covers if it names none: all that have content and are not separate."""

@@ -79,8 +79,10 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
             yield Record(KIND, {"name": workspace.origin, "value": workspace_entry(workspace)})
 
     def check_record(self, record: Record, /) -> None:
-        """Raise RecordError unless this is a workspace."""
-        _parse(record.value)
+        """Raise RecordError unless this is a workspace, QueryError if its collection belongs to an extension."""
+        workspace = _parse(record.value)
+        if self._host is not None:
+            self._host.check_writable(workspace.collection)
 
     def effect(self, record: Record, /) -> str:
         """Return the directory that would be indexed, or what an existing workspace would exclude. Raise StoreError."""

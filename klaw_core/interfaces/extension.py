@@ -95,6 +95,9 @@ class Host(Protocol):
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions, including this one's."""
 
+    def check_writable(self, collection: str, /) -> None:
+        """Raise QueryError if the name of a collection is invalid, or if the collection belongs to an extension."""
+
     def index(self, origin: str, /) -> IndexReport:
         """Update the index from the extension's sources of this origin.
 

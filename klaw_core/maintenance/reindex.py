@@ -70,10 +70,7 @@ def move(
     if selection is not None:
         check_embedder(assembly.registry, selection)
     if selection is not None and (selection.type == "none") != (configured.type == "none"):
-        raise ConfigError(
-            ["nothing to rebuild: neither the index nor the new embedder has vectors"],
-            hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
-        )
+        raise _not_by_rebuilding(selection)
     embedder = assembly.embedder_for_new_index(selection)
     report = None
     if not assembly.replaced:
@@ -86,6 +83,17 @@ def move(
             assembly.replaced = assembly.store.replace_damaged()
     assembly.move_to(embedder, selection)
     return _refilled(assembly, runs, on_progress) if report is None else report
+
+
+def _not_by_rebuilding(selection: Selection) -> ConfigError:
+    """Return the error for a change between an index with vectors and one without; this changes the retrievers."""
+    if selection.type == "none":
+        told = "a rebuild does not remove the vectors; without a configured embedder, searches use words only"
+    else:
+        told = "the index has no vectors to rebuild; with a configured embedder, an index run computes them"
+    given = {"type": selection.type, "model": selection.options.get("model")}
+    commands = (f"`klaw config set memory.embedding.{key} {value}`" for key, value in given.items() if value)
+    return ConfigError([told], hint=f"{', '.join(commands)}, then `klaw index`")
 
 
 def check_embedder(registry: Registry, selection: Selection) -> None:

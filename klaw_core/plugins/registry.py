@@ -8,10 +8,10 @@ from typing import Any, Self, TypeVar, overload
 
 from attrs import field, frozen
 
-from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError, quoted
+from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError, QueryError, quoted
 from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions
 from klaw_core.kinds import KINDS, Kind
-from klaw_core.values.collections import STANDARD_COLLECTIONS
+from klaw_core.values.collections import STANDARD_COLLECTIONS, check_collection_name
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -144,11 +144,17 @@ class Registry:
         """Return the collections that extensions keep separate. No plugin is loaded for it."""
         return frozenset(name for item in self._listed for name in item.separate)
 
-    def owner_of(self, collection: str) -> str | None:
-        """Return the extension that alone writes to a collection, None if everybody may. No plugin is loaded for it."""
-        if collection in STANDARD_COLLECTIONS:
-            return None
-        return next((item.name for item in self._listed if collection in item.separate), None)
+    def check_writable(self, collection: str, by: str = "") -> str:
+        """Return the name of a collection. Raise QueryError if it is invalid or belongs to an extension but ``by``.
+
+        No plugin is loaded for it.
+        """
+        owners = {item.name for item in self._listed if check_collection_name(collection) in item.separate}
+        if collection not in STANDARD_COLLECTIONS and owners and by not in owners:
+            raise QueryError(
+                f"the collection {collection!r} belongs to the extension {min(owners)!r}", hint="use another collection"
+            )
+        return collection
 
     def listeners(self, event: type) -> list[str]:
         """Return the names of the extensions that listen to this class of events. No plugin is loaded for it."""

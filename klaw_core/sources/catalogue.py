@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core.errors import KlawError, NotFoundError, PluginError, WorkspaceError
+from klaw_core.errors import KlawError, NotFoundError, PluginError, QueryError, WorkspaceError
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.shared import SharedSource, SharedSources, taken
 from klaw_core.values.collections import STANDARD_COLLECTIONS
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Files that are compared to decide whether two directories have the same notes.
 _MAX_COMPARED_PATHS = 1000
+# These extensions check the collection of a record when it is added. Earlier records must not make every run fail.
+_CHECKING = {"documents", "workspaces"}
 
 
 @frozen(eq=False)
@@ -61,12 +63,13 @@ class Sources:
         """Return every source, the configured ones first.
 
         Raise WorkspaceError if two sources of a collection have the same origin, because each would remove the other's
-        documents, or if a source uses an origin that is reserved for an extension.
+        documents, or if a source uses an origin or a collection that belongs to an extension.
         """
         found = self.known()
         owner = {origin: row.extension for row in self.get_owned() for origin in row.origins}
         for source in found:
             _refuse_origin(source, owner)
+            self._refuse_collection(source)
         for (origin, _), count in Counter((source.origin, source.collection) for source in found).items():
             if count > 1:
                 raise WorkspaceError(
@@ -74,6 +77,15 @@ class Sources:
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
         return found
+
+    def _refuse_collection(self, source: IsolatedSource) -> None:
+        if not source.configured and source.owner in _CHECKING:
+            return
+        try:
+            self.assembly.registry.check_writable(source.collection, "" if source.configured else source.owner)
+        except QueryError as error:
+            hint = "give it another `collection` in [[memory.sources]]" if source.configured else "klaw plugins"
+            raise WorkspaceError(f"the source {source.origin!r} is not indexed: {error.message}", hint=hint) from error
 
     def watch_paths(self) -> Mapping[str, Sequence[Path]]:
         """Return the files and directories to watch for changes, by origin."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from klaw_core import EmbeddingError, PluginNotFoundError, VectorSpaceError, WorkspaceError
+from klaw_core import ConfigError, EmbeddingError, PluginNotFoundError, VectorSpaceError, WorkspaceError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.embedding.run import PROBE
@@ -60,6 +60,42 @@ def test_another_vector_space_is_refused_until_reindex_moves_to_it(home, check, 
         assert memory.search("harbour", mode="vector")[0].path.startswith("saved/")
         assert memory.search("harbour").notices == ()
         assert memory.status().space.dimension == 16
+
+
+NONE = {"embedding": {"type": "none"}}
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("none", "does not remove the vectors.*`klaw config set memory.embedding.type none`, then `klaw index`"),
+        ("counting", "no vectors to rebuild.*`klaw config set memory.embedding.type counting`, then `klaw index`"),
+        ("counting:m", "no vectors.*type counting`, `klaw config set memory.embedding.model m`, then `klaw index`"),
+    ],
+)
+def test_the_error_says_why_a_rebuild_neither_adds_nor_removes_vectors(home, check, named, told):
+    home.write("a.md", "the kiln")
+    with home.open(**({} if named == "none" else NONE)) as memory:
+        memory.index(home.notes)
+        with pytest.raises(ConfigError, match=told):
+            memory.reindex(embedding=named)
+    kind, _, model = named.partition(":")
+    with home.open(embedding={"type": kind, **({"model": model} if model else {})}) as memory:
+        memory.index()  # what the hint says
+        assert bool(memory.search("kiln").notices) is False
+        assert len(home.recorder.questions) == (kind != "none")
+        if kind != "none":
+            check(memory)
+
+
+def test_an_index_without_vectors_is_rebuilt_without_an_embedder(home):
+    home.write("a.md", "the kiln")
+    with home.open(**NONE) as memory:
+        memory.index(home.notes)
+        for named in (None, "none"):
+            assert memory.reindex(embedding=named).added == 1
+            assert [result.path for result in memory.search("kiln")] == ["notes/a.md"]
+    assert home.recorder.calls == 0
 
 
 @pytest.mark.parametrize("configured", [True, False], ids=["vectors", "no vectors"])

@@ -1,13 +1,28 @@
 """A search that names no collection covers every collection but those that ask to be separate, at every exit."""
 
 import asyncio
+import json
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
-from klaw_core import API, AsyncMemory, AttachedExtension, Component, NewDocument, QueryError, SearchRequest
+from klaw_core import (
+    API,
+    AsyncMemory,
+    AttachedExtension,
+    Component,
+    Entry,
+    NewDocument,
+    QueryError,
+    RecordError,
+    SearchRequest,
+    Source,
+    SourcedExtension,
+    WorkspaceError,
+)
+from klaw_core.maintenance.records import end, header
 from klaw_core.plugins.entry_cache import installed
-from klaw_core.testing.values import make_document
+from klaw_core.testing.values import MOMENT, make_document
 
 from .conftest import NoOptions
 
@@ -20,6 +35,22 @@ class Drafts(AttachedExtension):
 
     def attach(self, host, /):
         self.host = host
+
+
+class Pages(Source):
+    """One page."""
+
+    origin = "diary"
+    forgets_missing = True
+
+    def __init__(self, collection):
+        self.collection = collection
+
+    def scan(self):
+        return [Entry("diary/1")]
+
+    def read(self, entry, /):
+        return evolve(make_document(entry.path, "a lantern of the diary"), origin="diary")
 
 
 @pytest.fixture
@@ -82,6 +113,77 @@ def test_only_its_extension_writes_to_a_separate_collection(filled):
         assert "notes" not in [source.origin for source in memory.sources()]
         for write in writes.values():
             write("docs")
+
+
+def _record(kind, place, collection):
+    if kind == "workspace":
+        return {"kind": kind, "name": "notes", "value": {"path": str(place), "exclude": [], "collection": collection}}
+    value = NewDocument("foreign", "a foreign lantern", created_at=MOMENT).record(collection)
+    return {"kind": kind, "value": value}
+
+
+@pytest.mark.parametrize("kind", ["document", "workspace"])
+def test_an_import_adds_nothing_to_a_collection_of_an_extension(filled, kind):
+    export = filled.root / "export.jsonl"
+    for name in ("drafts", "others"):
+        lines = [header(), _record(kind, filled.notes, name), end(1)]
+        export.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with filled.open() as memory:
+            if name == "drafts":
+                told = "line 2: the collection 'drafts' belongs to the extension 'drafts'; nothing was imported"
+                for dry_run in (True, False):
+                    with pytest.raises(RecordError, match=told):
+                        memory.import_(export, workspaces=True, dry_run=dry_run)
+            else:
+                assert memory.import_(export, workspaces=True).added == {kind: 1}
+
+
+@frozen
+class PagesOptions:
+    collection: str = "memory"
+
+
+def test_a_configured_source_does_not_write_to_a_collection_of_an_extension(filled):
+    filled.extra.append(("source", Component("pages", PagesOptions, lambda given, _c: Pages(given.collection), API)))
+    with filled.open(sources=[{"type": "pages", "collection": "drafts"}]) as memory:
+        refused = "the source 'diary' is not indexed: the collection 'drafts' belongs to the extension 'drafts'"
+        for use in (memory.index, lambda: memory.index(origin="diary"), memory.reindex, memory.sources):
+            with pytest.raises(WorkspaceError, match=refused) as caught:
+                use()
+            assert "[[memory.sources]]" in caught.value.hint
+        assert [record.path for record in memory.documents(collection="drafts")] == ["drafts/a"]
+        assert found(memory.search("lantern")) == SEARCHED, "searches work as before"
+    with filled.open(sources=[{"type": "pages", "collection": "docs"}]) as memory:
+        assert memory.index().added == 1
+
+
+def test_a_source_of_an_extension_writes_to_its_own_collection_only(filled):
+    """A source may be in a collection of its own extension, not in that of another."""
+
+    class Diary(AttachedExtension, SourcedExtension):
+        origins = ("diary",)
+
+        def __init__(self, name):
+            self.name = name
+
+        def attach(self, host, /):
+            self.host = host
+
+        def sources(self):
+            return [Pages("drafts")]
+
+    def component(name, **options):
+        return ("extension", Component(name, NoOptions, lambda _o, _c: Diary(name), API, **options))
+
+    filled.extra[:] = [component("drafts", separate=("drafts",))]
+    with filled.open() as memory:
+        assert memory.index().added == 1
+    filled.extra.append(
+        ("extension", Component("owner", NoOptions, lambda _o, _c: Drafts(), API, separate=("drafts",)))
+    )
+    filled.extra[0] = component("diary")
+    with filled.open() as memory, pytest.raises(WorkspaceError, match=r"'diary' is not indexed: .* extension 'owner'"):
+        memory.index()
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)

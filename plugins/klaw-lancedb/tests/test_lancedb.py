@@ -418,3 +418,8 @@ def test_a_damaged_database_is_an_error_and_a_reset_builds_it_again(tmp_path, da
     assert memory.nearest(3)[0] == 3
     assert memory.check() == []
     memory.close()
+
+
+def test_a_placeholder_for_the_agent_is_refused():
+    with pytest.raises(ValueError, match=r"leave \{agentId\} out"):
+        LanceOptions(uri="s3://bucket/{agentId}")

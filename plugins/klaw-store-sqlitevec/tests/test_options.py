@@ -1,9 +1,11 @@
 """The store's options: what SQLite could not be told is refused."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+from klaw_core import ConfigError, Memory, load_config
 from klaw_store_sqlitevec.options import SqliteOptions
 
 
@@ -11,3 +13,11 @@ from klaw_store_sqlitevec.options import SqliteOptions
 def test_an_invalid_busy_timeout_is_rejected(seconds: float) -> None:
     with pytest.raises(ValueError, match="busy_timeout_seconds"):
         SqliteOptions(busy_timeout_seconds=seconds)
+
+
+@pytest.mark.parametrize("path", ["{agentId}.db", "memory/{agent}/klaw.db", "{AGENTID}.sqlite"])
+def test_a_placeholder_for_the_agent_is_refused_with_the_place_of_its_data(path: str, tmp_path: Path) -> None:
+    config = load_config(data_dir=tmp_path, environment={}, overrides={"memory": {"store": {"path": path}}})
+    with pytest.raises(ConfigError, match=r"memory\.store: path: .*agents/NAME; leave \{agentId\} out"):
+        Memory.open(config)
+    assert list(tmp_path.iterdir()) == []

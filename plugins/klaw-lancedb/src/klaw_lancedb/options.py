@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import field, frozen, validators
+
+
+def _without_agent(_instance: object, _attribute: Any, value: str) -> None:
+    if "{agent" in value.lower():
+        raise ValueError(f"uri: {value!r}: the vectors of each agent are kept apart without it; leave {{agentId}} out")
 
 
 @frozen
@@ -18,7 +24,7 @@ class LanceOptions:
     with at least ``approximate_from`` vectors gets an approximate index; with fewer, a search compares every vector.
     """
 
-    uri: str = field(default="lancedb", validator=validators.min_len(1))
+    uri: str = field(default="lancedb", validator=[validators.min_len(1), _without_agent])
     storage: Mapping[str, str] = field(factory=dict, repr=False)
     buffer: int = field(default=1_000, validator=[validators.ge(1), validators.le(100_000)])
     approximate_from: int = field(default=20_000, validator=validators.ge(256))

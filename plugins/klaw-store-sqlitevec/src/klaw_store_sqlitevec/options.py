@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import field, frozen, validators
+
+
+def _without_agent(_instance: object, _attribute: Any, value: str) -> None:
+    if "{agent" in value.lower():
+        raise ValueError(
+            f"path: {value!r}: each agent has a data directory of its own, agents/NAME; leave {{agentId}} out"
+        )
 
 
 @frozen
 class SqliteOptions:
     """Options of ``[memory.store] type = "sqlite"``.
 
-    ``path`` is the database file, relative to the data directory. A writer waits at most ``busy_timeout_seconds`` for
+    ``path`` is the database file, relative to the data directory; each agent has a data directory of its own, so
+    ``{agentId}`` in it is refused. A writer waits at most ``busy_timeout_seconds`` for
     another writer. ``compress`` compresses the texts of new chunks with zlib, so that other programs cannot read the
     column ``content``. Existing chunks stay as they are until a reindex.
     """
 
-    path: str = "klaw.db"
+    path: str = field(default="klaw.db", validator=_without_agent)
     busy_timeout_seconds: float = field(default=5.0, validator=[validators.ge(0.0), validators.le(86_400.0)])
     compress: bool = False
 
