@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from attrs import define, field, frozen
 
-from klaw_core.errors import ESCAPING, KlawError, NotFoundError, RecordError, quoted
-from klaw_core.extensions.owned_files import check_lines, check_private, make_private
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.layout import DataDirectory
+from klaw_core.errors import KlawError, NotFoundError, RecordError, quoted
+from klaw_core.extensions.owned import JournalExtension, JournalSource
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
-from klaw_core.interfaces.extension import (
-    AttachedExtension,
-    CheckedExtension,
-    Host,
-    RecordedExtension,
-    SourcedExtension,
-)
-from klaw_core.interfaces.journal import RecordJournal
-from klaw_core.interfaces.source import Forgetful, Forgettable, Source
-from klaw_core.redaction import Redactor
-from klaw_core.values.checked_names import check_name, secret_in_name
+from klaw_core.interfaces.source import Source
 from klaw_core.values.collections import MEMORY, check_collection_name
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.findings import FIX, Finding
+from klaw_core.values.documents import Document
 from klaw_core.values.metadata import Metadata, check_metadata
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import IndexReport, SkippedEntry
+from klaw_core.values.records import Record
+from klaw_core.values.runs import IndexReport
 from klaw_core.values.text import DEFAULT_FORMAT
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.
@@ -39,7 +26,6 @@ DOCUMENTS = "documents"
 _MAX_ID_CHARACTERS = 500
 _MAX_TEXT_CHARACTERS = 1_000_000
 _MAX_PAYLOAD_CHARACTERS = 1_000_000
-_BATCH = 500
 
 
 def _check_id(_instance: object, _attribute: Any, value: Any) -> None:
@@ -137,81 +123,51 @@ def _key(collection: str, name: str) -> str:
     return f"{collection}/{name}"
 
 
-def _check_record(record: Mapping[str, Any]) -> None:
-    """Raise RecordError unless this is a record of the journal."""
-    collection = record.get("collection")
-    if not isinstance(collection, str) or record.get("id") != _key(collection, str(record.get("document"))):
-        raise RecordError("the id must consist of a collection and a document")
-    NewDocument.parse(record)
-
-
 @define(eq=False)
-class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, RecordedExtension):
+class DocumentsExtension(JournalExtension):
     """Stores documents by id, in any collection, and indexes them."""
 
-    directory: DataDirectory
-    origins: Sequence[str] = (DOCUMENTS,)
-    record_kinds: Sequence[str] = ("document",)
-    _host: Host | None = field(default=None, init=False)
-    _journal: RecordJournal | None = field(default=None, init=False)
     _collections: tuple[Hashable, Sequence[str]] = field(default=(None, ()), init=False)
 
-    name = DOCUMENTS
+    name = plural = DOCUMENTS
+    kind = "document"
+    label = "the document "
 
-    def attach(self, host: Host, /) -> None:
-        """Store the host."""
-        self._host, self._journal = host, None
+    def parse(self, record: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """Return a record of the journal. Raise RecordError if it is invalid."""
+        collection = record.get("collection")
+        if not isinstance(collection, str) or record.get("id") != _key(collection, str(record.get("document"))):
+            raise RecordError("the id must consist of a collection and a document")
+        NewDocument.parse(record)
+        return record
 
-    @property
-    def journal(self) -> RecordJournal:
-        """The journal. It is one object, because it caches the places of records."""
-        if self._journal is None:
-            journals = FileJournals(self.directory) if self._host is None else self._host.journals
-            self._journal = journals.records(DOCUMENTS, _check_record)
-        return self._journal
+    def document_of(self, record: Mapping[str, Any], /) -> Document:
+        """Return the document to index."""
+        return NewDocument.parse(record).as_document()
+
+    def path_of(self, record: Mapping[str, Any], /) -> str:
+        """Return the path of the document in results."""
+        return f"{DOCUMENTS}/{record['document']}"
+
+    def id_of(self, collection: str, path: str, /) -> str:
+        """Return the id of the record of a document."""
+        return _key(collection, path.removeprefix(f"{DOCUMENTS}/"))
 
     def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
         """Store and index documents; a known id replaces the earlier document. See ``Memory.add``."""
         check_collection_name(collection)
         documents = _checked(documents)
         for name in (collection, *(document.id for document in documents)):
-            check_name(self._redactor, "the id of a document", name)
-        latest = {
-            document.id: document for document in documents
-        }  # of two documents with the same id, the last one counts
-        journal = self.journal
-        version = journal.append([document.record(collection) for document in latest.values()])
+            self.check_name("the id of a document", name)
+        latest = {document.id: document.record(collection) for document in documents}  # the last one counts
+        records = list(latest.values())
+        version = self.journal.append(records)
         try:
-            return self._index(latest, collection, version)
-        except (KlawError, *ESCAPING) as error:
+            return self.index(records, collection, version)
+        except KlawError as error:
             # They are in the journal: after an exception, the caller would add them again.
             kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
             return IndexReport(notices=(kept,))
-
-    def _index(self, latest: Mapping[str, NewDocument], collection: str, version: Hashable) -> IndexReport:
-        """Index documents that are in the journal at a version."""
-        report = self._attached.index_documents([item.as_document() for item in latest.values()], collection)
-        self._follow(latest, collection, version)
-        return report
-
-    def _follow(self, indexed: Mapping[str, NewDocument | None], collection: str, version: Hashable) -> None:
-        """Index what others changed since a version of the journal. None means that a document is not indexed.
-
-        Two writers of one id may write to the journal in one order and to the index in the other. The order of the
-        journal decides.
-        """
-        while self.journal.version != version:
-            version = self.journal.version
-            current = {item.id: item for item in self.get(list(indexed), collection)}
-            changed = [item.as_document() for name, item in current.items() if item != indexed[name]]
-            if changed:
-                self._attached.index_documents(changed, collection)
-            gone = [f"{DOCUMENTS}/{name}" for name, item in indexed.items() if item and name not in current]
-            if gone:
-                self._attached.remove_documents(gone, collection)
-            if not changed and not gone:  # a later change is indexed by its own writer
-                return
-            indexed = {name: current.get(name) for name in indexed}
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the existing documents with these ids, in the order of the ids."""
@@ -228,27 +184,19 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
                 f"the collection {collection!r} has no document {unknown[0]!r}",
                 hint="pass missing_ok=True to ignore that",
             )
+        keys = [_key(collection, name) for name in ids]
         paths = [f"{DOCUMENTS}/{name}" for name in ids]
-        self._attached.remove_documents(paths, collection)
-        count = self.journal.forget([_key(collection, name) for name in ids])
+        self.host.remove_documents(paths, collection)
+        count = self.journal.forget(keys)
         # An index run that has read the journal before may have written them again.
-        with self._attached.read() as snapshot:
+        with self.host.read() as snapshot:
             back = [path for path in paths if snapshot.record(collection, DOCUMENTS, path) is not None]
         if back:
-            self._attached.remove_documents(back, collection)
-            self._follow(dict.fromkeys(ids), collection, None)  # or another writer has added them again
-        with self._attached.write() as transaction:
+            self.host.remove_documents(back, collection)
+            self.follow(dict.fromkeys(keys), collection, None)  # or another writer has added them again
+        with self.host.write() as transaction:
             transaction.forget_documents(collection, paths)
         return count
-
-    @property
-    def _redactor(self) -> Redactor:
-        return Redactor() if self._host is None else self._host.config.conversations.redactor
-
-    @property
-    def _attached(self) -> Host:
-        assert self._host is not None
-        return self._host
 
     def sources(self) -> Sequence[Source]:
         """Return a source for each collection that has documents."""
@@ -259,125 +207,20 @@ class DocumentsExtension(AttachedExtension, SourcedExtension, CheckedExtension, 
         if version is None or version != self._collections[0]:
             names = dict.fromkeys((MEMORY, *(key.partition("/")[0] for key in journal.ids())))
             self._collections = (version, tuple(names))
-        return [DocumentSource(journal, name) for name in self._collections[1]]
-
-    def check(self) -> Iterator[Finding]:
-        """Report broken lines of the journal, and forgotten texts that are still in it."""
-        journal = self.journal
-        yield from check_private([self.directory.journal(DOCUMENTS)])
-        replayed = journal.replay()
-        yield from check_lines("document-lines", journal.location, replayed.broken)
-        if replayed.unfinished:
-            what = f"{len(replayed.unfinished):,} forgotten documents still have their text in the file"
-            yield Finding("document-unfinished", "error", what, journal.location, FIX, replayed.unfinished)
-
-    def fix(self, _findings: Sequence[Finding], /) -> None:
-        """Complete forgetting that a crash interrupted, and make the file private. Raise StoreError."""
-        make_private([self.directory.journal(DOCUMENTS)])
-        self.journal.finish()
-
-    def records(self) -> Iterator[Record | SkippedEntry]:
-        """Yield every document."""
-        replayed = self.journal.replay()
-        yield from (Record("document", {"value": record}) for record in replayed.records.values())
-        yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replayed.broken)
+        return [JournalSource(self, name) for name in self._collections[1]]
 
     def check_record(self, record: Record, /) -> None:
-        """Raise RecordError unless this is a document."""
-        value = record.value.get("value")
-        if not isinstance(value, Mapping):
-            raise RecordError("not a document: not a JSON object")
-        self._attached.check_writable(str(value.get("collection")))
-        _check_record(value)
+        """Raise RecordError unless this is a document of a collection that may have this name."""
+        super().check_record(record)
+        self.host.check_writable(record.value["value"]["collection"])
 
-    def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add documents. An existing document with other content is not changed."""
-        known = dict(self.journal.replay().records)
-        counts = ImportCounts()
-        batch: list[Mapping[str, Any]] = []
-        for record in (item.value["value"] for item in records):
-            if refusal := secret_in_name(self._redactor, "the id of a document", record["id"]):
-                counts += ImportCounts(kept=(refusal,))
-                continue
-            here = known.setdefault(record["id"], record)
-            if here is record:
-                batch.append(record)
-            elif here == record:
-                counts += ImportCounts(present=1)
-            else:
-                counts += ImportCounts(kept=(f"the document {record['id']} already exists with other content",))
-            if len(batch) == _BATCH:
-                counts += self._keep(batch)
-        return counts + self._keep(batch)
-
-    def _keep(self, batch: list[Mapping[str, Any]]) -> ImportCounts:
-        self.journal.append(batch)
-        counts = ImportCounts(added=len(batch))
-        batch.clear()
-        return counts
-
-
-@define(eq=False)
-class DocumentSource(Source, Forgettable, Forgetful):
-    """The documents of one collection as a source. ``read`` returns documents of the last scan."""
-
-    journal: RecordJournal
-    collection: str
-    _found: dict[str, Mapping[str, Any]] = field(factory=dict, init=False, repr=False)
-    _forgotten: set[str] = field(factory=set, init=False, repr=False)
-    #: The version of the journal at the last scan, and whether a part of it was broken.
-    _scanned: tuple[Hashable, bool] = field(default=(None, False), init=False, repr=False)
-
-    origin = DOCUMENTS
-    forgets_missing = True
-
-    @property
-    def stamp(self) -> Hashable:
-        """The version of the journal."""
-        return self.journal.version
-
-    def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return every document in the order of addition, and each broken part of the journal."""
-        version = self.journal.version
-        replayed = self.journal.replay()
-        self._scanned = version, bool(replayed.broken)
-        own = [record for record in replayed.records.values() if record["collection"] == self.collection]
-        self._found.clear()
-        self._found.update({f"{DOCUMENTS}/{record['document']}": record for record in own})
-        entries = [Entry(path, len(record["text"])) for path, record in self._found.items()]
-        return [*entries, *(SkippedEntry(DOCUMENTS, str(bad), keep=True) for bad in replayed.broken)]
-
-    def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Return one document."""
-        record = self._found.get(entry.path)
-        if record is None:
-            return SkippedEntry(entry.path, "was deleted", keep=False)
-        return NewDocument.parse(record).as_document()
-
-    def forget(self, paths: Sequence[str], /) -> None:
-        """Forget documents; their texts leave the journal's bytes. Raise StoreError."""
-        self.journal.forget([_key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths])
-        self._forgotten.update(paths)
-
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the documents that are no longer in the journal.
-
-        A broken line may contain any document. If there is one, only documents that this object has forgotten count.
-        """
-        version, is_broken = self._scanned
-        if version is not None and version == self.journal.version:  # nothing was written since the scan
-            gone = [path for path in paths if path not in self._found]
-        else:
-            replayed = self.journal.replay()
-            is_broken = bool(replayed.broken)
-            keys = {path: _key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths}
-            gone = [path for path, key in keys.items() if key not in replayed.records]
-        return [path for path in gone if path in self._forgotten or not is_broken]
-
-    def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Complete forgetting that a crash interrupted."""
-        self.journal.finish()
-        return ()
+    def refusal(self, record: Mapping[str, Any], /) -> str:
+        """Return that the id of a document contains a secret, if so."""
+        try:
+            self.check_name("the id of a document", record["id"])
+        except RecordError as error:
+            return error.message
+        return ""
 
 
 def _checked(documents: Iterable[NewDocument]) -> list[NewDocument]:

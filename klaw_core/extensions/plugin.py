@@ -46,9 +46,9 @@ def _core_memory(_options: NoOptions, context: ComponentContext) -> Extension:
 
 def _saved(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_core.extensions.saved import SavedExtension
-    from klaw_core.files.layout import DataDirectory
+    from klaw_core.files.journals import FileJournals
 
-    return SavedExtension(DataDirectory(context.data_dir))
+    return SavedExtension(FileJournals.at(context.data_dir))
 
 
 def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:
@@ -60,6 +60,6 @@ def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:
 
 def _documents(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_core.extensions.documents import DocumentsExtension
-    from klaw_core.files.layout import DataDirectory
+    from klaw_core.files.journals import FileJournals
 
-    return DocumentsExtension(DataDirectory(context.data_dir))
+    return DocumentsExtension(FileJournals.at(context.data_dir))

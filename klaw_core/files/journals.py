@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from attrs import frozen
 
@@ -26,6 +26,11 @@ class FileJournals:
     """The journals in a data directory; implements ``Journals``."""
 
     directory: DataDirectory
+
+    @classmethod
+    def at(cls, data_dir: Path) -> Self:
+        """Return the journals in a data directory given by its path."""
+        return cls(DataDirectory(data_dir))
 
     def records(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = lambda _record: None) -> FileJournal:
         """Return the journal ``NAME.jsonl``."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from klaw_core.errors import RecordError, quoted
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.interfaces.journal import RecordJournal
-from klaw_core.interfaces.source import Forgetful, Forgettable, Source
-from klaw_core.values.documents import Document, Entry
 from klaw_core.values.journals import BrokenRecord
-from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.text import text_hash
 
 #: The origin of saved memories, the first part of their paths, and the name of their journal.
@@ -119,7 +116,7 @@ class SavedJournal:
 
     def add(self, *saved: Saved) -> frozenset[str]:
         """Append memories, except those whose id another text has; return these ids. Raise RecordError, StoreError."""
-        return self.records.add([memory.record() for memory in saved], _is_same)
+        return self.records.add([memory.record() for memory in saved], is_same)
 
     def read(self) -> SavedMemories:
         """Replay the journal; invalid content is reported, not raised."""
@@ -139,68 +136,6 @@ class SavedJournal:
         self.records.finish()
 
 
-@define(eq=False)
-class SavedSource(Source, Forgettable, Forgetful):
-    """The memories of a journal as documents. ``read`` returns documents of the last scan."""
-
-    journal: SavedJournal
-    _found: dict[str, Saved] = field(factory=dict, init=False, repr=False)
-    _forgotten: set[str] = field(factory=set, init=False, repr=False)
-    #: The version of the journal at the last scan, and whether a part of it was broken.
-    _scanned: tuple[Hashable, bool] = field(default=(None, False), init=False, repr=False)
-
-    origin = SAVED
-    forgets_missing = True
-
-    @property
-    def stamp(self) -> Hashable:
-        """The version of the journal."""
-        return self.journal.records.version
-
-    def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return all memories in the order in which they were saved, and the broken parts of the journal."""
-        version = self.journal.records.version
-        replayed = self.journal.read()
-        self._scanned = version, bool(replayed.broken)
-        memories = {saved.id: saved for saved in replayed.memories}
-        self._found.clear()
-        self._found.update(memories)
-        entries = [Entry(saved.id, len(saved.text)) for saved in memories.values()]
-        # It is unknown which memory a broken line belonged to. The index may hold the last copy, so keep all of them.
-        broken = (SkippedEntry(SAVED, str(bad), keep=True) for bad in replayed.broken)
-        return [*entries, *broken]
-
-    def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Return one memory as a document."""
-        saved = self._found.get(entry.path)
-        return as_document(saved) if saved else SkippedEntry(entry.path, "was forgotten", keep=False)
-
-    def forget(self, paths: Sequence[str], /) -> None:
-        """Forget memories and erase their texts from the journal. Raise StoreError."""
-        self.journal.forget(*paths)
-        self._forgotten.update(paths)
-
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the memories that are no longer in the journal.
-
-        While a part of the journal is broken, it may be any memory, except those that this object has forgotten.
-        """
-        version, is_broken = self._scanned
-        if version is not None and version == self.journal.records.version:  # the scan has read all there is
-            gone = [path for path in paths if path not in self._found]
-        else:
-            replayed = self.journal.read()
-            is_broken = bool(replayed.broken)
-            kept = {saved.id for saved in replayed.memories}
-            gone = [path for path in paths if path not in kept]
-        return [path for path in gone if path in self._forgotten or not is_broken]
-
-    def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Finish an erasure that a crash interrupted."""
-        self.journal.finish()
-        return ()
-
-
 def _is_id(name: str) -> bool:
     """Return whether this is a valid id of a saved memory; it becomes a path and must not name another document."""
     found = _ID.fullmatch(name)
@@ -210,11 +145,6 @@ def _is_id(name: str) -> bool:
         return False
 
 
-def _is_same(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+def is_same(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Return whether two records are the same text, saved twice."""
     return all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id"))
-
-
-def as_document(saved: Saved) -> Document:
-    """Return the document of a saved memory."""
-    return Document(saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import apsw
 
 from klaw_core import Memory
+from klaw_core.files.record_journal import FileJournal
 from klaw_core.indexing.flow import Indexer
-from klaw_core.sources.saved import SavedJournal
 from klaw_core.values.runs import IndexReport
 from klaw_store_sqlitevec import store
 from klaw_store_sqlitevec.connections import Connections
@@ -26,9 +26,9 @@ def _bug(function: Callable[[], None]) -> Callable[[], None]:
 @_bug
 def acknowledge_before_commit() -> None:
     """What is saved is written when the memory is closed."""
-    keep, add, close = SavedJournal.add, Indexer.put, Memory.close
+    keep, add, close = FileJournal.add, Indexer.put, Memory.close
     waiting: list[Callable[[], object]] = []
-    SavedJournal.add = lambda *arguments: waiting.append(lambda: keep(*arguments)) or frozenset()
+    FileJournal.add = lambda *arguments: waiting.append(lambda: keep(*arguments)) or frozenset()
     Indexer.put = lambda *arguments: waiting.append(lambda: add(*arguments)) or IndexReport()
 
     def close_late(memory: Memory) -> None:
@@ -68,7 +68,7 @@ def two_transactions() -> None:
 @_bug
 def forget_without_journal() -> None:
     """The journal keeps what was forgotten."""
-    SavedJournal.forget = lambda _self, *ids: len(ids)
+    FileJournal.forget = lambda _self, ids: len(ids)
 
 
 @_bug

@@ -3,7 +3,7 @@
 import threading
 
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.sources.saved import SavedSource
+from klaw_core.extensions.owned import JournalSource
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
@@ -84,15 +84,15 @@ def test_documents_that_another_run_adds_after_the_scan_stay(home, check, monkey
 def test_texts_saved_during_a_run_stay(home, check, monkeypatch):
     with home.open() as first, home.open() as second:
         first.save("the harbour")
-        scan = SavedSource.scan
+        scan = JournalSource.scan
 
         def scan_slowly(source):
-            monkeypatch.setattr(SavedSource, "scan", scan)
+            monkeypatch.setattr(JournalSource, "scan", scan)
             found = list(scan(source))
             second.save("the lighthouse")
             return found
 
-        monkeypatch.setattr(SavedSource, "scan", scan_slowly)
+        monkeypatch.setattr(JournalSource, "scan", scan_slowly)
         assert first.index().removed == 0
         assert first.search("lighthouse")
         check(first)

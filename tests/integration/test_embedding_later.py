@@ -38,7 +38,7 @@ class TestChunksOfAnotherRun:
 
     def test_a_saved_memory_is_embedded_if_only_its_vectors_are_missing(self, memory, check):
         other = Saved.make("a lantern at the pier", "manual", None, MOMENT)
-        memory.extension("saved").journal.append(other)
+        memory.extension("saved").journal.append([other.record()])
         memory.index(origin="saved", embed=False)
         assert len(lacking(memory)) == 1
         assert not memory.save("a lantern at the pier", created_at=MOMENT).notice
@@ -63,7 +63,7 @@ class TestChunksOfAnotherRun:
 
     def test_a_failure_to_embed_it_is_reported(self, memory, monkeypatch):
         memory.save("a lantern at the pier", created_at=MOMENT)
-        memory.extension("saved").journal.append(Saved.make("a boat at the pier", "manual", None, MOMENT))
+        memory.extension("saved").journal.append([Saved.make("a boat at the pier", "manual", None, MOMENT).record()])
         memory.index(origin="saved", embed=False)
 
         def no_model(*_):

@@ -108,18 +108,18 @@ def test_an_import_next_to_another_writer_replaces_nothing(memory, header, tmp_p
     """Another program saves between the look at what is known and the writing."""
     name = Saved.make("mine", "manual", None, DAY).id
     journal = memory.extension("saved").journal
-    read = type(journal).read
+    replay = type(journal).replay
 
-    def read_and_save(self):
-        before = read(self)
-        journal.append(Saved.make("mine", "manual", None, DAY))
+    def replay_and_save(self):
+        before = replay(self)
+        monkeypatch.undo()
+        journal.append([Saved.make("mine", "manual", None, DAY).record()])
         return before
 
     lines = [header, record(name, "theirs"), {"kind": "end", "records": 1}]
     (tmp_path / "other.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    monkeypatch.setattr(type(journal), "read", read_and_save)
+    monkeypatch.setattr(type(journal), "replay", replay_and_save)
     report = memory.import_(tmp_path / "other.jsonl")
-    monkeypatch.undo()
     assert (report.added, report.kept) == ({}, (f"{name} already exists with other content",))
     assert memory.get(name).content == "mine"
 

@@ -335,10 +335,10 @@ class TestForget:
         home.write("a.md", "note")
         memory.index(home.notes)
         saved = Saved.make("hunter2", "manual", None, None)
-        memory.extension("saved").journal.append(saved)
+        memory.extension("saved").journal.append([saved.record()])
         assert memory.get(saved.id).content == "hunter2"
         assert memory.forget(saved.id).paths == (saved.id,)
-        assert memory.extension("saved").journal.read().memories == ()
+        assert memory.extension("saved").journal.replay().records == {}
         with pytest.raises(NotFoundError):
             memory.forget(saved.id)
 

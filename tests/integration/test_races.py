@@ -10,10 +10,10 @@ from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.extensions.documents import DocumentsExtension
+from klaw_core.extensions.owned import JournalSource
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.forgetting import _IndexedPaths
-from klaw_core.sources.saved import Saved, SavedJournal, SavedSource
+from klaw_core.sources.saved import Saved
 from klaw_core.sources.workspaces import Workspaces
 from klaw_core.testing.values import MOMENT
 
@@ -187,7 +187,7 @@ def test_a_text_indexed_between_its_removal_and_its_record_is_removed(home, monk
         one.index(home.notes)
         saved = one.save("a lantern of blue glass").path
         record = {"notes/": "forget", "notes/b.md": "exclude", "saved": "forget"}[target]
-        kind = SavedJournal if target == "saved" else Workspaces
+        kind = FileJournal if target == "saved" else Workspaces
         original = getattr(kind, record)
 
         def late(self, *arguments):
@@ -205,8 +205,8 @@ def test_a_memory_forgotten_during_an_index_run_stays_forgotten(home, monkeypatc
     with home.open() as one, home.open() as two:
         one.save("something else")
         unseen = Saved("saved/2026-02-24/0123456789ab", "the lantern is blue", "manual", MOMENT)
-        two.extension("saved").journal.append(unseen)  # as after a crash between journal and index
-        meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget(unseen.id))
+        two.extension("saved").journal.append([unseen.record()])  # as after a crash between journal and index
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget([unseen.id]))
         assert one.index().added == 1
         assert not one.search("lantern", mode="fts")
         assert one.search("something", mode="fts")
@@ -254,9 +254,9 @@ def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, chec
     with home.open() as one, home.open() as two:
         one.save("something else")
         unseen = Saved.make(text, "manual", None, MOMENT)
-        two.extension("saved").journal.append(unseen)  # as after a crash between journal and index
-        meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget(unseen.id))
-        original = SavedSource.forgotten
+        two.extension("saved").journal.append([unseen.record()])  # as after a crash between journal and index
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget([unseen.id]))
+        original = JournalSource.forgotten
         saved = []
 
         def forgotten(self, paths, /):
@@ -265,7 +265,7 @@ def test_a_text_saved_again_while_a_run_removes_it_stays(home, monkeypatch, chec
                 saved.append(two.save(text, created_at=MOMENT).path)
             return gone
 
-        monkeypatch.setattr(SavedSource, "forgotten", forgotten)
+        monkeypatch.setattr(JournalSource, "forgotten", forgotten)
         one.index()
         assert found(one, "lantern") == saved == [unseen.id]
         check(one)
@@ -580,18 +580,18 @@ def test_a_crash_while_embedding_loses_at_most_one_call(home):
 def test_adding_documents_ends_while_another_process_adds_others_all_the_time(home, monkeypatch):
     with home.open() as one, home.open() as two:
         numbers = count()
-        original = DocumentsExtension.get
+        original = FileJournal.get
         looks = []
 
-        def get(self, ids, collection="memory"):
-            if "mine" in ids:
+        def get(self, ids, /):
+            if "memory/mine" in ids:
                 looks.append(1)
                 assert len(looks) < 5
                 two.add([NewDocument(f"other-{next(numbers)}", "something else")])
-            return original(self, ids, collection)
+            return original(self, ids)
 
         meanwhile(monkeypatch, one, "count_tokens", lambda: two.add([NewDocument("other", "something else")]))
-        monkeypatch.setattr(DocumentsExtension, "get", get)
+        monkeypatch.setattr(FileJournal, "get", get)
         one.add([NewDocument("mine", "a lantern on the pier")])
         assert looks
         assert found(one, "lantern") == ["documents/mine"]

@@ -287,7 +287,7 @@ def test_a_run_reads_an_unchanged_journal_once(home, monkeypatch):
         kept, gone = memory.save("the lantern"), memory.save("the pier")
         memory.add([NewDocument("boat", "the boat")])
         memory.index()
-        journals, read = (memory._part("saved").journal.records, memory._part("documents").journal), []
+        journals, read = (memory._part("saved").journal, memory._part("documents").journal), []
         for kind in {type(journal) for journal in journals}:
 
             def replaying(journal, replay=kind.replay):

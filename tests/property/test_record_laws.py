@@ -9,8 +9,9 @@ import pytest
 
 from klaw_core import Chat, KlawError, Message, NewDocument, RecordError
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.extensions.documents import _check_record
+from klaw_core.extensions.documents import DocumentsExtension
 from klaw_core.extensions.workspaces import WorkspacesExtension, _parse
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.maintenance.importing import _check_record as check_imported
 from klaw_core.maintenance.records import parse_line
@@ -95,10 +96,14 @@ def check_workspace(record):
         raise RecordError(error.message) from error
 
 
+DOCUMENTS = DocumentsExtension(FileJournals.at(Path("/nowhere")))
 READERS = {
     **{f"facts: {op}": (line_of(op), check_fact_line) for op in sorted(OPERATIONS)},
     "saved": (Saved.make("a text", "manual", "telegram_1", NOON).record(), Saved.parse),
-    "document": (NewDocument("x", "text", {"k": ["a"]}, payload={"a": [1]}).record("memory"), _check_record),
+    "document": (
+        NewDocument("x", "text", {"k": ["a"]}, payload={"a": [1]}).record("memory"),
+        DocumentsExtension(FileJournals.at(Path("/nowhere"))).parse,
+    ),
     "message": (Message("user", "text", NOON, id="m1", meta=TELEGRAM.meta).record(), Message.parse),
     "summary": (
         {"ts": "2026-02-24T12:00:00Z", "content": "text", "from_message_id": "m1", "to_message_id": None},
