@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
-from klaw_core.conversations.archive import Conversations
-from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import StoreError
 from klaw_core.holds import Flag
 from klaw_core.memory import Memory
-from klaw_core.sources.management import WorkspaceManager
 
 if TYPE_CHECKING:
-    from klaw_core.conversations.chat import Chat
-    from klaw_core.conversations.journal import JournalLine
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.extension import Extension
@@ -31,7 +25,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", CoreMemory, Conversations, WorkspaceManager)
 
 #: Threads. Searches are fast, so more threads would only wait for each other.
 THREADS = 4
@@ -79,100 +72,29 @@ def _run_in_thread(
     return call
 
 
-def _core_memory_method(
-    method: Callable[Concatenate[CoreMemory, P], T],
-) -> Callable[Concatenate[AsyncCoreMemory, P], Coroutine[Any, Any, T]]:
-    @wraps(method)
-    async def call(self: AsyncCoreMemory, /, *arguments: P.args, **options: P.kwargs) -> T:
-        return await self._ask(partial(_apply, method, arguments, options))
+class AsyncPart:
+    """The methods of a part of a memory, each a coroutine. An iterator that one returns becomes a tuple.
 
-    return call
+    The part is built in a thread too, so a name that it does not have raises AttributeError in the coroutine.
+    """
 
-
-def _conversations_method(
-    method: Callable[Concatenate[Conversations, P], T],
-) -> Callable[Concatenate[AsyncConversations, P], Coroutine[Any, Any, T]]:
-    @wraps(method)
-    async def call(self: AsyncConversations, /, *arguments: P.args, **options: P.kwargs) -> T:
-        return await self._ask(partial(_apply, method, arguments, options))
-
-    return call
-
-
-def _workspaces_method(
-    method: Callable[Concatenate[WorkspaceManager, P], T],
-) -> Callable[Concatenate[AsyncWorkspaces, P], Coroutine[Any, Any, T]]:
-    @wraps(method)
-    async def call(self: AsyncWorkspaces, /, *arguments: P.args, **options: P.kwargs) -> T:
-        return await self._ask(partial(_apply, method, arguments, options))
-
-    return call
-
-
-def _apply(method: Callable[..., T], arguments: Sequence[Any], options: dict[str, Any], part: object) -> T:
-    return method(part, *arguments, **options)
-
-
-class _Part(Generic[S]):
-    """A part of a memory. Its calls run in a thread, where the part is also built."""
-
-    def __init__(self, memory: AsyncMemory, get: Callable[[Memory], S]) -> None:
+    def __init__(self, memory: AsyncMemory, get: Callable[[Memory], object]) -> None:
         self._owner = memory
-        self._get: Callable[[Memory], S] = get
+        self._get = get
 
-    async def _ask(self, work: Callable[[S], T]) -> T:
-        memory = self._owner._memory  # noqa: SLF001  # a part of it
-        return await self._owner._run(lambda: work(self._get(memory)))  # noqa: SLF001  # a part of it
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        if name.startswith("_"):
+            raise AttributeError(name)
 
+        async def call(*arguments: Any, **options: Any) -> Any:
+            return await self._owner._run(partial(self._call, name, arguments, options))  # noqa: SLF001  # a part of it
 
-class AsyncCoreMemory(_Part[CoreMemory]):
-    """The methods of ``CoreMemory``, each a coroutine."""
+        return call
 
-    get = _core_memory_method(CoreMemory.get)
-    render = _core_memory_method(CoreMemory.render)
-    redacted = _core_memory_method(CoreMemory.redacted)
-    update = _core_memory_method(CoreMemory.update)
-    update_all = _core_memory_method(CoreMemory.update_all)
-    delete = _core_memory_method(CoreMemory.delete)
-    init_from_user_md = _core_memory_method(CoreMemory.init_from_user_md)
-
-
-class AsyncConversations(_Part[Conversations]):
-    """The methods of ``Conversations``, each a coroutine. ``read`` returns a tuple, not an iterator."""
-
-    append = _conversations_method(Conversations.append)
-    append_many = _conversations_method(Conversations.append_many)
-    session_break = _conversations_method(Conversations.session_break)
-    window = _conversations_method(Conversations.window)
-    tail = _conversations_method(Conversations.tail)
-    search = _conversations_method(Conversations.search)
-    session = _conversations_method(Conversations.session)
-    add_summary = _conversations_method(Conversations.add_summary)
-    summaries = _conversations_method(Conversations.summaries)
-    sync = _conversations_method(Conversations.sync)
-    remove = _conversations_method(Conversations.remove)
-    forget = _conversations_method(Conversations.forget)
-    find = _conversations_method(Conversations.find)
-    chats = _conversations_method(Conversations.chats)
-    purge = _conversations_method(Conversations.purge)
-
-    async def read(
-        self, chat: Chat, since: datetime | None = None, until: datetime | None = None
-    ) -> tuple[JournalLine, ...]:
-        """Return the lines of a chat, oldest first."""
-        return await self._ask(lambda part: tuple(part.read(chat, since, until)))
-
-
-class AsyncWorkspaces(_Part[WorkspaceManager]):
-    """The methods of ``WorkspaceManager``, each a coroutine."""
-
-    list = _workspaces_method(WorkspaceManager.list)
-    unread = _workspaces_method(WorkspaceManager.unread)
-    kinds = _workspaces_method(WorkspaceManager.kinds)
-    rename = _workspaces_method(WorkspaceManager.rename)
-    remove = _workspaces_method(WorkspaceManager.remove)
-    exclude = _workspaces_method(WorkspaceManager.exclude)
-    restore = _workspaces_method(WorkspaceManager.restore)
+    def _call(self, name: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        part = self._get(self._owner._memory)  # noqa: SLF001  # a part of it
+        found = getattr(part, name)(*arguments, **options)
+        return tuple(found) if isinstance(found, Iterator) else found
 
 
 class AsyncMemory:
@@ -272,19 +194,19 @@ class AsyncMemory:
         return await self._run(lambda: self._memory.extension(key))
 
     @property
-    def core(self) -> AsyncCoreMemory:
+    def core(self) -> AsyncPart:
         """Core memory: the few facts about user and agent that are part of every prompt."""
-        return AsyncCoreMemory(self, lambda memory: memory.core)
+        return AsyncPart(self, lambda memory: memory.core)
 
     @property
-    def conversations(self) -> AsyncConversations:
+    def conversations(self) -> AsyncPart:
         """The conversations: append messages, read them, and search single messages."""
-        return AsyncConversations(self, lambda memory: memory.conversations)
+        return AsyncPart(self, lambda memory: memory.conversations)
 
     @property
-    def workspaces(self) -> AsyncWorkspaces:
+    def workspaces(self) -> AsyncPart:
         """The directories of notes: list, rename, remove and restrict them."""
-        return AsyncWorkspaces(self, lambda memory: memory.workspaces)
+        return AsyncPart(self, lambda memory: memory.workspaces)
 
     async def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back in the event loop at every event of this memory in this process; return what ends that."""

@@ -32,7 +32,6 @@ from klaw_core import (
     Record,
     SearchRequest,
 )
-from klaw_core.async_memory import AsyncConversations, AsyncCoreMemory, AsyncWorkspaces
 from klaw_core.sources.management import WorkspaceManager
 from klaw_facts import Fact, Facts, MemoryFactStore
 from klaw_facts.journal import FactsJournal
@@ -57,12 +56,7 @@ OBJECTS: Mapping[type, Callable[[World], Any]] = {
     MemoryFactStore: lambda _world: MemoryFactStore(),
 }
 #: Classes whose methods only run those of another in a thread.
-ASYNCHRONOUS: Mapping[type, type] = {
-    AsyncMemory: Memory,
-    AsyncCoreMemory: CoreMemory,
-    AsyncConversations: Conversations,
-    AsyncWorkspaces: WorkspaceManager,
-}
+ASYNCHRONOUS: Mapping[type, type] = {AsyncMemory: Memory}
 #: Classes with operations that store no text of their callers, and why.
 WITHOUT_TEXT = {
     "OpenMemory": "the base of Memory, whose methods are those of Memory",

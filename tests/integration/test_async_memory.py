@@ -8,13 +8,11 @@ import threading
 
 import pytest
 
-from klaw_core import AsyncMemory, Memory, NotFoundError, SearchEvent, StoreError
-from klaw_core.async_memory import AsyncConversations, AsyncCoreMemory
-from klaw_core.conversations.archive import Conversations
-from klaw_core.core_memory.facts import CoreMemory
+from klaw_core import AsyncMemory, Chat, Memory, Message, NotFoundError, SearchEvent, StoreError
+from klaw_core.testing.values import MOMENT
 
-# What these are made of.
-_PARTS = {"journal", "redactor", "place", "on_append", "on_removal", "forget_documents", "row_sync"}
+#: What a memory has beside its methods; each has methods of its own.
+PARTS = ("core", "conversations", "workspaces")
 
 
 def public(kind):
@@ -22,13 +20,9 @@ def public(kind):
 
 
 class TestSurface:
-    @pytest.mark.parametrize(
-        ("kind", "facade"),
-        [(Memory, AsyncMemory), (CoreMemory, AsyncCoreMemory), (Conversations, AsyncConversations)],
-    )
-    def test_every_public_name_is_there(self, kind, facade):
+    def test_every_public_name_is_there(self):
         # A new method of Memory needs a line in klaw_core/async_memory.py: name = _in_thread(Memory.name)
-        assert public(facade) == public(kind) - _PARTS
+        assert public(AsyncMemory) == public(Memory)
 
     @pytest.mark.parametrize("name", sorted(public(Memory)))
     def test_methods_are_coroutines_with_the_same_parameters(self, name):
@@ -61,6 +55,38 @@ def run(home, use):
             return await use(memory)
 
     return asyncio.run(main())
+
+
+class TestParts:
+    @pytest.mark.parametrize("name", PARTS)
+    def test_every_method_of_a_part_is_a_coroutine_with_its_answer(self, indexed, name):
+        chat = Chat("telegram", "1")
+        arguments = {"read": (chat,), "window": (chat,), "render": (), "get": (), "chats": (), "list": ()}
+
+        async def use(memory):
+            part = getattr(memory, name)
+            await memory.core.update("user", "name", "Ada")
+            await memory.conversations.append(Message("user", "hello", MOMENT, meta=chat.meta))
+            methods = [method for method in arguments if hasattr(getattr(memory._memory, name), method)]
+            assert methods
+            return {method: await getattr(part, method)(*arguments[method]) for method in methods}
+
+        answers = run(indexed, use)
+        with indexed.open() as memory:
+            part = getattr(memory, name)
+            own = {method: getattr(part, method)(*arguments[method]) for method in answers}
+            own |= {method: tuple(own[method]) for method in ("read",) if method in own}  # an iterator
+        assert answers == own
+
+    @pytest.mark.parametrize("name", PARTS)
+    def test_what_a_part_does_not_have_raises_attribute_error(self, indexed, name):
+        async def use(memory):
+            with pytest.raises(AttributeError, match="fly"):
+                await getattr(memory, name).fly()
+            with pytest.raises(AttributeError):
+                getattr(memory, name)._fly  # noqa: B018  # the access is what raises
+
+        run(indexed, use)
 
 
 class TestAnswers:
