@@ -4,12 +4,14 @@
     models = "klaw_models.command:command"
 
 The value names a :class:`click.Command`, written with :mod:`klaw_core.cli.kit`. Entry points are looked up only for
-names that are not Klaw's own commands, because reading the metadata of all installed packages is slow.
+names that are not Klaw's own commands, because reading the metadata of all installed packages is slow. For the same
+reason the commands of a default distribution are Klaw's own, which :mod:`klaw_core.cli.program` names by their modules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -27,6 +29,28 @@ def official() -> Mapping[str, tuple[str, str]]:
     from klaw_core.plugins.catalogue import first_party_commands
 
     return first_party_commands()
+
+
+def load_own(name: str, module: str, *, missing_ok: bool = False) -> click.Command | None:
+    """Import one of Klaw's own commands from a module of ``klaw_core.cli`` or, if it has a dot, of a distribution.
+
+    Entry points are not read. Raise PluginNotFoundError if the distribution is not installed; with ``missing_ok``,
+    return None.
+    """
+    package, dot, _ = module.partition(".")
+    try:
+        command = import_module(module if dot else f"klaw_core.cli.{module}").command
+    except ModuleNotFoundError as error:
+        if not dot or error.name != package:
+            raise
+        if missing_ok:
+            return None
+        from klaw_core.plugins.catalogue import CATALOGUE, install_command
+
+        extras = next(row.extras for row in CATALOGUE if row.distribution == package.replace("_", "-"))
+        raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=install_command(extras[:1])) from error
+    assert isinstance(command, click.Command)
+    return command
 
 
 def load_command(name: str) -> click.Command | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import click
 
-from klaw_core.cli.extensions import installed, load_command, official
+from klaw_core.cli.extensions import installed, load_command, load_own, official
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams, trusted
 from klaw_core.errors import ConfigError, KlawError
@@ -21,8 +20,9 @@ _INTERRUPTED = 130  # 128 + SIGINT, as in shells
 class KlawGroup(click.Group):
     """A click group. Its commands are the attribute ``command`` of modules of ``klaw_core.cli``, or come from plugins.
 
-    ``modules`` has each command's module and its line of help; ``aliases`` maps other names to commands. Commands of
-    other distributions (:mod:`klaw_core.cli.extensions`) are looked up when they are called.
+    ``modules`` has each command's module and its line of help; ``aliases`` maps other names to commands. A module with
+    a dot belongs to a default distribution. Commands of other distributions (:mod:`klaw_core.cli.extensions`) are
+    looked up when they are called.
     """
 
     def __init__(
@@ -42,9 +42,7 @@ class KlawGroup(click.Group):
         if entry is None:
             # Completion offers installed commands only and must not raise an error.
             return None if context.resilient_parsing and name not in installed() else load_command(name)
-        command = import_module(f"klaw_core.cli.{entry[0]}").command
-        assert isinstance(command, click.Command)
-        return command
+        return load_own(name, entry[0], missing_ok=context.resilient_parsing)
 
     def resolve_command(
         self, context: click.Context, args: list[str]

@@ -1,14 +1,17 @@
 """Commands that come with other distributions, found through their entry points."""
 
 import re
+import sys
 from importlib.metadata import EntryPoints, MetadataPathFinder
 from pathlib import Path
 
 import pytest
+from click import Context
 
 from klaw_core import install_extras, reinstall_command
 from klaw_core.cli.extensions import official
 from klaw_core.cli.program import cli
+from klaw_core.plugins.catalogue import FirstParty
 
 MODULE = '''
 import click
@@ -136,3 +139,37 @@ def test_a_known_command_that_is_not_installed_names_its_install_command(monkeyp
 
     assert result.exit_code == 1
     assert install_extras(["eval"]) in result.stderr
+
+
+class TestCommandsOfDefaultDistributions:
+    """They are listed with Klaw's own commands, in a place of their own, and start without a look at the metadata."""
+
+    @pytest.fixture(autouse=True)
+    def _borrowed(self, monkeypatch):
+        """Take the command of a distribution as one of Klaw's own."""
+        monkeypatch.setitem(cli._modules, "borrowed", ("klaw_watch.command", "Keep the index up to date."))
+
+    @pytest.fixture
+    def _missing(self, monkeypatch):
+        monkeypatch.setitem(cli._modules, "borrowed", ("klaw_nowhere.command", "Keep the index up to date."))
+        monkeypatch.setattr("klaw_core.plugins.catalogue.CATALOGUE", (FirstParty("klaw-nowhere", ("nowhere",)),))
+
+    def test_they_run_without_entry_points(self, klaw, monkeypatch):
+        monkeypatch.setattr("klaw_core.cli.extensions._entry_points", None)
+        assert "--unit" in klaw("borrowed", "--help").stdout
+
+    @pytest.mark.usefixtures("_missing")
+    def test_the_error_for_a_missing_one_names_its_extra(self, klaw):
+        result = klaw("borrowed")
+        assert result.exit_code == 1
+        assert "`klaw borrowed` is not installed" in result.stderr
+        assert result.stderr.strip().endswith(install_extras(["nowhere"]))
+
+    @pytest.mark.usefixtures("_missing")
+    def test_completion_leaves_a_missing_one_out(self):
+        assert cli.get_command(Context(cli, resilient_parsing=True), "borrowed") is None
+
+    def test_an_import_that_fails_inside_of_one_is_not_hidden(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "klaw_watch.command", None)
+        with pytest.raises(ModuleNotFoundError, match=r"klaw_watch\.command"):
+            cli.get_command(Context(cli), "borrowed")
