@@ -12,7 +12,7 @@ from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions, hoo
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import WorkspaceOptions
-    from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+    from klaw_core.interfaces.components import Chunker, Embedder, Fusion
     from klaw_core.interfaces.index import Index, Retriever
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
@@ -45,22 +45,6 @@ def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
 
     yield Component("rrf", ReciprocalRankFusion, lambda options, _: options, API, "reciprocal rank fusion")
     yield Component("weighted", WeightedFusion, lambda options, _: options, API, "min-max scores, convex combination")
-
-
-@hookimpl
-def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
-    """Yield the three reranking stages that need no model."""
-    from klaw_core.builtin.importance import Importance, ImportanceOptions
-    from klaw_core.builtin.mmr import MaximalMarginalRelevance, MmrOptions
-    from klaw_core.builtin.recency import Recency, RecencyOptions
-
-    yield Component(
-        "recency", RecencyOptions, lambda options, _: Recency(options), API, "lower scores for older results"
-    )
-    summary = "weights results by source"
-    yield Component("importance", ImportanceOptions, lambda options, _: Importance(options), API, summary)
-    summary = "maximal marginal relevance: lower scores for results that repeat a better one"
-    yield Component("mmr", MmrOptions, lambda options, _: MaximalMarginalRelevance(options), API, summary)
 
 
 @hookimpl

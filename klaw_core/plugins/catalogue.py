@@ -54,6 +54,12 @@ CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
     FirstParty("klaw-lancedb", ("lancedb",), (("retriever", "lancedb"),)),
     FirstParty("klaw-llm-openai", ("llm-openai",), (("language model", "openai"),)),
+    FirstParty(
+        "klaw-rerank-basic",
+        ("rerank-basic",),
+        (("reranker", "recency"), ("reranker", "importance"), ("reranker", "mmr")),
+        default=True,
+    ),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
     FirstParty(
@@ -101,6 +107,14 @@ CATALOGUE: tuple[FirstParty, ...] = (
 #: The extras in ``klaw[default]``.
 DEFAULT_EXTRAS = frozenset(extra for row in CATALOGUE if row.default for extra in row.extras)
 
+#: Those of them whose components the default configuration selects; the others add features.
+_SELECTED_EXTRAS = frozenset(
+    extra
+    for row in CATALOGUE
+    if row.default and {kind for kind, _ in row.components} & {"store", "chunker", "embedder", "retriever"}
+    for extra in row.extras
+)
+
 
 def provider_of(kind: str, name: str) -> FirstParty | None:
     """Return the first-party distribution that provides a component; None if there is none."""
@@ -118,8 +132,8 @@ def first_party_commands() -> Mapping[str, tuple[str, str]]:
 
 
 def install_command(extras: Collection[str]) -> str:
-    """Return the command that installs these extras of ``klaw``; the default ones together become ``default``."""
-    if set(extras) >= DEFAULT_EXTRAS:
+    """Return the command that installs these extras of ``klaw``: ``default`` for all that a configuration needs."""
+    if set(extras) >= _SELECTED_EXTRAS:
         extras = ["default", *(extra for extra in extras if extra not in DEFAULT_EXTRAS)]
     from klaw_core.plugins.installing import install_extras  # imported here because hints are rare
 

@@ -7,7 +7,7 @@ each figure counts:
 - protocols, optional_protocols: classes that inherit ``typing.Protocol``, and those that ``isinstance`` can ask;
 - public_names: of ``klaw_core.__all__``;
 - arrows: pairs of rooms (the packages and modules directly below ``klaw_core``) of which one imports the other;
-- distributions: the core and the packages below ``plugins``.
+- distributions: the core and the packages below ``plugins``. It may grow to its limit, as features leave the core.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def main(arguments: list[str]) -> int:
         sign = ">" if name in grown else "<" if value < limits[name] else "="
         print(f"{name:>20} {value:>7,} {sign} {limits[name]:,}")  # noqa: T201  # a program's output
     if "--write" in arguments:
-        lower = {name: min(value, limits[name]) for name, value in found.items()}
+        lower = {name: min(value, limits[name]) for name, value in found.items() if name != "distributions"}
+        lower = {**lower, "distributions": limits["distributions"]}
         LIMITS.write_text(json.dumps(lower, indent=4) + "\n", "utf-8")
     if grown:
         print(f"the core has grown: {', '.join(sorted(grown))}")  # noqa: T201  # a program's output

@@ -17,7 +17,7 @@ MODELS = {"onnxruntime", "tokenizers", "klaw_models", "klaw_embed_onnx.embedder"
 NEVER = {"httpx", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "regex", "tomlkit", "importlib.metadata"}
 # What a search for words has no use for beyond that. Every module of these makes classes, each slow to make.
 NOT_FOR_WORDS = {
-    "klaw_core.builtin.mmr",
+    "klaw_rerank_basic",
     "klaw_core.builtin.workspace",
     "klaw_core.values.candidates",
     "klaw_core.values.documents",

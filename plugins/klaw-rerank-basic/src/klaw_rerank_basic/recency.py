@@ -6,10 +6,8 @@ from datetime import UTC, datetime
 
 from attrs import field, frozen, validators
 
-from klaw_core.builtin.score_weights import is_marked, weigh
-from klaw_core.values.candidates import Candidate, RerankScore
-from klaw_core.values.search import Query
-from klaw_core.values.text import StoredChunk
+from klaw_core import Candidate, Query, RerankScore, StoredChunk
+from klaw_rerank_basic.score_weights import is_marked, weigh
 
 _SECONDS_A_DAY = 86_400.0
 

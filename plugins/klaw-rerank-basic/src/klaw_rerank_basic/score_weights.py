@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from klaw_core.values.candidates import Candidate, RerankScore
-from klaw_core.values.text import StoredChunk
+from klaw_core import Candidate, RerankScore, StoredChunk
 
 
 def is_marked(stored: StoredChunk, mark: str) -> bool:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core.values.candidates import Candidate, RerankScore
-from klaw_core.values.search import Query
+from klaw_core import Candidate, Query, RerankScore
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,10 +5,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from klaw_core.builtin.score_weights import is_marked, weigh
-from klaw_core.values.candidates import Candidate, RerankScore
-from klaw_core.values.search import Query
-from klaw_core.values.text import StoredChunk
+from klaw_core import Candidate, Query, RerankScore, StoredChunk
+from klaw_rerank_basic.score_weights import is_marked, weigh
 
 _MAX_FACTOR = 1000.0
 

@@ -1,0 +1,1 @@
+"""The rerankers ``recency``, ``importance`` and ``mmr``, which need no model."""
