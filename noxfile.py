@@ -72,8 +72,8 @@ TEST_TOOLS = [
 ]
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_PLUGINS = (
-    *("klaw-chunk-markdown", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm", "klaw-rerank-basic"),
-    "klaw-store-sqlitevec",
+    *("klaw-chunk-markdown", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm"),
+    *("klaw-rerank-basic", "klaw-store-sqlitevec"),
     *("klaw-http", "klaw-models", "klaw-onnx"),
 )
 # What is optional in a plugin, and tested: the grammars of programming languages.

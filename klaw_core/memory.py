@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from klaw_core.extensions.documents import DocumentsExtension, NewDocument
     from klaw_core.extensions.workspaces import WorkspacesExtension
     from klaw_core.indexing.run_counts import ProgressCallback
-    from klaw_core.maintenance.export import ExportReport
-    from klaw_core.maintenance.importing import ImportReport
     from klaw_core.sources.management import WorkspaceManager
     from klaw_core.values.context import Context, ContextPart
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
     from klaw_core.values.listings import ListedDocument
+    from klaw_core.values.records import ExportReport, ImportReport
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
     from klaw_core.values.tools import Json, Tool
     from klaw_core.values.vectors import Vector
@@ -439,9 +438,8 @@ class Memory(OpenMemory):
         Reads every document and every page of the store, and asks the model for one vector. Problems are in
         the answer, and do not raise.
         """
-        from klaw_core.maintenance.doctor import Doctor
-
-        return Doctor(self._assembly, self._sources, self.extensions).run(fix=fix)
+        found: Diagnosis = self._part("doctor").diagnose(self._assembly, self._sources, self.extensions, fix=fix)
+        return found
 
     def export(self, target: str | Path | BinaryIO) -> ExportReport:
         """Write workspaces, core memory, saved memories, conversations, summaries and all other journals as JSON Lines.
@@ -449,10 +447,10 @@ class Memory(OpenMemory):
         To a file (atomically, 0600) or a stream. Notes are already files and are not exported.
         Raise StoreError.
         """
-        from klaw_core.maintenance.export import export
-
-        place = Path(target) if isinstance(target, str) else target
-        return export(self.extensions.all(), self.config.data_dir, place, self.extensions.host.journals)
+        place, journals = Path(target) if isinstance(target, str) else target, self.extensions.host.journals
+        extensions = self.extensions.all()
+        report: ExportReport = self._part("doctor").export(extensions, self.config.data_dir, place, journals)
+        return report
 
     def import_(
         self, source: str | Path, *, importer: str | None = None, workspaces: bool = False, dry_run: bool = False
@@ -465,21 +463,15 @@ class Memory(OpenMemory):
         Saved memories are indexed at once, everything else by the next :meth:`index`. Raise RecordError, with nothing
         changed, if the file is not a complete export; NotFoundError if it does not exist; PluginError, StoreError.
         """
-        from klaw_core.maintenance.importing import import_
-
-        add = partial(
-            import_,
+        report: ImportReport = self._part("doctor").import_(
             self.extensions.all(),
-            journals=self.extensions.host.journals,
+            Path(source),
+            self.extensions.host.journals,
+            importer=importer,
             workspaces=workspaces,
             dry_run=dry_run,
         )
-        if importer is None:
-            return add(Path(source))
-        from klaw_core.maintenance.importers import converted
-
-        with converted(importer, Path(source)) as (path, skipped):
-            return evolve(add(path), skipped=skipped)
+        return report
 
     @property
     def _documents(self) -> DocumentsExtension:

@@ -90,15 +90,15 @@ def load_command(name: str) -> click.Command | None:
     return command
 
 
-def installed() -> dict[str, str]:
-    """Return the name of the distribution of each installed command, by command."""
-    return {point.name: _owner(point) for point in sorted(_entry_points(), key=lambda point: point.name)}
+def installed(group: str = GROUP) -> dict[str, str]:
+    """Return the name of the distribution of each installed command, or of what another group has, by name."""
+    return {point.name: _owner(point) for point in sorted(_entry_points(group), key=lambda point: point.name)}
 
 
-def _entry_points() -> EntryPoints:
+def _entry_points(group: str = GROUP) -> EntryPoints:
     from importlib.metadata import entry_points
 
-    return entry_points(group=GROUP)
+    return entry_points(group=group)
 
 
 def _owner(point: EntryPoint) -> str:

@@ -25,7 +25,6 @@ def command(settings: Settings) -> None:
     from klaw_core.cli.extensions import installed
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import StyledText, data, print_json
-    from klaw_core.maintenance.importers import importers
     from klaw_core.plugins.discover import discover
 
     disabled: tuple[str, ...] = ()
@@ -41,7 +40,7 @@ def command(settings: Settings) -> None:
         _show(data(), plugin)
     for title, prefix, owners in (
         ("commands", "klaw ", installed()),
-        ("importers", "klaw import --from ", importers()),
+        ("importers", "klaw import --from ", installed("klaw.importers")),
     ):
         if owners:
             data().line(StyledText(title, "bold cyan"))

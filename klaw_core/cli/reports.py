@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -30,14 +30,6 @@ _PLURALS = {
     "has": "have",
     "holds": "hold",
     "was": "were",
-}
-# The names of the kinds of records in an export.
-_RECORDS = {
-    "workspace": ("workspace", "workspaces"),
-    "core": ("fact of core memory", "facts of core memory"),
-    "saved": ("saved memory", "saved memories"),
-    "message": ("message", "messages"),
-    "summary": ("summary", "summaries"),
 }
 
 
@@ -113,11 +105,6 @@ def by_reason(skipped: Sequence[SkippedEntry]) -> str:
 def _plural_reason(reason: str) -> str:
     verb, space, rest = reason.partition(" ")
     return f"{_PLURALS.get(verb, verb)}{space}{rest}"
-
-
-def records(counts: Mapping[str, int]) -> str:
-    """Return the number of records by kind: ``1 workspace, 2 saved memories``; empty if there are none."""
-    return ", ".join(counted(count, *_RECORDS.get(kind, (kind,))) for kind, count in counts.items())
 
 
 @contextmanager

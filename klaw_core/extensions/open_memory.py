@@ -152,7 +152,7 @@ class OpenMemory(ABC):
         """Search; extensions call this through their host."""
 
     def _part(self, name: str) -> Any:
-        """Return an extension that ships with the core."""
+        """Return an extension that a method or a property passes a call to."""
         return self.extensions.get(name)
 
     def _check_collections(self, names: Sequence[str]) -> None:

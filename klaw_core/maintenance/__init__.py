@@ -1,1 +1,1 @@
-"""Maintenance of a memory: checks and repair (``doctor``), ``status``, ``reindex``, ``export`` and ``import``."""
+"""Maintenance of a memory: ``status`` and ``reindex``."""

@@ -60,6 +60,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         (("reranker", "recency"), ("reranker", "importance"), ("reranker", "mmr")),
         default=True,
     ),
+    FirstParty("klaw-doctor", ("doctor",), (("extension", "doctor"),), default=True),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
     FirstParty(

@@ -27,11 +27,11 @@ from klaw_core.config.options import build_options
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.core_memory.facts import CoreMemory
-from klaw_core.maintenance.export import export
-from klaw_core.maintenance.importing import import_
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
 from klaw_core.testing.extension import shipped_extensions
+from klaw_doctor.export import export
+from klaw_doctor.importing import import_
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 CHAT = Chat("telegram", "1")

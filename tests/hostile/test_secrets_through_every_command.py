@@ -15,7 +15,7 @@ from planted_secrets import KINDS, NOW, OTHER, World, alone
 
 from klaw_core import Memory, load_config
 from klaw_core.cli.program import cli
-from klaw_core.maintenance.importers import importers
+from klaw_doctor.importers import importers
 
 #: Commands that are not run here, and why.
 NOT_RUN = {

@@ -48,6 +48,9 @@ BACKENDS = {
     },
 }
 
+#: The distributions whose extensions are there in every test: they were made for each other.
+FEATURES = {"klaw", "klaw-doctor"}
+
 #: The stores that the fixture ``home`` is of: KLAW_TEST_STORE=postgres lets all those tests run on a server.
 STORES = [os.environ["KLAW_TEST_STORE"]] if os.environ.get("KLAW_TEST_STORE") else ["memory", "sqlite"]
 
@@ -168,7 +171,7 @@ class Home:
         known = {
             key: found
             for key, found in installed.offers.items()
-            if key[0] != "extension" or found[0].distribution == "klaw"
+            if key[0] != "extension" or found[0].distribution in FEATURES
         }
         return evolve(installed, offers={**known, **offers})
 

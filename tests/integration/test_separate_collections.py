@@ -20,9 +20,9 @@ from klaw_core import (
     SourcedExtension,
     WorkspaceError,
 )
-from klaw_core.maintenance.records import end, header
 from klaw_core.plugins.entry_cache import installed
 from klaw_core.testing.values import MOMENT, make_document
+from klaw_doctor.records import end, header
 
 from .conftest import NoOptions
 

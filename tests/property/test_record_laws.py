@@ -13,11 +13,11 @@ from klaw_core.extensions.documents import DocumentsExtension
 from klaw_core.extensions.workspaces import WorkspacesExtension, _parse
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
-from klaw_core.maintenance.importing import _check_record as check_imported
-from klaw_core.maintenance.records import parse_line
 from klaw_core.sources.saved import Saved
 from klaw_core.sources.workspaces import is_gone
 from klaw_core.values.records import Record
+from klaw_doctor.importing import _check_record as check_imported
+from klaw_doctor.records import parse_line
 from klaw_facts import Fact, Quote
 from klaw_facts.fold import fold
 from klaw_facts.records import OPERATIONS, check_operation, fact_record, operation

@@ -116,7 +116,7 @@ def test_a_plugin_cannot_replace_a_builtin_command(install, klaw):
 def test_help_lists_builtin_commands_without_scanning_packages(klaw, monkeypatch):
     scans = []
     monkeypatch.setattr(MetadataPathFinder, "find_distributions", lambda *context: scans.append(context) or ())
-    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", lambda: scans.append("commands") or EntryPoints())
+    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", lambda *_: scans.append("commands") or EntryPoints())
     listed = klaw("--help").stdout
 
     assert scans == []
@@ -125,7 +125,7 @@ def test_help_lists_builtin_commands_without_scanning_packages(klaw, monkeypatch
 
 
 def test_completion_survives_a_command_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", EntryPoints)
+    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", lambda *_: EntryPoints())
 
     context = cli.make_context("klaw", [], resilient_parsing=True)
 
@@ -133,7 +133,7 @@ def test_completion_survives_a_command_that_is_not_installed(monkeypatch):
 
 
 def test_a_known_command_that_is_not_installed_names_its_install_command(monkeypatch, klaw):
-    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", EntryPoints)
+    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", lambda *_: EntryPoints())
 
     result = klaw("eval")
 

@@ -10,17 +10,25 @@ from typing import Any
 
 from attrs import define
 
-from klaw_core.errors import RecordError, quoted
+from klaw_core import (
+    BadLine,
+    Extension,
+    ImportCounts,
+    JournalName,
+    Journals,
+    OwnedText,
+    Record,
+    RecordedExtension,
+    RecordError,
+    SkippedEntry,
+    quoted,
+)
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import MAX_LINE_BYTES, encode
 from klaw_core.files.timestamps import shown
-from klaw_core.interfaces.extension import Extension, RecordedExtension
-from klaw_core.interfaces.journal import Journals, OwnedText
-from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES
 from klaw_core.sources.shared import SOURCES_JOURNAL
-from klaw_core.values.journals import BadLine, JournalName, is_file_name, is_journal_name
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.journals import is_file_name, is_journal_name
+from klaw_doctor.records import MAX_EXPORT_LINE_BYTES
 
 #: The kind of records of journals that no extension exports.
 JOURNAL = "journal"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.errors import KlawError
-    from klaw_core.maintenance.export import ExportReport
+    from klaw_core import KlawError
+    from klaw_core.values.records import ExportReport
 
 
 @click.command("export", short_help="Export saved memories, conversations and other records.")
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
     """Write your own data to FILE as JSON Lines: saved memories, conversations, and all other journals; - is stdout."""
-    from klaw_core.cli.notices import notify
+    from klaw_core import discover
+    from klaw_core.cli.kit import notify
     from klaw_core.extensions.host import build_extensions
-    from klaw_core.maintenance.export import export
-    from klaw_core.plugins.discover import discover
+    from klaw_doctor.export import export
 
     target = sys.stdout.buffer if file == "-" else Path(file)
     failed: Mapping[str, KlawError] = {}
@@ -44,10 +44,9 @@ def command(settings: Settings, *, file: str) -> None:
 
 
 def _report(settings: Settings, file: str, report: ExportReport) -> None:
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.output import print_json
-    from klaw_core.cli.reports import records
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core import to_json
+    from klaw_core.cli.kit import notify, print_json
+    from klaw_doctor.commands.counts import records
 
     if settings.json and file != "-":
         print_json({"file": file, **to_json(report)})

@@ -4,14 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from klaw_core import DocumentRecord, Entry, Finding, KlawError, SkippedEntry, Source
 from klaw_core.builtin.workspace import EMPTY
-from klaw_core.errors import KlawError
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import Indexer, stays
-from klaw_core.interfaces.source import Source
-from klaw_core.values.documents import DocumentRecord, Entry
-from klaw_core.values.findings import FIX, Finding, Severity, named
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.findings import FIX, Severity, named
 
 _UPDATE = "klaw index"
 # The part of a reason that differs between files, such as the size in "is larger than 100 bytes (120)".

@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from klaw_core import Embedder, Finding, Index, Snapshot, SpaceRecord
 from klaw_core.embedding.run import SAME_WEIGHTS, agreement, make_space_record
 from klaw_core.errors import as_klaw_error
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.reconcile import compare
-from klaw_core.interfaces.components import Embedder
-from klaw_core.interfaces.index import Index
-from klaw_core.interfaces.store import Snapshot
-from klaw_core.values.findings import FIX, Finding, Severity
-from klaw_core.values.vectors import SpaceRecord
+from klaw_core.values.findings import FIX, Severity
 
 _CONTENT = "index-content"
 _MAX_LISTED_KEYS = 20  # in a finding

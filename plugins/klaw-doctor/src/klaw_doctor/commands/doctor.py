@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.values.findings import Diagnosis
+    from klaw_core import Diagnosis
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
@@ -24,8 +24,8 @@ def command(settings: Settings, *, fix: bool) -> None:
     The exit status is 1 if an error remains. Nothing is changed without --fix.
     """
     diagnosis = _diagnose(settings, fix=fix)
-    from klaw_core.cli.output import print_json
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core import to_json
+    from klaw_core.cli.kit import print_json
 
     if settings.json:
         print_json({"healthy": diagnosis.healthy, "findings": to_json(diagnosis.findings)})
@@ -37,15 +37,15 @@ def command(settings: Settings, *, fix: bool) -> None:
 
 def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
     """Check the memory; if it cannot be opened, check what can be checked without it. Raise ConfigError."""
-    from klaw_core.errors import ConfigError, KlawError
+    from klaw_core import ConfigError, KlawError
 
     try:
         memory = settings.open_memory()
     except ConfigError:
         raise
     except KlawError as error:
-        from klaw_core.maintenance.doctor import diagnose_unopened
-        from klaw_core.plugins.discover import discover
+        from klaw_core import discover
+        from klaw_doctor.doctor import diagnose_unopened
 
         config = settings.load_config()
         return diagnose_unopened(config, discover(disabled=config.disabled_plugins), error)
@@ -54,7 +54,7 @@ def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
 
 
 def _show(settings: Settings, diagnosis: Diagnosis) -> None:
-    from klaw_core.cli.output import StyledText, data, tilde
+    from klaw_core.cli.kit import StyledText, data, tilde
 
     out = data()
     for finding in diagnosis.findings:
@@ -74,7 +74,7 @@ def _show(settings: Settings, diagnosis: Diagnosis) -> None:
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
-    from klaw_core.cli.output import counted
+    from klaw_core.cli.kit import counted
 
     counts = [
         counted(number, name)

@@ -16,13 +16,12 @@ from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from klaw_core.errors import NotFoundError, PluginError, PluginNotFoundError, isolated
+from klaw_core import NotFoundError, PluginError, PluginNotFoundError, Record, SkippedEntry
+from klaw_core.errors import isolated
 from klaw_core.files.atomic import writing_failed
 from klaw_core.files.jsonl import encode
-from klaw_core.maintenance.records import as_line, end, header
 from klaw_core.plugins.catalogue import install_command
-from klaw_core.values.records import Record
-from klaw_core.values.runs import SkippedEntry
+from klaw_doctor.records import as_line, end, header
 
 GROUP = "klaw.importers"
 _FIRST_PARTY = "klaw-import"  # the distribution of the extra `import`

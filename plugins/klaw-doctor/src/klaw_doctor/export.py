@@ -9,33 +9,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from attrs import field, frozen
-
-from klaw_core.errors import RecordError, StoreError, isolated
+from klaw_core import (
+    Extension,
+    Journals,
+    Record,
+    RecordedExtension,
+    RecordError,
+    SkippedEntry,
+    StoreError,
+    sync_directory,
+)
+from klaw_core.errors import isolated
 from klaw_core.extensions.host import having
-from klaw_core.files.atomic import sync_directory, writing_failed
+from klaw_core.files.atomic import writing_failed
 from klaw_core.files.held import Temporary
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import encode
 from klaw_core.files.layout import DataDirectory
-from klaw_core.interfaces.extension import Extension, RecordedExtension
-from klaw_core.interfaces.journal import Journals
-from klaw_core.maintenance.journals import JournalRecords
-from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, as_line, end, header
-from klaw_core.values.records import Record
-from klaw_core.values.runs import SkippedEntry
-
-
-@frozen
-class ExportReport:
-    """The number of exported records by kind, and the skipped parts, such as broken lines in the files.
-
-    ``notices`` name exported journals that belong to no installed extension.
-    """
-
-    counts: Mapping[str, int] = field(factory=dict)
-    skipped: tuple[SkippedEntry, ...] = ()
-    notices: tuple[str, ...] = ()
+from klaw_core.values.records import ExportReport
+from klaw_doctor.journals import JournalRecords
+from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, as_line, end, header
 
 
 def export(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 
 @click.command("import", short_help="Import the records of an export.")
@@ -26,10 +26,9 @@ def command(settings: Settings, *, file: str, importer: str | None, dry_run: boo
 
     With --from, FILE is what another program exported, a file or a directory. `klaw plugins` lists the programs.
     """
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.output import data, print_json
-    from klaw_core.cli.reports import records
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core import to_json
+    from klaw_core.cli.kit import data, notify, print_json
+    from klaw_doctor.commands.counts import records
 
     with _whole(file) as source, settings.open_memory() as memory:
         report = memory.import_(source, importer=importer, workspaces=workspaces, dry_run=dry_run)

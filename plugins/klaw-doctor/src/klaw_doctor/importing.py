@@ -11,34 +11,26 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from attrs import field, frozen
-
-from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated, quoted
+from klaw_core import (
+    BadLine,
+    ConsentExtension,
+    Extension,
+    ImportCounts,
+    Journals,
+    KlawError,
+    NotFoundError,
+    Record,
+    RecordedExtension,
+    RecordError,
+    quoted,
+    update_command,
+)
+from klaw_core.errors import isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import JsonLines
-from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
-from klaw_core.interfaces.journal import Journals
-from klaw_core.maintenance.journals import JOURNAL, JournalRecords, carriers, routed
-from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_version, header, is_frame, is_header, parse_line
-from klaw_core.plugins.installing import update_command
-from klaw_core.values.journals import BadLine
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import SkippedEntry
-
-
-@frozen
-class ImportReport:
-    """The numbers of added and of existing (``present``) records by kind.
-
-    ``kept`` describes what the import did not change. ``notices`` say what the user should do next, and why added
-    records cannot be found yet, if so. ``skipped`` lists the parts that an importer could not read.
-    """
-
-    added: Mapping[str, int] = field(factory=dict)
-    present: Mapping[str, int] = field(factory=dict)
-    kept: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
-    skipped: tuple[SkippedEntry, ...] = ()
+from klaw_core.values.records import ImportReport
+from klaw_doctor.journals import JOURNAL, JournalRecords, carriers, routed
+from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, check_version, header, is_frame, is_header, parse_line
 
 
 def import_(

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from klaw_core.errors import RecordError
+from klaw_core import Record, RecordError, update_command
 from klaw_core.files.journal_lines import MAX_LINE_BYTES
 from klaw_core.files.timestamps import shown
-from klaw_core.plugins.installing import update_command
-from klaw_core.values.records import Record
 
 FORMAT = "klaw-export"
 VERSION = 1

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from klaw_core import Finding
 from klaw_core.assembly import Assembly
 from klaw_core.errors import as_klaw_error
-from klaw_core.values.findings import Finding
 
 _PLACE = "memory.language_model"
 

@@ -1,0 +1,1 @@
+"""Checks and repair of a memory (``klaw doctor``), and its exports and imports."""

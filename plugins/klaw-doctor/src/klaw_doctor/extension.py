@@ -1,0 +1,61 @@
+"""The extension ``doctor``: what ``Memory.doctor``, ``Memory.export`` and ``Memory.import_`` call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from attrs import evolve, frozen
+
+from klaw_core import Extension
+
+if TYPE_CHECKING:
+    from klaw_core import Diagnosis, Journals
+    from klaw_core.assembly import Assembly
+    from klaw_core.extensions.host import Extensions
+    from klaw_core.sources.catalogue import Sources
+    from klaw_core.values.records import ExportReport, ImportReport
+
+
+@frozen(eq=False)
+class DoctorExtension(Extension):
+    """Examines and repairs a memory; writes and reads exports. It keeps nothing of its own."""
+
+    name = "doctor"
+
+    def diagnose(self, assembly: Assembly, sources: Sources, extensions: Extensions, *, fix: bool) -> Diagnosis:
+        """Run all checks of a memory; with ``fix`` fix what is safe to fix."""
+        from klaw_doctor.doctor import Doctor
+
+        return Doctor(assembly, sources, extensions).run(fix=fix)
+
+    def export(
+        self, extensions: Mapping[str, Extension], data_dir: Path, target: Path | BinaryIO, journals: Journals
+    ) -> ExportReport:
+        """Write the records of all extensions, and all other journals. Raise StoreError."""
+        from klaw_doctor.export import export
+
+        return export(extensions, data_dir, target, journals)
+
+    def import_(
+        self,
+        extensions: Mapping[str, Extension],
+        source: Path,
+        journals: Journals,
+        *,
+        importer: str | None,
+        workspaces: bool,
+        dry_run: bool,
+    ) -> ImportReport:
+        """Add the records of an export, which ``importer`` makes of another program's. Raise KlawError."""
+        from klaw_doctor.importing import import_
+
+        add = partial(import_, extensions, journals=journals, workspaces=workspaces, dry_run=dry_run)
+        if importer is None:
+            return add(source)
+        from klaw_doctor.importers import converted
+
+        with converted(importer, source) as (path, skipped):
+            return evolve(add(path), skipped=skipped)
