@@ -21,7 +21,8 @@ import pytest
 from hypothesis import settings
 
 # No deadlines: on a busy machine they fail, and say nothing about what is tested.
-settings.register_profile("untimed", deadline=None)
+# A law has 30 examples in the tests, unless it says another number, and as many as there is time for in `properties`.
+settings.register_profile("untimed", max_examples=30, deadline=None)
 settings.register_profile("few", max_examples=10, deadline=None)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile("untimed")

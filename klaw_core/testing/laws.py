@@ -19,6 +19,11 @@ def examples(count: int) -> int:
     return count if settings().max_examples > settings.get_profile("default").max_examples else count // 5
 
 
+def scaled(count: int) -> int:
+    """Return the number of examples for a law that has ``count`` in a profile of 100 examples."""
+    return max(1, count * settings().max_examples // 100)
+
+
 def executed_lines(call: Callable[[], object]) -> int:
     """Return how many lines of Python a call executes."""
     lines = 0

@@ -21,7 +21,7 @@ from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.errors import StoreError
 from klaw_core.interfaces.messages import MessageReader
 from klaw_core.interfaces.store import Store
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import law, scaled
 from klaw_core.testing.store import InjectedError, OpenStore
 from klaw_core.testing.values import MOMENT
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
@@ -297,7 +297,7 @@ class MessagesContract:
             assert [message.content for message in snapshot.messages.all(CHAT)] == ["new"]
             assert list(snapshot.messages.search("old", 5)) == []
 
-    @settings(law, max_examples=30)
+    @settings(law, max_examples=scaled(30))
     @given(batches=st.lists(st.lists(_stored, max_size=5), max_size=5), purged=st.sampled_from(["", CHAT, OTHER]))
     def test_it_agrees_with_the_in_memory_store(
         self, open_store: OpenStore, batches: list[list[StoredMessage]], purged: str

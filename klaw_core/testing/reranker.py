@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.interfaces.components import Reranker
 from klaw_core.searching.reranking import Stage, rerank
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import law, scaled
 from klaw_core.testing.values import cut_lines, make_document
 from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Contribution, Hit, Query
@@ -35,7 +35,7 @@ _TEXTS = (
 )
 _LABELS = ("MEMORY.md", "conversation", "manual", "a.md")
 # A reranker may call a server or a model for each example, so there are few examples.
-_few = settings(law, max_examples=40)
+_few = settings(law, max_examples=scaled(40))
 _QUESTIONS = ("which pet ran", "кошка", "x", 'C++ "quoted"')
 
 

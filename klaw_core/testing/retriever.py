@@ -54,7 +54,7 @@ _pieces = st.one_of(st.sampled_from((*_FULL_TEXT_SYNTAX, COMMON)), st.text(_ALPH
 queries = st.one_of(st.text(_ALPHABET, max_size=200), st.lists(_pieces, max_size=30).map(" ".join))
 
 #: All examples of a law use the same fixture, so each example must first reset the data that it writes.
-law = settings(laws.law, max_examples=60)
+law = settings(laws.law, max_examples=laws.scaled(60))
 
 
 def stored(key: int, text: str, heading: tuple[str, ...] = (), context: str = "") -> StoredChunk:

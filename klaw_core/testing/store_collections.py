@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from klaw_core.errors import QueryError
 from klaw_core.interfaces.store import Snapshot, Store
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import law, scaled
 from klaw_core.testing.store_cache import SPACE, put, vector
 from klaw_core.testing.values import cut_lines, make_document
 from klaw_core.values.collections import MEMORY
@@ -146,7 +146,7 @@ class CollectionLaws:
                 transaction.replace(name, document, cut_lines(document))
                 assert not transaction.is_empty(name)
 
-    @settings(law, max_examples=60)
+    @settings(law, max_examples=scaled(60))
     @given(
         paths=st.sets(st.sampled_from(_PATHS), max_size=8),
         prefix=st.sampled_from(["", "a", "a/", "a\U0010ffff", "a\ud7ff", "c", *_PATHS]),

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import apsw.ext  # noqa: F401  # imported here, so that no child has to
 import bugs
@@ -53,7 +54,7 @@ def main() -> int:
 
 PARSER = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 PARSER.add_argument("scene", choices=SCENES)
-PARSER.add_argument("--points", type=int, help="so many, and the first of each kind of call (default: all)")
+PARSER.add_argument("--points", type=int, help="so many, evenly spread (default: all)")
 PARSER.add_argument("--bug", choices=bugs.BUGS, help="a defect to put into the process that dies")
 PARSER.add_argument("--until", metavar="TEXT", help="stop at the first point at which a problem says so")
 PARSER.add_argument("--power", choices=MODES, help="cut the power instead, so often as --points says")
@@ -159,7 +160,7 @@ def play(stage: Stage, points: int | None) -> tuple[int, Results]:
 
     def results() -> Results:
         yield None, (), found
-        for target in range(len(calls)) if points is None else sample(calls, points):
+        for target in range(len(calls)) if points is None else sample(stage, calls, points):
             said, problems = run(target)
             yield target, said[-1][2:], problems
 
@@ -229,17 +230,23 @@ def strain(stage: Stage, points: int | None, kind: str, *, sticky: bool) -> tupl
 
     def results() -> Results:
         yield None, (), found
-        for target in sorted(chosen):
+        for target in sorted(chosen, key=(lambda call: abs(2 * call - total)) if stage.bug else None):
             _, problems = run(target)
             yield target, (kind,), problems
 
     return total, results()
 
 
-def sample(calls: tuple[str, ...], points: int) -> list[int]:
-    """Return so many calls, evenly spread, and the first of each kind."""
-    spread = {number * len(calls) // points for number in range(points)}
-    return sorted(spread | {calls.index(kind) for kind in calls})
+def sample(stage: Stage, calls: tuple[str, ...], points: int) -> list[int]:
+    """Return so many calls, evenly spread from one that the scene's name says.
+
+    With a defect, which must be seen, they are those and the first of each kind, from the middle to the ends.
+    """
+    begin = crc32(stage.scene.name.encode())
+    spread = {(begin + number * len(calls) // points) % len(calls) for number in range(points)}
+    if not stage.bug:
+        return sorted(spread)
+    return sorted(spread | {calls.index(kind) for kind in calls}, key=lambda call: abs(2 * call - len(calls)))
 
 
 def rehearse(scene: Scene, home: Home, say: Callable[..., None]) -> None:

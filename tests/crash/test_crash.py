@@ -5,28 +5,28 @@ A sample of the points by default; ``--campaigns`` (``nox -s campaigns``) takes 
 
 import pytest
 
-#: Points of each scene in a default run, besides the first of each kind of call.
-SAMPLE = {"first-save": 4, "save": 6, "append": 6, "index": 6, "forget": 8, "reindex": 6, "move": 4}
-SAMPLE |= {"compact-index": 2, "compact-save": 2, "compact-forget": 2, "compact-reindex": 2}
-SAMPLE |= {"remember": 2, "extract": 2, "forget-facts": 2, "compress": 2}
-SAMPLE |= {"agents": 2, "export": 2, "import": 2, "background": 8}
-SAMPLE |= {"forget-messages": 4, "purge": 3, "forget-after-reindex": 3}
+#: Points of each scene in a default run, besides none: what an undisturbed run leaves is looked at as well.
+SAMPLE = 1
+SCENES = ("first-save", "save", "append", "index", "forget", "reindex", "move")
+SCENES += ("compact-index", "compact-save", "compact-forget", "compact-reindex")
+SCENES += ("remember", "extract", "forget-facts", "compress", "agents", "export", "import", "background")
+SCENES += ("forget-messages", "purge", "forget-after-reindex")
 #: Each seeded bug with the scene that must show it, and what is said of it.
 SEEDED = {
     "acknowledge-before-commit": ("save", "is not in saved.jsonl"),
     "missing-transaction": ("index", "keys, the store"),
     "two-transactions": ("index", "keys, the store"),
     "forget-without-journal": ("forget", "which was forgotten, is in saved.jsonl"),
-    "forget-without-purge": ("forget", "which was forgotten, is in klaw.db-wal"),
+    "forget-without-purge": ("forget", "which was forgotten, is in klaw.db"),
     "swap-in-pieces": ("reindex", "as found: saved/"),
 }
 SEEDED_POINTS = 10
 
 
-@pytest.mark.parametrize("scene", SAMPLE)
+@pytest.mark.parametrize("scene", SCENES)
 def test_whatever_was_acknowledged_is_there_after_a_crash(drive, cases, scene):
-    outcome = drive(scene, *([] if cases.whole else ["--points", str(SAMPLE[scene])]))
-    assert outcome["run"] >= SAMPLE[scene]
+    outcome = drive(scene, *([] if cases.whole else ["--points", str(SAMPLE)]))
+    assert outcome["run"] >= SAMPLE
     assert outcome["failures"] == []
 
 

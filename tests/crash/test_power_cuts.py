@@ -9,7 +9,7 @@ import pytest
 SCENES = ("first-save", "save", "append", "index", "forget", "reindex", "move", "forget-after-reindex")
 MODES = ("lost", "dropped", "torn")
 #: Images of each scene and mode in a default run.
-IMAGES = 4
+IMAGES = 1
 #: And in one of every point.
 MANY_IMAGES = 90
 #: Each seeded bug with the scene and the mode that must show it, and what is said of it.

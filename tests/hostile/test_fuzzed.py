@@ -1,12 +1,13 @@
 """Any bytes in any place: only KlawErrors come out, answers are sound, files that are broken stay as they are.
 
-In the profile ``thorough`` every target gets 5,000 examples, otherwise a hundred or so.
+In the profile ``thorough`` every target gets 5,000 examples, otherwise some dozens.
 """
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from klaw_core.testing.laws import scaled
 from klaw_core.testing.markdown import hard_documents, markdown_documents
 
 THOROUGH = settings().max_examples > 1000
@@ -21,7 +22,7 @@ _TOKENS = {
 
 def budget(few: int):
     return settings(
-        max_examples=5_000 if THOROUGH else few,
+        max_examples=5_000 if THOROUGH else scaled(few),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
     )

@@ -81,7 +81,7 @@ def test_a_kill_in_any_write_of_the_journal_loses_no_message(home, make_home, ch
         made.root = directory
         live(made, acknowledge, messages=1)
 
-    for crash in kill_everywhere(program, tmp_path / "runs", every=1 if cases.whole else 7):
+    for crash in kill_everywhere(program, tmp_path / "runs", every=cases.every(7)):
         cases.add(1)
         home.root = crash.directory
         look(home, crash.acknowledged, check, crash.point)

@@ -18,7 +18,7 @@ from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.redaction import Redactor
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import law, scaled
 from klaw_core.testing.messages import message_dump
 from klaw_core.testing.source import SourceContract
 
@@ -70,7 +70,7 @@ _lines = st.lists(
 )
 
 
-@settings(law, max_examples=80)
+@settings(law, max_examples=scaled(80))
 @given(lines=_lines, torn=st.sampled_from([b"", b'{"id":']))
 def test_a_transcript_has_a_line_for_each_line_of_its_file(tmp_path_factory, lines, torn):
     root = tmp_path_factory.mktemp("journal")
@@ -99,7 +99,7 @@ def test_a_transcript_has_a_line_for_each_line_of_its_file(tmp_path_factory, lin
     assert found == expected
 
 
-@settings(law, max_examples=40)
+@settings(law, max_examples=scaled(40))
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 2), st.integers(-1, 1), st.sampled_from(["user", "assistant", "break", "sync"])),

@@ -23,6 +23,7 @@ from klaw_core import (
     VectorSpace,
 )
 from klaw_core.sources.saved import Saved
+from klaw_core.testing.laws import scaled
 
 
 def words(memory, query, **options):
@@ -175,7 +176,7 @@ class TestSaveAndGet:
         check(memory)
 
     @given(text=st.text(st.characters(exclude_categories=("Cs",)), max_size=300).filter(str.strip))
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_any_text_is_read_back_without_outer_white_space(self, memory, text):
         saved = memory.save(text)
         read = memory.get(saved.path)

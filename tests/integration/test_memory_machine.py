@@ -3,7 +3,7 @@
 Both are ``Memory`` objects over the same notes; the one is a SQLite file with FTS5 and vec0, the other Klaw's own
 dictionaries. Every rule does the same to both and compares what they answer; after every rule they hold the same.
 A crash is a copy of the data directory, taken at some moment, that takes the directory's place: what is left of a
-process that was killed then. 30 lives by default, 200 with ``--hypothesis-profile=thorough``.
+process that was killed then. 8 lives by default, 200 with ``--hypothesis-profile=thorough``.
 """
 
 import shutil
@@ -294,7 +294,7 @@ def test_a_memory_with_crashes_equals_one_without(make_home, check, dump):
     run_state_machine_as_test(
         lambda: Lives(make_home, check, dump),
         settings=settings(
-            max_examples=200 if settings().max_examples > 100 else 30,
+            max_examples=200 if settings().max_examples > 100 else 8,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from klaw_core import Chat, Filters, Message, NewDocument
 from klaw_core.extensions.tools import all_tools, call, run_tool, tools
+from klaw_core.testing.laws import scaled
 from klaw_core.testing.values import MOMENT
 
 NAMES = [
@@ -307,7 +308,7 @@ class TestWrongArguments:
         name=st.sampled_from(NAMES) | st.text(max_size=5),
         arguments=st.dictionaries(keys, json_values, max_size=5) | json_values,
     )
-    @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(deadline=None, max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_no_input_of_a_model_raises(self, memory, name, arguments):
         answer = call(memory, name, arguments)
         assert json.loads(json.dumps(answer)) == answer

@@ -17,6 +17,7 @@ from klaw_core.builtin import walking
 from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.testing.laws import scaled
 
 
 @pytest.fixture
@@ -187,7 +188,7 @@ class TestReadFiles:
         return workspace
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(
     st.integers(1, 2 * 10**9),
     st.lists(st.tuples(st.sampled_from(["edit", "scan"]), st.integers(0, 3 * 10**9)), max_size=30),
@@ -206,7 +207,7 @@ def test_law_edits_within_a_clock_tick_are_found(tick, events):
             assert seen.setdefault(state, version) == version
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(
     st.lists(st.text("ab/*?[]!.-", min_size=1, max_size=6), max_size=4),
     st.text("ab/*?[]!.-", max_size=8),

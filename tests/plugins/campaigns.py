@@ -5,7 +5,8 @@
   parameters of a test, or of the laws of a contract in another form of an engine, which keeps them all in one form.
   Tests that are named on the command line are all run.
 
-With ``--campaigns`` a table says at the end how many cases each test has tried, and how many of them have failed.
+Both are marked ``campaign``. With ``--campaigns`` a table says at the end how many cases each test has tried, and how
+many of them have failed.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class Cases:
         self.add(chosen)
         return chosen
 
+    def every(self, sample: int) -> int:
+        """Return of how many cases one is tried."""
+        return 1 if self.whole else sample
+
     def seeded(self, name: str, sample: int) -> Iterator[tuple[int, Random]]:
         """Yield the number of each case to try, with its own dice."""
         for number in range(MANY if self.whole else sample):
@@ -62,7 +67,11 @@ def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
     request.node.user_properties.append(("cases", [counted.tried, counted.failed]))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("one_of") or "cases" in getattr(item, "fixturenames", ()):
+            item.add_marker("campaign")
     if config.option.campaigns or any("::" in argument for argument in config.args):
         return
     left_out = {item for item in items if not _is_chosen(item)}
@@ -77,6 +86,7 @@ def _is_chosen(item: pytest.Item) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "one_of(n): one of n such tests runs, and all of them with --campaigns")
+    config.addinivalue_line("markers", "campaign: tries a sample of its cases, or is one; this plugin marks them")
     if config.option.campaigns and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Table(), "klaw-campaigns")
 

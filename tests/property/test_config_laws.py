@@ -14,6 +14,7 @@ from klaw_core.config.layers import leaves, overlay
 from klaw_core.config.load import load_config
 from klaw_core.config.options import build_options
 from klaw_core.config.tables import COMPONENTS, DEFAULTS
+from klaw_core.testing.laws import scaled
 from klaw_core.values.config import Selection
 
 names = st.sampled_from(
@@ -97,7 +98,7 @@ def test_any_bytes_are_a_configuration_or_a_config_error(tmp_path_factory, data)
 
 
 @given(st.sampled_from(AT_HAND), st.data())
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 def test_options_have_their_type_or_a_problem(component, data):
     fields = attrs.fields(component.options)
     some_keys = st.sampled_from([field.name for field in fields] or ["x"]) | keys

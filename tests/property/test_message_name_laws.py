@@ -18,6 +18,7 @@ from klaw_core.conversations.message import SESSION_BREAK
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource
 from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.testing.laws import scaled
 from klaw_core.testing.messages import message_dump
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.documents import Entry
@@ -41,7 +42,7 @@ lines = st.fixed_dictionaries(
 )
 #: The lines of each day.
 chats = st.lists(st.lists(lines, max_size=5), min_size=3, max_size=3)
-law = settings(deadline=None, max_examples=60)
+law = settings(deadline=None, max_examples=scaled(60))
 
 
 def path_of(root: Path, day: date) -> Path:

@@ -91,6 +91,9 @@ def test_counts(cases, n):
 @pytest.mark.parametrize("n", range(20))
 def test_many(n):
     pass
+
+def test_whole():
+    pass
 """
 
 
@@ -102,3 +105,10 @@ def test_a_campaign_ends_with_a_table_of_cases_and_failures(run, options):
     assert ["20", "0", "test_engine.py::test_many"] in rows
     assert ["3,035", "2", "in", "all"] in rows
     assert "= campaigns =" not in run(COUNTED)
+
+
+def test_what_takes_a_sample_is_marked(run):
+    printed = run(COUNTED, "--campaigns", "-m", "campaign", "--collect-only", "-q")
+    assert "::test_counts[0]" in printed
+    assert printed.count("::test_many[") == 20
+    assert "::test_whole" not in printed

@@ -14,6 +14,7 @@ from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.builtin.memory_tables import Tables
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import crowd, selection, stored, unit_vector, unit_vectors
+from klaw_core.testing.laws import scaled
 from klaw_core.testing.messages import MessagesContract
 from klaw_core.testing.store import StoreContract, StoreMachine, put
 from klaw_core.testing.store_isolation import IsolationContract
@@ -60,7 +61,7 @@ class SequencedMachine(StoreMachine):
 
 
 TestSequencedMachine = SequencedMachine.TestCase
-TestSequencedMachine.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestSequencedMachine.settings = settings(max_examples=scaled(20), stateful_step_count=25, deadline=None)
 
 
 class ForgetfulStore(MemoryStore):

@@ -8,6 +8,7 @@ from klaw_chunk_markdown.transcript import TranscriptChunker, TranscriptOptions
 from klaw_core import estimate_tokens
 from klaw_core.testing import chunker_laws as laws
 from klaw_core.testing.chunker import COUNTERS, ChunkerContract, count_words, markdown_documents, work
+from klaw_core.testing.laws import scaled
 
 _WORDS = ["alpha", "beta", "память", "内存。", "🧵", "gamma.", "delta?", "e\u0301"]
 _SAID = st.one_of(
@@ -117,7 +118,7 @@ def test_later_pieces_of_a_long_message_have_its_earlier_text_as_context():
 
 @pytest.mark.parametrize("counter", COUNTERS, ids=lambda counter: counter.__name__)
 def test_a_context_ends_at_its_chunk_and_stays_within_limit_and_session(counter):
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=scaled(100), deadline=None)
     @given(transcripts, st.sampled_from([(20, 6), (48, 0), (48, 16), (24, 60)]))
     def check(text, bounds):
         most = bounds[1]

@@ -21,6 +21,7 @@ from klaw_core.errors import WorkspaceError
 from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.sources.workspaces import Workspaces
 from klaw_core.testing.extension import shipped_extensions
+from klaw_core.testing.laws import scaled
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
 
@@ -61,7 +62,7 @@ homes = st.tuples(
     st.lists(messages, max_size=4),
     st.lists(summaries, max_size=3).map(lambda found: sorted(found, key=lambda item: item[2])),
 )
-law = settings(deadline=None, max_examples=25)
+law = settings(deadline=None, max_examples=scaled(25))
 
 
 def fill(directory: Path, home) -> Path:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from klaw_core import FileJournal, parse_ts
+from klaw_core.testing.laws import scaled
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -208,7 +209,7 @@ class FactsMachine(RuleBasedStateMachine):
 
 TestFactsMachine = FactsMachine.TestCase
 TestFactsMachine.settings = settings(
-    max_examples=40,
+    max_examples=scaled(40),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

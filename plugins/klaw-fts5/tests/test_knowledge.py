@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from klaw_core import Query
 from klaw_core.testing.index import stored
+from klaw_core.testing.laws import scaled
 from klaw_core.words.query import Term
 from klaw_fts5.exact import ExactSearch, Weights
 from klaw_fts5.index import Fts5Index
@@ -31,7 +32,7 @@ def answers(index: Fts5Index, connection: apsw.Connection) -> list[object]:
 
 
 @given(changes=changes)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scaled(40), deadline=None)
 def test_cached_knowledge_does_not_change_answers(connection: apsw.Connection, changes: list[str | int]) -> None:
     """A text is added, a number is the key of what is removed; after each change everything is asked."""
     asked = Fts5Index()
@@ -90,7 +91,7 @@ def test_a_new_stamp_drops_all_knowledge() -> None:
 
 
 @given(held=st.lists(texts, min_size=1, max_size=8), asked=st.text("lifetmcosur", min_size=4, max_size=9))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scaled(40), deadline=None)
 def test_stems_are_present_exactly_if_a_chunk_has_them(
     connection: apsw.Connection, held: list[str], asked: str
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from klaw_core.testing.index import queries
+from klaw_core.testing.laws import scaled
 from klaw_core.words.treatment import index_text
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DamagedError
@@ -113,7 +114,7 @@ def test_mixes_are_numbered_within_a_byte(tables: list[list[int]]) -> None:
             assert (unmix(mixes[coded]) == np.minimum(unmix(table), [[15], [3], [3]])).all()
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=scaled(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(rows=[("a" * 40_000, "a" * 32_768, "aä" * 20_000), ("a" * 32_769, "", "a" * 40_000)])
 @given(rows=st.lists(st.tuples(queries, queries, queries), min_size=1, max_size=5))
 def test_words_and_pairs_are_counted_as_fts5_counts_them(

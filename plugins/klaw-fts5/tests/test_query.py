@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from klaw_core import Query
 from klaw_core.testing.index import queries, stored
+from klaw_core.testing.laws import scaled
 from klaw_core.words import query as compiler
 from klaw_core.words.query import MAX_COMPILED, MAX_PREFIXES, MAX_WORDS, Term, compile_query, render, select
 from klaw_core.words.treatment import fold, index_text
@@ -58,7 +59,7 @@ def test_a_question_is_compiled_to_a_query(text: str, terms: list[str]) -> None:
     assert compiled(text) == terms
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=scaled(400))
 @given(text=queries)
 def test_work_is_bounded(text: str) -> None:
     terms = compile_query(text)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klaw_core import KeySelection, Query
 from klaw_core.testing.index import stored
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import law, scaled
 from klaw_fts5.index import Fts5Index
 
 _words = st.sampled_from(
@@ -68,7 +68,7 @@ def search(open_store):
     return run
 
 
-@settings(law, max_examples=60)
+@settings(law, max_examples=scaled(60))
 @given(
     chunks=_chunks,
     removed=st.sets(st.integers(1, 12), max_size=4),

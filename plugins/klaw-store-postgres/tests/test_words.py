@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from klaw_core import Query, StoredMessage
 from klaw_core.testing.index import stored
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import law, scaled
 from klaw_core.testing.values import MOMENT
 from klaw_fts5.index import Fts5Index
 
 
-@settings(law, max_examples=100)
+@settings(law, max_examples=scaled(100))
 @given(
     postings=st.dictionaries(
         st.binary(min_size=1, max_size=9),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from klaw_core import KeyDigest, KeySelection, Query, RetrievalError, VectorSpace
 from klaw_core.testing.index import stored
+from klaw_core.testing.laws import scaled
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.vectors import VectorIndex
 
@@ -108,7 +109,7 @@ class TestResults:
         with pytest.raises(RetrievalError, match=r"4 dimensions.* 48"):
             keys_of(index, connection, np.full(4, 0.5, np.float32))
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         steps=st.lists(
             st.tuples(st.sampled_from(["add", "remove", "search", "reopen"]), st.integers(1, 40)), max_size=30

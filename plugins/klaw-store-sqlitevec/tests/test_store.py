@@ -15,6 +15,7 @@ from attrs import evolve
 from hypothesis import settings
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
+from klaw_core.testing.laws import scaled
 from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
 from klaw_core.testing.store_cache import SPACE, vector
 from klaw_core.testing.store_isolation import IsolationContract
@@ -98,7 +99,7 @@ class SqliteMachine(StoreMachine):
 
 
 TestSqliteMachine = SqliteMachine.TestCase
-TestSqliteMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestSqliteMachine.settings = settings(max_examples=scaled(40), stateful_step_count=25, deadline=None)
 
 
 def test_the_files_are_private(tmp_path):
