@@ -76,13 +76,16 @@ PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_PLUGINS = (
     *("klaw-chunk-markdown", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm"),
-    *("klaw-rerank-basic", "klaw-store-sqlitevec"),
+    *("klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
     *("klaw-http", "klaw-models", "klaw-onnx"),
 )
 # What is optional in a plugin, and tested: the grammars of programming languages.
 EXTRAS = {"klaw-documents": "[code]"}
 # What the page of klaw serve shows something of.
-PAGE_PLUGINS = ("klaw-chunk-markdown", "klaw-facts", "klaw-fts5", "klaw-serve", "klaw-store-sqlitevec")
+PAGE_PLUGINS = (
+    *("klaw-chunk-markdown", "klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-serve", "klaw-store-sqlitevec"),
+    "klaw-tools",
+)
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")
 FRAMEWORKS = ["langchain-tests>=1.1", "langgraph-checkpoint>=4", "pytest-asyncio>=1"]

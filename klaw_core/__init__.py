@@ -33,7 +33,6 @@ _MODULES = {
     "extensions.documents": "NewDocument",
     "extensions.json_forms": "to_json",
     "extensions.owned_files": "check_lines check_private make_private",
-    "extensions.tools": "run_tool",
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",

@@ -42,7 +42,6 @@ from klaw_core.errors import (
 from klaw_core.extensions.documents import NewDocument
 from klaw_core.extensions.json_forms import to_json
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
-from klaw_core.extensions.tools import run_tool
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
@@ -366,7 +365,6 @@ __all__ = [
     "quoted",
     "reinstall_command",
     "require_own_link",
-    "run_tool",
     "shielded",
     "sync_directory",
     "to_json",

@@ -387,37 +387,34 @@ class Memory(OpenMemory):
         items that the model already has, which are left out. ``part`` selects one part. ``filters`` select chunks, as
         for :meth:`search`, and what extensions offer, but not core memory. ``min_relevance`` selects chunks.
         """
-        from klaw_core.extensions.context import build_context
         from klaw_core.values.context import ContextQuestion
 
         question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen), filters)
         search = partial(self.search, filters=filters, min_relevance=min_relevance)
-        redactor = self.config.conversations.redactor
-        return build_context(question, list(self.extensions.all().items()), search, part=part, redactor=redactor)
+        redactor, extensions = self.config.conversations.redactor, list(self.extensions.all().items())
+        context: Context = self._part("tools").context(question, extensions, search, part, redactor)
+        return context
 
     def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
         """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``.
 
         ``allow`` names the opt-in tools to offer (``memory_forget``).
         """
-        from klaw_core.extensions.tools import tools
-
-        return tools(self, allow)
+        found: list[Json] = self._part("tools").described(self, allow)
+        return found
 
     def toolbox(self, *, allow: Collection[str] = ()) -> Mapping[str, Tool]:
         """Return the same tools by name, as values, which also say whether a tool only reads or removes something."""
-        from klaw_core.extensions.tools import all_tools
-
-        return all_tools(self, allow)
+        found: Mapping[str, Tool] = self._part("tools").toolbox(self, allow)
+        return found
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | str, *, allow: Collection[str] = ()) -> Json:
         """Run a tool with a model's arguments (an object, or its JSON) and return its answer as JSON.
 
         No input of a model raises. An opt-in tool needs ``allow`` here too.
         """
-        from klaw_core.extensions.tools import call
-
-        return call(self, name, arguments, allow)
+        answer: Json = self._part("tools").call(self, name, arguments, allow)
+        return answer
 
     def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call ``callback`` for every event of this memory in this process; return a function that ends that.

@@ -112,22 +112,6 @@ def _(value: Status) -> Json:
     return {**_fields(value), "origins": counts}
 
 
-def result_for_model(result: SearchResult) -> Json:
-    """Return the short form of a search result that tools return to a model."""
-    return {
-        "content": result.content,
-        **({"context": result.context} if result.context else {}),
-        "origin": result.origin,
-        "source": result.source,
-        "created_at": to_json(result.created_at),
-        "path": f"{result.path}:{result.start_line}-{result.end_line}",
-        "heading": " > ".join(result.heading),
-        "score": round(result.score, 6),
-        **({} if result.relevance is None else {"relevance": round(result.relevance, 2)}),
-        **({"also": list(result.also)} if result.also else {}),
-    }
-
-
 def result_to_json(
     result: SearchResult, *, explain: bool = True, query: str | None = None, choose: ChooseWindow | None = None
 ) -> Json:

@@ -61,6 +61,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         default=True,
     ),
     FirstParty("klaw-doctor", ("doctor",), (("extension", "doctor"),), default=True),
+    FirstParty("klaw-tools", ("tools",), (("extension", "tools"),), default=True),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
     FirstParty(

@@ -24,7 +24,7 @@ from klaw_core import (
     item_text,
     load_config,
 )
-from klaw_core.extensions.context import build_context
+from klaw_tools.context import build_context
 
 _items = st.lists(
     st.builds(

@@ -14,6 +14,12 @@ CALLS = {
         lambda memory: memory.export(BytesIO()),
         lambda memory: memory.import_("export.jsonl"),
     ],
+    "tools": [
+        lambda memory: memory.tools(),
+        lambda memory: memory.toolbox(),
+        lambda memory: memory.call_tool("memory_status", {}),
+        lambda memory: memory.context("a harbour"),
+    ],
 }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import Memory, NotFoundError, Tool, run_tool
+from klaw_core import Memory, NotFoundError, Tool
+from klaw_tools import run_tool
 
 #: The tools that agents are offered by default, in this order; ``memory_forget`` only if the policy allows it.
 NAMES = (

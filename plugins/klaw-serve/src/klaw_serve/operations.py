@@ -19,10 +19,10 @@ from klaw_core import (
     StoreLockedError,
     Tool,
     WorkspaceError,
-    run_tool,
     to_json,
 )
 from klaw_serve.tenants import Tenant
+from klaw_tools import run_tool
 
 Json = dict[str, Any]
 

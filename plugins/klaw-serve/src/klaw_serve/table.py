@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from klaw_core import NotFoundError, PluginNotFoundError, quoted, run_tool
+from klaw_core import NotFoundError, PluginNotFoundError, quoted
 from klaw_serve.chats import CHAT_OPERATIONS
 from klaw_serve.facts import FACT_OPERATIONS
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import boolean, integer, string
 from klaw_serve.searching import SEARCH_OPERATIONS
 from klaw_serve.tenants import Tenant
+from klaw_tools import run_tool
 
 _PATH = string("A document's path: notes/a.md.", 1_000)
 _SECTION: Json = {

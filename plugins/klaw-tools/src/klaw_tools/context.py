@@ -21,15 +21,26 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
+from klaw_core import (
+    Context,
+    ContextItem,
+    ContextNotice,
+    ContextQuestion,
+    Extension,
+    KlawError,
+    PluginContractError,
+    Redactor,
+    SearchResult,
+    SearchResults,
+    estimate_tokens,
+    item_text,
+    one_line,
+    quoted,
+)
 from klaw_core.conversations.source import CONVERSATIONS
-from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.errors import KlawError, PluginContractError, isolated, quoted
-from klaw_core.interfaces.extension import Extension
-from klaw_core.redaction import Redactor
+from klaw_core.errors import isolated
 from klaw_core.searching.snippets import show_text
-from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextPart, ContextQuestion
-from klaw_core.values.frames import item_text, one_line
-from klaw_core.values.search import SearchResult, SearchResults
+from klaw_core.values.context import ContextPart
 
 #: The priority of chunks: after everything that an extension offers by default.
 CHUNK_PRIORITY = 20

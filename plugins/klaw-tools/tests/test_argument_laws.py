@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from klaw_core.extensions.arguments import problems_of
+from klaw_tools.arguments import problems_of
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.one_of(

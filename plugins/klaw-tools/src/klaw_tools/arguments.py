@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from klaw_core.redaction import Redactor
-from klaw_core.values.tools import Json, Tool
+from klaw_core import Redactor, Tool
+from klaw_core.values.tools import Json
 
 _SHOWN_CHARACTERS = 60
 _MAX_NUMBER_CHARACTERS = 20

@@ -11,12 +11,11 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from klaw_core.errors import KlawError, as_klaw_error, isolated
-from klaw_core.extensions.arguments import adapted, problems_of, shown, snake_case
-from klaw_core.extensions.json_forms import to_json
-from klaw_core.extensions.memory_tools import ToolMemory, memory_tools
-from klaw_core.interfaces.extension import ToolExtension
-from klaw_core.values.tools import Json, Tool
+from klaw_core import KlawError, Tool, ToolExtension, to_json
+from klaw_core.errors import as_klaw_error, isolated
+from klaw_core.values.tools import Json
+from klaw_tools.arguments import adapted, problems_of, shown, snake_case
+from klaw_tools.memory_tools import ToolMemory, memory_tools
 
 _LOG = logging.getLogger("klaw")
 

@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve, frozen
 
-from klaw_core.errors import NotFoundError, QueryError
-from klaw_core.extensions.arguments import shown
-from klaw_core.extensions.json_forms import result_for_model, to_json
+from klaw_core import Filters, NotFoundError, QueryError, SearchRequest, SearchResult, SearchResults, Tool, to_json
 from klaw_core.extensions.schemas import integer, number, string
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
 from klaw_core.values.moments import parse_moment
-from klaw_core.values.search import Filters, SearchRequest, SearchResults
 from klaw_core.values.targets import parse_target
-from klaw_core.values.tools import Json, Tool
+from klaw_core.values.tools import Json
+from klaw_tools.arguments import shown
 
 if TYPE_CHECKING:
+    from klaw_core import Context, Excerpt, ForgetReport, Status
     from klaw_core.extensions.host import Extensions
-    from klaw_core.values.context import Context
-    from klaw_core.values.runs import Excerpt, ForgetReport, Status
 
 _LIMIT = 10
 _MAX_RESULTS = 50
@@ -128,7 +125,7 @@ class _MemoryTools:
             # A model that has seen a result confuses its path with its source.
             below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
             results = self.memory.search_for(evolve(request, filters=below)) or results
-        answer: Json = {"results": [result_for_model(result) for result in results]}
+        answer: Json = {"results": [_for_model(result) for result in results]}
         notices = [*results.notices]
         if results and all(result.is_weak for result in results):
             notices.append("no good match: most likely none of these results answers the question")
@@ -247,3 +244,19 @@ def _moment(arguments: Json, name: str, *, after_a_day: timedelta = timedelta())
         raise QueryError(
             f"{name} is not a date: {shown(text)}", hint="use a form like 2026-02-24, 7d or yesterday"
         ) from error
+
+
+def _for_model(result: SearchResult) -> Json:
+    """Return the short form of a search result that tools return to a model."""
+    return {
+        "content": result.content,
+        **({"context": result.context} if result.context else {}),
+        "origin": result.origin,
+        "source": result.source,
+        "created_at": to_json(result.created_at),
+        "path": f"{result.path}:{result.start_line}-{result.end_line}",
+        "heading": " > ".join(result.heading),
+        "score": round(result.score, 6),
+        **({} if result.relevance is None else {"relevance": round(result.relevance, 2)}),
+        **({"also": list(result.also)} if result.also else {}),
+    }
