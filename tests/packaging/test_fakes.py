@@ -20,7 +20,8 @@ def installed(tmp_path_factory) -> Path:
     subprocess.run(["uv", "venv", "--quiet", home / "venv"], check=True)
     real = [
         f"{ROOT}[testing]",
-        *(ROOT / "plugins" / name for name in ("klaw-store-sqlitevec", "klaw-fts5", "klaw-chunk-markdown")),
+        *(ROOT / "plugins" / f"klaw-{name}" for name in ("store-sqlitevec", "fts5", "chunk-markdown")),
+        *(ROOT / "plugins" / f"klaw-{name}" for name in ("doctor", "tools")),
     ]
     fakes = sorted(path.parent for path in FAKES.glob("*/pyproject.toml"))
     python = home / "venv" / "bin" / "python"

@@ -8,6 +8,7 @@ import tomlkit
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import klaw_rerank_basic.plugin
 from klaw_core import ConfigError
 from klaw_core.builtin import plugin
 from klaw_core.config.layers import leaves, overlay
@@ -42,7 +43,7 @@ HOOKS = (
     plugin.klaw_embedders,
     plugin.klaw_chunkers,
     plugin.klaw_fusions,
-    plugin.klaw_rerankers,
+    klaw_rerank_basic.plugin.klaw_rerankers,
     plugin.klaw_sources,
     plugin.klaw_stores,
 )

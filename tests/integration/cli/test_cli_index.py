@@ -11,10 +11,11 @@ import tomllib
 import pytest
 
 from klaw_core.cli.demo import program
-from klaw_core.cli.reports import by_reason, records, summary
+from klaw_core.cli.reports import by_reason, summary
 from klaw_core.config.load import load_config
 from klaw_core.config.tables import DEFAULTS
 from klaw_core.values.runs import IndexReport, SkippedEntry
+from klaw_doctor.commands.counts import records
 
 
 def mode(path):
