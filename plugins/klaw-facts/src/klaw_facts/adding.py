@@ -1,4 +1,4 @@
-"""Decide which operations of an export may be added: none on facts that exist here and are not in the export.
+"""Add the operations of an export. Decide which may be added: none on facts that exist here and are not in the export.
 
 An export of this memory, or of a copy of it, contains the facts that its operations change. An operation on any other
 existing fact would be an attempt to change it from outside.
@@ -6,12 +6,16 @@ existing fact would be an attempt to change it from outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
 
+from klaw_core import ImportCounts, Record
+from klaw_facts.journal import FactsJournal
 from klaw_facts.records import FACT_OPERATIONS
+
+_BATCH = 500
 
 
 @define
@@ -68,3 +72,34 @@ class Admission:
 def _batch(line: Mapping[str, Any]) -> str:
     name: str = line["id"] if line["op"] == "batch" else line.get("batch") or ""
     return name
+
+
+def add_operations(journal: FactsJournal, records: Iterable[Record]) -> ImportCounts:
+    """Add operations, except those on known facts that the import does not contain; old lines do not change."""
+    known = {line["id"]: line for line in journal.operations()}
+    admission = Admission.over(known)
+    counts = ImportCounts()
+    batch: list[Any] = []
+    for record in records:
+        name = record.value["value"]["id"]
+        lines = journal.gate.lines([record.value["value"]])
+        if not lines:
+            counts += ImportCounts(kept=(f"{name} is a secret, and secrets are not stored as facts",))
+            continue
+        value = lines[0]
+        here = known.get(name)
+        if here is not None and here != value:
+            counts += ImportCounts(kept=(f"{value['id']} differs from the stored one",))
+            continue
+        if here is not None:
+            counts += ImportCounts(present=1)
+        elif refusal := admission.refusal(value):
+            counts += ImportCounts(kept=(refusal,))
+            continue
+        else:
+            known[value["id"]] = value
+            batch.append(value)
+        admission.tell(value)
+    for first in range(0, len(batch), _BATCH):
+        journal.append(batch[first : first + _BATCH])
+    return counts + ImportCounts(added=len(batch))

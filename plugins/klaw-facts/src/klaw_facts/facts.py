@@ -32,6 +32,7 @@ from klaw_core import (
     KlawError,
     ListeningExtension,
     NotFoundError,
+    QueryError,
     Record,
     RecordedExtension,
     Redactor,
@@ -40,15 +41,15 @@ from klaw_core import (
     StatusExtension,
     Tool,
     ToolExtension,
-    check_lines,
-    check_private,
     make_private,
     operations,
 )
+from klaw_facts.checking import find_problems
 from klaw_facts.compaction import KEEP, compact
 from klaw_facts.compressing import Compression, CompressionReport
 from klaw_facts.extracting.extraction import Extraction, ExtractionReport
 from klaw_facts.fold import State
+from klaw_facts.history import values_over_time
 from klaw_facts.index import FACTS, FactIndex, FactSource
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper, find_fact
@@ -62,7 +63,6 @@ from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults
 
-_BATCH = 500
 _CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -168,9 +168,14 @@ class Facts(
         conditions: Sequence[Condition] = (),
         everything: bool = False,
     ) -> Sequence[Fact]:
-        """Return the facts that are true at a moment (default: now), or every fact, ordered by when they were said."""
+        """Return the facts that are true at a moment (default: now), or every fact, ordered by when they were said.
+
+        Raise QueryError for both, a moment and ``everything``.
+        """
         from klaw_facts.index import metadata_of
 
+        if everything and as_of is not None:
+            raise QueryError("facts of every moment were asked for, and of one: leave out --all or --as-of")
         state = self.journal.state(known_at)
         shown = state.facts if everything else state.visible(as_of or datetime.now(UTC))
         found = [fact for fact in shown.values() if all(item.holds(metadata_of(fact)) for item in conditions)]
@@ -193,15 +198,7 @@ class Facts(
 
         Without a name, those of every slot that has had more than one value.
         """
-        state = self.journal.state()
-        if name is None:
-            return _changed_values(state)
-        found = [fact for fact in state.facts.values() if fact.slot == name]
-        if not found:
-            fact = find_fact(state, name)
-            same = (fact.subject, fact.slot)
-            found = [item for item in state.facts.values() if fact.slot and (item.subject, item.slot) == same] or [fact]
-        return sorted(found, key=_by_validity)
+        return values_over_time(self.journal.state(), name)
 
     def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Extract facts from new messages. Raise LanguageModelError if no model is configured."""
@@ -357,24 +354,7 @@ class Facts(
 
     def check(self) -> Iterator[Finding]:
         """Look for invalid lines, and for quotes that their messages do not contain."""
-        location = self.journal.records.location
-        yield from check_private([Path(location)])
-        yield from check_lines("fact-lines", location, self.journal.broken())
-        lines = self.journal.records.replay().records
-        if secret := tuple(name for name, line in self.journal.gate.read(lines).items() if line != lines[name]):
-            what = f"{len(secret):,} lines of an older version contain a secret"
-            yield Finding("fact-secrets", "error", what, location, "klaw forget facts/ID, for each fact", secret)
-        state = self.journal.state()
-        # Without a memory, as in `klaw doctor` on a database that cannot be opened, the messages cannot be read.
-        quoting = () if self._host is None else self.pointers.unsound(state.facts.values())
-        wrong = tuple(fact.id for fact in quoting)
-        if wrong:
-            what = f"{len(wrong):,} facts have quotes that their messages do not contain"
-            yield Finding("fact-quotes", "error", what, location, "klaw index", wrong)
-        if failed := state.failed():
-            what = f"{len(failed):,} batches of messages could not be read by the model"
-            items = tuple(batch.id for batch in failed)
-            yield Finding("fact-batches", "warning", what, location, "klaw facts retry", items)
+        return find_problems(self.journal, None if self._host is None else self.pointers)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private, and complete an interrupted change."""
@@ -393,36 +373,9 @@ class Facts(
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add operations, except those on known facts that the import does not contain; old lines do not change."""
-        from klaw_facts.adding import Admission
+        from klaw_facts.adding import add_operations
 
-        journal = self.journal
-        known = {line["id"]: line for line in journal.operations()}
-        admission = Admission.over(known)
-        counts = ImportCounts()
-        batch: list[Any] = []
-        for record in records:
-            name = record.value["value"]["id"]
-            lines = journal.gate.lines([record.value["value"]])
-            if not lines:
-                counts += ImportCounts(kept=(f"{name} is a secret, and secrets are not stored as facts",))
-                continue
-            value = lines[0]
-            here = known.get(name)
-            if here is not None and here != value:
-                counts += ImportCounts(kept=(f"{value['id']} differs from the stored one",))
-                continue
-            if here is not None:
-                counts += ImportCounts(present=1)
-            elif refusal := admission.refusal(value):
-                counts += ImportCounts(kept=(refusal,))
-                continue
-            else:
-                known[value["id"]] = value
-                batch.append(value)
-            admission.tell(value)
-        for first in range(0, len(batch), _BATCH):
-            self.journal.append(batch[first : first + _BATCH])
-        return counts + ImportCounts(added=len(batch))
+        return add_operations(self.journal, records)
 
     def status(self) -> dict[str, int | str]:
         """Return the numbers of current facts, of waiting and failed batches, and of rejected claims."""
@@ -442,19 +395,6 @@ class Facts(
     def state(self, known_at: datetime | None = None) -> State:
         """Return the state of all facts."""
         return self.journal.state(known_at)
-
-
-def _changed_values(state: State) -> list[Fact]:
-    slots: dict[tuple[str, str], list[Fact]] = {}
-    for fact in state.facts.values():
-        if fact.slot and fact.retracted_at is None:
-            slots.setdefault((fact.subject, fact.slot), []).append(fact)
-    changed = [facts for _, facts in sorted(slots.items()) if len({fact.value for fact in facts}) > 1]
-    return [fact for facts in changed for fact in sorted(facts, key=_by_validity)]
-
-
-def _by_validity(fact: Fact) -> tuple[datetime, str]:
-    return fact.valid_from or fact.created_at or _NEVER, fact.id
 
 
 def _is_after(moment: datetime | None, other: datetime | None) -> bool:
