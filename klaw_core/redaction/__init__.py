@@ -155,13 +155,16 @@ class _Hints:
         return [(match[0], *match.span()) for match in _compiled_hint(forms.NAME_HINT).finditer(self._lower)]
 
     def _lines(self, names: Sequence[tuple[str, int, int]]) -> Sequence[tuple[int, int]]:
-        """Return the lines with names, each with the next line, on which a value may be."""
+        """Return the lines with names, each with the next lines, on which a value may be."""
         places: list[tuple[int, int]] = []
         for _, begin, end in names:
             start = self._text.rfind("\n", 0, begin) + 1
-            last = self._text.find("\n", end)
-            last = self._text.find("\n", last + 1) if last >= 0 else -1
-            last = len(self._text) if last < 0 else last
+            last = end - 1
+            for _ in range(1 + forms.LINES_BELOW):
+                last = self._text.find("\n", last + 1)
+                if last < 0:
+                    last = len(self._text)
+                    break
             if places and start <= places[-1][1]:
                 start = places.pop()[0]
             places.append((start, last))

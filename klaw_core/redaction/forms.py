@@ -139,6 +139,50 @@ _CLIENT = (
     r"|(?<!\w)redis-cli(?:[ \t]+(?!-a[ \t])[^\s|;&]{1,60}+){0,8}?[ \t]+(?-i:-a)[ \t])"
     r"[\"']?\K(?![\d:.]+(?!\S))[^\s\"'$]{3,}"
 )
+# Numbers that open something. A sentence, a line or a bracket ends after the number, so a year or a length is none.
+_PIN_NAME = (
+    r"(?<![^\W_])(?:(?:pin|puk|cvv|cvc)2?|пин)(?:[ -]?(?:code|number|nummer|кода?))?(?!\w)"
+    r"|(?<![^\W_])(?:door|gate|garage|alarm|lock|unlock|entry|keypad|safe|locker|access|security|sim|tür|alarmanlagen"
+    r"|sicherheits)[ -]?code(?!\w)|(?<![^\W_])(?:safe|lock|padlock)[ -]combination(?!\w)|geheimzahl(?!\w)"
+)
+_PIN_VALUE = r"(?:\d{3,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?(?![\w-]|[.,:/]\d)"
+_PIN_ENDS = (
+    r"(?=[\"'`*]{0,3}[ \t]{0,4}(?:\Z|[\r\n.,;:!?)\]}>|<。，；！？）]"
+    r"|(?:and|but|or|so|for|on|to|now|und|aber|für|y|para|et|pour|и|для)[ \t]))"
+)
+_PIN = (
+    rf"(?i)(?:(?:{_PIN_NAME})(?:{_WHOSE}{_EQUALS}[\"'`]?|{_OF_SOMETHING_IS}|[ \t](?:{_BE}|to|auf|en|à|a|на){_NOW}"
+    rf"{_OPENS}|{_CHANGED_TO}|[ \t]?[是为為][ \t]?)|(?-i:(?<![^\W_])(?:PIN|PUK|CVV|CVC))[ \t]|\bpin (?:code|number) )"
+    rf"\K{_PIN_VALUE}{_PIN_ENDS}|(?<![\w.,:/-]){_PIN_VALUE}(?=[ \t](?:is|was|ist|war|est|es|это)[ \t]"
+    r"(?:(?:the|my|our|his|her|its|their|your|die|meine|unsere|le|mon|la|mi|мой|наш)[ \t])?(?:[\w'’-]{1,20}+[ \t])"
+    rf"{{0,2}}?(?:{_PIN_NAME}))"
+)
+#: So many lines below its name a value may be.
+LINES_BELOW = 3
+# The value is alone on one of the next lines: under a heading, in a list, a block of YAML, a table or a fence.
+_LINE = r"[ \t]*(?:[|>][-+]?|[*_`|]{1,3}|</?\w{1,20}>)?[ \t]*\r?\n"
+_NEXT_LINES = rf"{_LINE}(?:[ \t]*(?:[-=|:+ ]{{3,80}}|`{{3}}\w{{0,12}}|~{{3}}|>)?[ \t]*\r?\n){{0,2}}+"
+_ALONE = (
+    r"[ \t]*(?:[-*+>|`]{1,2}[ \t]*|</?\w{1,20}>[ \t]*){0,2}\K(?=[^\s\"'`<|]{0,80}\d)(?=[^\s\"'`<|]{0,80}[^\W\d_])"
+    rf"(?!\S*(?::/|\.[a-z]{{2,4}}(?!\w)))(?!\S{{0,20}}\d{{4}}-\d\d){_VALUE}[^\s\"'`<|]{{7,100}}?(?<![:,;(){{}}])"
+    r"(?=[)\]\"'`|]{0,3}[ \t]*(?:</\w{1,20}>)?[ \t|)]*(?:\r?\n|\Z))"
+)
+_IS_OR_COLON = r"(?:[ \t](?:is|ist|lautet|es|est))?[ \t]?[:：=]?(?:\*\*|</\w{1,20}>)?"
+_PASSWORD_BELOW = rf"(?i)(?:{_PW_NAMES})(?!\w){_WHOSE}{_IS_OR_COLON}{_NEXT_LINES}{_ALONE}"
+# A passphrase of words. A sentence about one has a word that a list of random nouns has not.
+_SENTENCE = (
+    r"(?:a|an|the|and|or|for|from|with|without|of|in|on|at|to|by|as|if|is|are|was|be|been|has|have|had|not|never|no|only|also|still|too"
+    r"|very|same|other|your|our|their|its|this|that|these|those|you|they|it|we|when|where|which|who|how|what|why|please|use|used|uses|see"
+    r"|ask|must|should|may|can|will|would|could|shall|do|does|did|words?|letters?|characters?|digits?|symbols?|numbers?|minimum|maximum"
+    r"|least|most|long|longer|short|random|strong|weak|secure|safe|secret|unknown|there|here"
+    r"|above|below|under|inside|behind|der|die|das|ein|eine|und|oder|von|mit|nicht|ist|wird|siehe|les?|une?|des?|est|el|los|las|una|por|con"
+    r"|password|passphrase|generator|policy|manager|\w{2,}(?:ed|ly|ing))"
+)
+_WORD = rf"(?!{_SENTENCE}(?![^\W_]))[^\W\d_]{{3,10}}"
+_PASSPHRASE = (
+    rf"(?i)(?:pass[ -]?phrase(?:{_WHOSE}{_EQUALS}[\"'`]?|{_OF_SOMETHING_IS}|[ \t](?:{_BE}){_NOW}{_OPENS})"
+    rf"|{_PW_NAMES}{_EQUALS})\K{_WORD}(?:[ \t]{_WORD}){{3,11}}(?=[\"'`*]{{0,3}}[ \t]*(?:\Z|[\r\n.,;!?)\]}}>。，]))"
+)
 _KEY_NAME = (
     rf"(?:{_ESCAPED_KEY_NAMES}"
     r"|(?:api|access|account|shared|auth|private|signing|encryption|license|secret|master)[ _-]?key(?:[ _-]?id)?"
@@ -148,6 +192,10 @@ _KEY_NAME = (
 _KEY = (
     rf"(?i){_KEY_NAME}(?:{_OF_SOMETHING_IS}|{_IS})\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
     r"[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
+)
+_KEY_BELOW = (
+    rf"(?i){_KEY_NAME}(?!\w){_IS_OR_COLON}{_NEXT_LINES}"
+    rf"(?=[ \t>*+|`-]{{0,20}}[A-Z0-9+/_.~=-]{{8,200}}+[)\]\"'`|]{{0,3}}[ \t|)]*(?:\r?\n|\Z)){_ALONE}"
 )
 _BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
 _ARGUMENT = r"(?:--password[ =]|\bsshpass[ ]-p[ ]?|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
@@ -182,8 +230,8 @@ SHAPES = (
 #: Values of any form next to the name of a password or a key, in English, German, Spanish, French,
 #: Portuguese, Russian and Chinese.
 NAMED = (
-    *(_PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD),
-    *(_KEY, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE),
+    *(_PASSPHRASE, _PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD, _PASSWORD_BELOW, _PIN),
+    *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE),
 )
 #: Everything that is a secret unless ``redact_secrets`` is false.
 BUILTIN_PATTERNS = (*SHAPES, *NAMED)
@@ -233,10 +281,13 @@ _ESCAPE_HINT = (
 _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
 _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 NAME_HINT = (
-    rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|w[ \t]?[:=]|hrase(?:(?<=[dypc][ -]phrase)|(?<=[dypc]phrase)))|парол|密码"
+    rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|w[ \t]?[:=]|hrase(?:(?<=[dypcs][ -]phrase)|(?<=[dypcs]phrase))"
+    r"|(?:in(?<![^\W_]pin)|uk(?<![^\W_]puk))(?:(?!\w)|2|code|nummer))|парол|пин(?<![^\W_]пин)|密码"
     r"|密碼|口令|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)"
     rf"|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
+    r"|c(?:v[vc](?<![^\W_]cv.)|ode(?:(?<=[reykmdsn][ -]code)|(?<=[reykmdsn]code))(?!\w)"
+    r"|ombination(?<=[ek][ -]combination))|g(?=eheimzahl)"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
@@ -248,7 +299,11 @@ FIRST_LETTERS = {
     _SAID_PASSWORD: _PW_LETTERS,
     _SET_PASSWORD: _PW_LETTERS,
     _TOLD_PASSWORD: _PW_LETTERS,
+    _PASSWORD_BELOW: _PW_LETTERS,
+    _PASSPHRASE: _PW_LETTERS,
+    _PIN: "pcgп",
     _KEY: "kcüк密令\\",
+    _KEY_BELOW: "kcüк密令\\",
     _BASIC: "z",
     _ARGUMENT: "ps-",
     _CLIENT: "qb-",
@@ -263,13 +318,18 @@ def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
     return "|".join(f"{letter}{behind}{rest}{then}" for letter in (word[at].upper(), word[at]))
 
 
+_BEFORE = "[reykmdsnREYKMDSN]"
 # Found in every text in which one of the two hints is found: most texts are passed over only once.
 ANY_HINT = "|".join(
     (
         HINT,
         _ESCAPE_HINT,
         _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
-        _any_case("phrase", then="(?:(?<=[DdYyPpCc][ -]......)|(?<=[DdYyPpCc]......))"),
+        _any_case("phrase", then="(?:(?<=[DdYyPpCcSs][ -]......)|(?<=[DdYyPpCcSs]......))"),
+        *(_any_case(word, then=r"(?:(?!\w)|2|[CcNn])") for word in ("pin", "puk")),
+        *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl")),
+        *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ -]")),
+        _any_case("combination", then="(?<=[EeKk][ -]...........)"),
         *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза", "senha", "sshpass")),
         _any_case("key", then=_FOLLOWED),
         *(_any_case(word, at=2, then=_FOLLOWED) for word in ("token", "secret")),

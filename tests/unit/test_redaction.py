@@ -55,6 +55,7 @@ SECRETS += [
     f"ATATT3{A}",
 ]
 #: A text, and the secret in it, which is next to its name.
+WORDS = "correct horse battery staple"
 NAMED_SECRETS = [
     ("password: hunter2", "hunter2"),
     ("Password = swordfish.", "swordfish"),
@@ -160,6 +161,49 @@ NAMED_SECRETS = [
         )
     ),
     ("Recovery phrase\n\n" + "apple river\nstone " * 4, "apple river"),
+    *(
+        (text.format("4711"), "4711")
+        for text in (
+            "the PIN of my card is {}",
+            "PIN: {}",
+            "PIN {}",
+            "sim pin: {}",
+            "pin number {}",
+            "I changed my PIN to {}, and told nobody.",
+            "{} is my PIN",
+            "The alarm code for the house is {}.",
+            "PUK = {}",
+            "**CVC:** {}",
+            "Die PIN lautet {}",
+            "Geheimzahl: {}",
+            "el PIN es {}",
+            "le code PIN est {}",
+            "ПИН-код: {}",
+            "пин от карты {}",
+            "门的 PIN 是 {}",
+        )
+    ),
+    ("safe combination: 12-34-56", "12-34-56"),
+    *(
+        (text.format("hunter22horse"), "hunter22horse")
+        for text in (
+            "password:\n  {}",
+            "password:\r\n\r\n  {}",
+            "Password\n--------\n{}",
+            "## Password\n\n{}",
+            "- password:\n    - {}",
+            "password: |\n  {}",
+            "password: >-\n  {}",
+            "The password is:\n\n    {}",
+            "| password |\n|---|\n| {} |",
+            "password:\n```\n{}\n```",
+            "<dt>password</dt>\n<dd>{}</dd>",
+            "Passwort\n{}",
+        )
+    ),
+    ("api key:\n\nabcDEF123456ghiJKL", "abcDEF123456ghiJKL"),
+    ("token\n  abcDEF123456ghiJKL", "abcDEF123456ghiJKL"),
+    (f"passphrase: {WORDS}", WORDS),
 ]
 PIECES = [
     "&sig=",
@@ -222,6 +266,15 @@ PIECES = [
     "hvs.",
     "tskey-auth-",
     "-----BEGIN PRIVATE KEY-----",
+    "PIN",
+    "пин ",
+    "door code",
+    " 4711",
+    "passphrase: ",
+    WORDS,
+    "\n\n  ",
+    "|\n|---|\n| ",
+    "```",
 ]
 HARMLESS = [
     "cd /home/anna/notes && PWD=/home/anna/notes/2026%20a pip install .",
@@ -270,6 +323,22 @@ HARMLESS = [
     "We met at 10:30 on 2026-02-24 at https://example.org/a?b=c:d@e.",
     "the sk-learn package, a ghp_ prefix, AKIA alone, and task-list",
     "The bearer of this letter is trustworthy.",
+    "the password is on the sticky note, and the PIN is on it too",
+    "pin the message, pin 2024 goals to the board, and connect GPIO pin 4 to pin 17",
+    "The pin is 2000 years old; PIN: 3 digits; the PIN was changed in 2019, and has 4 digits",
+    "PIN: 2026-02-24, pin code rules of 1999, the CVC of cards has 3 digits, the door codes of 2024",
+    "status code: 404, error code 2580, source code 4711, the code is 4711, zip code: 12345",
+    "The opinion is 4711 to one. A spin of 1000. Access codes expire after 4711 days.",
+    "passphrase rules: use four words",
+    "passphrase: use four random words",
+    "the passphrase is stored in the vault, and the passphrase is never written down anywhere",
+    "The passphrase is seven words long. The passphrase generator makes random words.",
+    "# Password\n\nIt is in 1Password since 2019.",
+    "## Reset your password\n\n1. Open the page",
+    "password:\n  type: string\n  minLength: 12",
+    "password\n--------\nsee page12 of the manual",
+    "token:\n  - type: bearer1\n",
+    "Password\nhttps://example.org/reset1\nkeys/file2.pem",
     "commit 3b18e512dba79e4c8300dd08aeb37f8e728b8dad",
     "",
 ]
@@ -316,6 +385,23 @@ def test_a_secret_is_recognised_by_its_name_and_the_name_stays(text, secret):
         assert secret not in found
         assert found.startswith(given.partition(secret)[0])
         assert Redactor().text(found) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "passphrase: {}",
+        "Pass phrase = {}",
+        'passphrase: "{}"',
+        "the passphrase for the disk is {}.",
+        "Passphrase:\n{}\nThe end",
+        "password: {}",
+        "(Passphrase: {})",
+    ],
+)
+def test_all_words_of_a_passphrase_are_redacted(text):
+    for words in (WORDS, WORDS.title(), "anvil river orange seven lantern"):
+        assert Redactor().text(text.format(words)) == text.format(REDACTED)
 
 
 @pytest.mark.parametrize("text", HARMLESS)
