@@ -38,7 +38,13 @@ if TYPE_CHECKING:
     )
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.served import NotServedError, ServedMemory, Server
-    from klaw_core.cli.settings import Settings, common_options, pass_settings
+    from klaw_core.cli.settings import (
+        Settings,
+        common_options,
+        given_options,
+        pass_settings,
+        refuse_before_subcommand,
+    )
     from klaw_core.cli.streams import echo, trusted
 
 # The public names by the module that defines them. Each is imported at its first use, so that a command loads only the
@@ -51,7 +57,7 @@ _MODULES = {
     "output": "Output StyledText counted data duration notices print_json size tilde",
     "progress": "progress_bar",
     "served": "NotServedError ServedMemory Server",
-    "settings": "Settings common_options pass_settings",
+    "settings": "Settings common_options given_options pass_settings refuse_before_subcommand",
     "streams": "echo trusted",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
@@ -72,6 +78,7 @@ __all__ = [
     "duration",
     "echo",
     "format_option",
+    "given_options",
     "notices",
     "notify",
     "own_command",
@@ -79,6 +86,7 @@ __all__ = [
     "print_json",
     "progress_bar",
     "read_client_file",
+    "refuse_before_subcommand",
     "show",
     "since",
     "size",

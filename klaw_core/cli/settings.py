@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from attrs import define
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from klaw_core.cli.served import ServedMemory, Server
@@ -151,3 +152,23 @@ def _setter(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
             setattr(context.ensure_object(Settings), name, value)
 
     return put
+
+
+def given_options(context: click.Context) -> dict[str, str]:
+    """Return the options of a command that were given on the command line, without the common ones.
+
+    The keys are the names of parameters, the values the options: ``{"read_only": "--read-only"}``.
+    """
+    own = (parameter for parameter in context.command.params if isinstance(parameter, click.Option))
+    return {
+        str(option.name): option.opts[-1]
+        for option in own
+        if option.expose_value and context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    }
+
+
+def refuse_before_subcommand(context: click.Context) -> None:
+    """Raise UsageError if an option of a group was given and a subcommand follows, for which it has no effect."""
+    for option in given_options(context).values():
+        group, name = context.command_path, context.invoked_subcommand
+        raise click.UsageError(f"{option} is an option of `{group}`, not of `{group} {name}`", context)

@@ -7,69 +7,12 @@ one needs an entry.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import click
 import pytest
-from attrs import field, frozen
-from click.testing import CliRunner
-from worlds import Case, World, make_template, observed, opened, problems, without_now
-
-from klaw_core.cli.program import cli
-from klaw_core.cli.settings import common_options
+from command_lines import Command, not_listed, of_core, prepare
+from worlds import make_template, problems
 
 #: Pairs of options that are tried without ``--campaigns``.
 SAMPLE = 30
-CONFIGURATION = '[memory.embedding]\ntype = "words"\n'
-USAGE = 2
-
-
-@frozen
-class Command(Case):
-    """A command line. ``others`` has options with their values; more forms of one are apart by a space."""
-
-    line: str
-    others: Mapping[str, Sequence[str]]
-    moot: Mapping[tuple[str, str], str] = field(factory=dict)
-
-    def __str__(self) -> str:
-        return self.line
-
-    def run(self, world: World, options: Mapping[str, Any]) -> dict[str, Any] | str:
-        arguments = [part.replace("ROOT", str(world.root)) for part in self.line.split()]
-        for name, values in options.items():
-            arguments += [name.split()[0], *(value.replace("ROOT", str(world.root)) for value in values)]
-        CURRENT[:] = [world]
-        opened.clear()
-        done = CliRunner().invoke(cli, arguments, prog_name="klaw")
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        if done.exit_code == USAGE or (done.exit_code and not done.stdout):
-            return done.stderr
-        with world.open() as memory:
-            shown = (done.exit_code, _without_durations(done.stdout), _without_durations(done.stderr))
-            return observed(world, memory, shown)
-
-    def names(self, option: str) -> tuple[str, ...]:
-        return option.split(maxsplit=1)[0], *SYNONYMS.get(option, "").splitlines()
-
-    def pairs(self) -> list[tuple[Case, str, str]]:
-        """Return all pairs of different options; of one that is given twice, the last counts."""
-        return [pair for pair in super().pairs() if pair[1].split()[0] != pair[2].split()[0]]
-
-
-#: How a refusal names an option, if not by its own name.
-SYNONYMS = {"--name": "is the workspace", "--collection": "of the collection", "--from": "is not JSON"}
-
-
-#: The memory of the command that is running.
-CURRENT: list[World] = []
-
-
-def _without_durations(text: str) -> str:
-    return without_now(re.sub(r"[0-9.]+ ?m?s\b|\"seconds\": [0-9.]+", "", text))
-
 
 _FORMATS = {"--format json": ["json"], "--format md": ["md"], "--format csv": ["csv"], "--format files": ["files"]}
 _LISTED = {**_FORMATS, "--json": []}
@@ -169,16 +112,7 @@ def template(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _environment(template, monkeypatch):
-    """Use the memory and its embedders in each command."""
-    from klaw_core.cli import settings
-
-    root = template.parent
-    (root / "config.toml").write_text(CONFIGURATION)
-    monkeypatch.setenv("KLAW_CONFIG", str(root / "config.toml"))
-    monkeypatch.setenv("KLAW_DATA_DIR", str(root / "data"))
-    monkeypatch.chdir(root)
-    installed = settings._registry
-    monkeypatch.setattr(settings, "_registry", lambda config: installed(config).with_live(CURRENT[-1].components))
+    prepare(template.parent, monkeypatch)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
@@ -190,27 +124,5 @@ def test_every_option_next_to_another_has_an_effect_or_is_refused(template, case
     assert problems([pair for command in COMMANDS for pair in command.pairs()], template, cases, SAMPLE) == []
 
 
-def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Yield the commands of the core and their names."""
-    if not isinstance(command, click.Group):
-        yield name, command
-        return
-    context = click.Context(command)
-    names = cli._modules if command is cli else command.list_commands(context)
-    for each in names:
-        found = command.get_command(context, each)
-        assert found is not None
-        yield from commands(found, f"{name} {each}".strip())
-
-
 def test_every_option_of_every_command_is_listed():
-    common = {parameter.name for parameter in common_options(click.command()(lambda: None)).params}
-    tried = {(str(command), option.split()[0]) for command in COMMANDS for option in command.others}
-    missing = [
-        f"{name} {parameter.opts[-1]}"
-        for name, command in commands(cli)
-        for parameter in command.params
-        if isinstance(parameter, click.Option) and parameter.name not in common
-        if not any(line.startswith(name) and option in parameter.opts for line, option in tried)
-    ]
-    assert [option for option in missing if option not in ELSEWHERE] == ["logs --chat"]
+    assert [option for option in not_listed(COMMANDS, of_core()) if option not in ELSEWHERE] == ["logs --chat"]

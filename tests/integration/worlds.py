@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -266,12 +266,14 @@ def problems(pairs: Sequence[tuple[Case, str, str]], template: Path, cases: Any,
     return found
 
 
-def make_template(root: Path) -> Iterator[Path]:
-    """Fill a memory in a directory; yield what a case copies to ``data`` in that directory.
+def make_template(root: Path, more: Callable[[Memory], None] = lambda _memory: None) -> Iterator[Path]:
+    """Fill a memory in a directory, and call ``more``; yield what a case copies to ``data`` in that directory.
 
     Until the end, the notes count as written long ago: those written in this moment would be read by every run.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walking, "_TICK", -(10**11))
         fill(World(root))
+        with World(root).open() as memory:
+            more(memory)
         yield (root / "data").rename(root / "template")

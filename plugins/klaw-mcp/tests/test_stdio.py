@@ -92,7 +92,7 @@ def test_an_agent_cannot_forget_a_whole_workspace(home):
 
 def test_read_only_offers_no_tool_that_writes(home):
     async def conversation():
-        async with home.client("--read-only", "--allow-forget") as session:
+        async with home.client("--read-only") as session:
             tools = (await session.list_tools()).tools
             assert {tool.name for tool in tools} == {
                 "memory_search",

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
-from klaw_core.cli.kit import Settings, common_options, data, notify, pass_settings, print_json, tilde
+from klaw_core.cli.kit import (
+    Settings,
+    common_options,
+    data,
+    given_options,
+    notify,
+    pass_settings,
+    print_json,
+    tilde,
+)
 
 if TYPE_CHECKING:
     from klaw_core import Config
@@ -146,6 +155,10 @@ def _check(settings: Settings, wanted: Arguments) -> None:
     """Raise UsageError for options that cannot be combined."""
     if not wanted.datasets and wanted.questions is None:
         raise click.UsageError("give a DATASET, or --questions FILE")
+    of_dataset = ("format", "unit", "pooled", "part", "bilingual", "keep")
+    given = given_options(click.get_current_context())
+    if not wanted.datasets and (wrong := [given[name] for name in of_dataset if name in given]):
+        raise click.UsageError(f"{wrong[0]} is for a DATASET; --questions alone use your index")
     if wanted.compare is not None and settings.config_file is not None:
         raise click.UsageError("--compare names both configurations; leave out --config")
     if wanted.relevance and (wanted.compare or wanted.plot or wanted.fail_under or wanted.questions):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, pass_settings
-from klaw_mcp.install import install
+from klaw_core.cli.kit import Settings, common_options, pass_settings, refuse_before_subcommand
+from klaw_mcp.install import check_together, install
 
 if TYPE_CHECKING:
     from klaw_mcp.tools import Policy
@@ -44,7 +44,9 @@ def command(
     Agents start this command themselves; `klaw mcp install claude-code` writes the configuration for that.
     """
     if context.invoked_subcommand is not None:
+        refuse_before_subcommand(context)
         return
+    check_together(read_only=read_only, allow_forget=allow_forget)
     from klaw_mcp.stdio import run
 
     def make_policy() -> Policy:

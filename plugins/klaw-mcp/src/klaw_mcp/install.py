@@ -104,6 +104,9 @@ def install(
 
     The command shows the change and asks for confirmation. It keeps the other settings, and a backup of the file.
     """
+    if only_print and yes:
+        raise click.UsageError("--print writes nothing, so leave --yes out")
+    check_together(read_only=read_only, allow_forget=allow_forget)
     chosen = CLIENTS[client]
     options = [
         *(["--read-only"] if read_only else []),
@@ -125,6 +128,12 @@ def install(
         return
     data().line(f"written: {file}" + (f" (copy of the old file: {kept})" if kept else ""))
     data().line(f"restart {client} to load the tools of klaw")
+
+
+def check_together(*, read_only: bool, allow_forget: bool) -> None:
+    """Raise UsageError for permissions of which one has no effect."""
+    if read_only and allow_forget:
+        raise click.UsageError("--read-only leaves out memory_forget, which --allow-forget offers; pass one of them")
 
 
 def _server(settings: Settings, options: Sequence[str], *, typed: bool) -> dict[str, Any]:

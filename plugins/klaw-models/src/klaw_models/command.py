@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, given_options, pass_settings
 from klaw_models.manifest import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -78,11 +78,10 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
     config = settings.load_config()
     hub_url = os.environ.get(HUB_VARIABLE) or HUB
     adding = ModelAdder(config.cache_dir, partial(bytes_progress, settings), offline=config.offline, hub_url=hub_url)
-    described = ModelDescription(**said)
     if source is not None:
-        _report_added(settings, adding.take(name, source, described))
-    elif described != ModelDescription():
-        raise click.UsageError("the options that describe a model need --from")
+        _report_added(settings, adding.take(name, source, ModelDescription(**said)))
+    elif given := given_options(click.get_current_context()):
+        raise click.UsageError(f"{', '.join(given.values())}: what describes a model needs --from")
     elif name is None:
         raise click.UsageError("give a model; `klaw models list` shows the available ones")
     else:

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, data, notify, pass_settings, print_json
+from klaw_core.cli.kit import (
+    Settings,
+    common_options,
+    data,
+    notify,
+    pass_settings,
+    print_json,
+    refuse_before_subcommand,
+)
 from klaw_serve.options import DEFAULT_PORT, Listening
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -47,6 +55,7 @@ def command(
     Calls need the token in the data directory: `klaw serve token` prints it.
     """
     if context.invoked_subcommand is not None:
+        refuse_before_subcommand(context)
         return
     listening = Listening(host, port, tls_cert, tls_key, behind_proxy, names)
     if not (listening.is_local or tls_cert or behind_proxy):

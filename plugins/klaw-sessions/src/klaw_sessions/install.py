@@ -86,6 +86,8 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
 
     The command shows the change and asks for confirmation. It keeps the other settings, and a backup of the file.
     """
+    if only_print and yes:
+        raise click.UsageError("--print writes nothing, so leave --yes out")
     chosen = CLIENTS[client]
     file = chosen.user if scope == "user" else chosen.project
     hooks = {} if remove else _hooks(settings)

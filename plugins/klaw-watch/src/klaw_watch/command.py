@@ -20,6 +20,7 @@ from klaw_core.cli.kit import (
     notify,
     own_command,
     pass_settings,
+    print_json,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def command(settings: Settings, *, only_unit: bool) -> None:
     if only_unit:
         from klaw_watch.unit import unit
 
-        echo(unit(own_command(settings, "watch"), str(settings.load_config().data_dir)), nl=False)
+        text = unit(own_command(settings, "watch"), str(settings.load_config().data_dir))
+        print_json({"unit": text}) if settings.json else echo(text, nl=False)
         return
     from klaw_watch.watcher import Watcher
 
