@@ -27,8 +27,8 @@ from klaw_core import Memory
 from klaw_core.config.load import load_config
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.testing.messages import message_dump
 from klaw_core.values.config import Config
+from klaw_testing.messages import message_dump
 
 
 def messages_of(sample: Mapping[str, Any]) -> Iterator[Message]:

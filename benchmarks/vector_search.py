@@ -32,11 +32,11 @@ from measuring import Spread, disk_megabytes, in_own_process, table, timed
 from numpy.typing import NDArray
 
 from klaw_core import Index, Keys, KeySelection, Matrix, Query, Vector, VectorSpace
-from klaw_core.testing.index import stored
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.index import stored
 
 _NEAREST = 50
 _HELD_OUT = 200

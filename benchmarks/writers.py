@@ -26,7 +26,6 @@ from clients import documents
 from measuring import figure, table
 
 from klaw_core import SpaceRecord, VectorSpace
-from klaw_core.testing.values import cut_lines, make_document
 from klaw_store_postgres.halves import HalfVectors, HalfVectorsDumper
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.session import Session
@@ -34,6 +33,7 @@ from klaw_store_postgres.store import PostgresStore
 from klaw_store_postgres.testing import PostgresServer
 from klaw_store_postgres.vectors import VectorIndex
 from klaw_store_postgres.words.index import WordIndex
+from klaw_testing.values import cut_lines, make_document
 
 _SPACE = VectorSpace("random", "1", 384)
 _WARM = 20

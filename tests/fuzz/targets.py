@@ -29,9 +29,9 @@ from klaw_core.conversations.message import Message
 from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
-from klaw_core.testing.extension import shipped_extensions
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_testing.extension import shipped_extensions
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 CHAT = Chat("telegram", "1")

@@ -32,7 +32,7 @@ from klaw_core import (
     VectorSpace,
     load_config,
 )
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 PAGE = 4096
 NOTES = 30

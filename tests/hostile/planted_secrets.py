@@ -17,7 +17,7 @@ import numpy as np
 from attrs import define, field
 
 from klaw_core import LiveComponent, Memory, VectorSpace, estimate_tokens, load_config
-from klaw_core.testing.language_model import ScriptedModel
+from klaw_testing.language_model import ScriptedModel
 
 NOW = datetime(2026, 2, 24, 12, tzinfo=UTC)
 #: Begins each secret; after it comes the number of the planting, by which a leak is named.

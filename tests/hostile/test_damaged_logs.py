@@ -10,7 +10,7 @@ import pytest
 
 from klaw_core import Chat, KlawError, Memory, Message
 from klaw_core.config.load import load_config
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from klaw_core import KlawError, Message
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 VALUES = ("NULL", "''", "'x'", "12", "-1", "1.5", "x'ff'", "CAST(x'ff' AS TEXT)", "x''", "9223372036854775807")
 SAMPLE = 8

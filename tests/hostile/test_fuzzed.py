@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.testing.laws import scaled
-from klaw_core.testing.markdown import hard_documents, markdown_documents
+from klaw_testing.laws import scaled
+from klaw_testing.markdown import hard_documents, markdown_documents
 
 THOROUGH = settings().max_examples > 1000
 _TOKENS = {

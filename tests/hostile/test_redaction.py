@@ -12,7 +12,7 @@ from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
 from klaw_core.redaction import REDACTED, UNREADABLE, Redactor
 from klaw_core.redaction.forms import BUILTIN_PATTERNS
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

@@ -26,7 +26,7 @@ from klaw_core import (
     StoredChunk,
     discover,
 )
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_testing.values import cut_lines, make_document
 
 KEY = "sk-do-not-show-this-key-000000000000"
 DEADLINE_SECONDS = 1.0

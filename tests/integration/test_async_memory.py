@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from klaw_core import AsyncMemory, Chat, Memory, Message, NotFoundError, SearchEvent, StoreError
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 #: What a memory has beside its methods; each has methods of its own.
 PARTS = ("core", "conversations", "workspaces")

@@ -10,7 +10,7 @@ import pytest
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.message import Message
-from klaw_core.testing.crash import kill_everywhere
+from klaw_testing.crash import kill_everywhere
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "1")

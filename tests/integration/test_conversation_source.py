@@ -18,9 +18,9 @@ from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.redaction import Redactor
-from klaw_core.testing.laws import law, scaled
-from klaw_core.testing.messages import message_dump
-from klaw_core.testing.source import SourceContract
+from klaw_testing.laws import law, scaled
+from klaw_testing.messages import message_dump
+from klaw_testing.source import SourceContract
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

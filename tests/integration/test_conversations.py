@@ -18,7 +18,7 @@ from klaw_core.conversations.message import Message
 from klaw_core.embedding.run import PROBE
 from klaw_core.errors import RecordError
 from klaw_core.redaction import REDACTED
-from klaw_core.testing.messages import message_dump
+from klaw_testing.messages import message_dump
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

@@ -27,7 +27,7 @@ from klaw_core import (
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.files.conversions import ConversionCache
 from klaw_core.indexing.converting import InstalledConverters, NamedConverter
-from klaw_core.testing.converter import ConverterContract
+from klaw_testing.converter import ConverterContract
 
 WRITTEN = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from klaw_core import DatabaseCorruptError, EmbeddingError, KlawError, PluginError, WorkspaceError
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 PAGE = 4096
 

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from klaw_core import Chat, Filters, KlawError, Message
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")
 

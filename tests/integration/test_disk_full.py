@@ -17,7 +17,7 @@ from attrs import frozen
 from klaw_core import StoreError, StoreFullError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.testing.index import stored
+from klaw_testing.index import stored
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 CHAT = Chat("telegram", "1")

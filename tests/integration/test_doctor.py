@@ -29,8 +29,8 @@ from klaw_core.conversations.message import Message
 from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.interfaces.index import Index
 from klaw_core.sources.workspaces import Workspaces
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_doctor.doctor import diagnose_unopened, guarded
+from klaw_testing.language_model import ScriptedModel
 
 UNPACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "search": "exact"}]
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)

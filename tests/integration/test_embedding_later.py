@@ -10,7 +10,7 @@ from attrs import evolve
 from klaw_core import Chat, EmbedderUnavailableError, EmbeddingError, Message, NewDocument
 from klaw_core.embedding.run import PROBE
 from klaw_core.sources.saved import Saved
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 
 @pytest.fixture

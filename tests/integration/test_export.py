@@ -17,9 +17,9 @@ from klaw_core.conversations.message import Message
 from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.files.jsonl import RecordError
 from klaw_core.sources.saved import Saved, SavedJournal
-from klaw_core.testing.extension import shipped_extensions
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_testing.extension import shipped_extensions
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_many_memories_are_imported_in_ordered_batches(tmp_path):
 def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):
     program = (
         "import sys; from pathlib import Path; from klaw_doctor.export import export;"
-        f"from klaw_core.testing.extension import shipped_extensions; root = Path({str(tmp_path)!r});"
+        f"from klaw_testing.extension import shipped_extensions; root = Path({str(tmp_path)!r});"
         f"export(shipped_extensions(root), root, sys.stdout.buffer); assert not {{'numpy', 'apsw'}} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=dict(os.environ), check=True)

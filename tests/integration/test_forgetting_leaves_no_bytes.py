@@ -11,9 +11,9 @@ from klaw_core import Chat, EmbeddingError, Index, Message, NotFoundError, Plugi
 from klaw_core.conversations.journal import Journal
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.testing.values import MOMENT
 from klaw_core.values.text import text_hash
 from klaw_fts5.index import Fts5Index
+from klaw_testing.values import MOMENT
 
 # FTS5 shares the beginnings of neighbouring words: the end of the word is what must not be found.
 WORD = "xylophonium"

@@ -31,10 +31,10 @@ from klaw_core.files.jsonl import decode, encode
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.machine_id import make_machine_id
 from klaw_core.sources.catalogue import Sources
-from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
-from klaw_core.testing.values import MOMENT
 from klaw_core.values.config import Selection
 from klaw_core.values.journals import JournalName
+from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
+from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "123456")
 

@@ -23,7 +23,7 @@ from klaw_core import (
     VectorSpace,
 )
 from klaw_core.sources.saved import Saved
-from klaw_core.testing.laws import scaled
+from klaw_testing.laws import scaled
 
 
 def words(memory, query, **options):

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from klaw_core import Chat, Message, NewDocument, StoreError
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")
 

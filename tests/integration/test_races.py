@@ -15,7 +15,7 @@ from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.forgetting import _IndexedPaths
 from klaw_core.sources.saved import Saved
 from klaw_core.sources.workspaces import Workspaces
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 
 @pytest.fixture

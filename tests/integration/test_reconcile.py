@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core.testing.index import stored, unit_vectors
+from klaw_testing.index import stored, unit_vectors
 
 
 @pytest.fixture

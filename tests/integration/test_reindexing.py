@@ -12,7 +12,7 @@ from klaw_core import ConfigError, EmbeddingError, PluginNotFoundError, VectorSp
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.embedding.run import PROBE
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core import Chat, HistoryStore, JournalEntry, Message, NotFoundError, QueryError
-from klaw_core.testing.messages import message_dump
+from klaw_testing.messages import message_dump
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

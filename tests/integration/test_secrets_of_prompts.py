@@ -14,7 +14,7 @@ from klaw_core import (
 )
 from klaw_core.extensions.memory_host import RedactingModel
 from klaw_core.redaction import REDACTED, Redactor
-from klaw_core.testing.language_model import ScriptedModel
+from klaw_testing.language_model import ScriptedModel
 
 SECRETS = ("ghp_" + "a1B2" * 10, "sk-ant-" + "c3D4" * 10, "hunter2xyzzy")
 TEXT = f"The token {SECRETS[0]}, the key {SECRETS[1]}, my password: {SECRETS[2]}"

@@ -21,8 +21,8 @@ from klaw_core import (
     WorkspaceError,
 )
 from klaw_core.plugins.entry_cache import installed
-from klaw_core.testing.values import MOMENT, make_document
 from klaw_doctor.records import end, header
+from klaw_testing.values import MOMENT, make_document
 
 from .conftest import NoOptions
 

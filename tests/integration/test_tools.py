@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Chat, Filters, Message, NewDocument
-from klaw_core.testing.laws import scaled
-from klaw_core.testing.values import MOMENT
+from klaw_testing.laws import scaled
+from klaw_testing.values import MOMENT
 from klaw_tools.tools import all_tools, call, run_tool, tools
 
 NAMES = [

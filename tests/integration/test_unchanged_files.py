@@ -17,7 +17,7 @@ from klaw_core.builtin import walking
 from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.plugins.isolation import IsolatedSource
-from klaw_core.testing.laws import scaled
+from klaw_testing.laws import scaled
 
 
 @pytest.fixture

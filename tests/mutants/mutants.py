@@ -80,5 +80,5 @@ def _exists(root: Path, test: str) -> bool:
 @cache
 def _laws(root: Path) -> frozenset[str]:
     """Return the names of the tests that classes inherit: those of the shipped contracts."""
-    files = [*root.glob("klaw_core/testing/*.py"), *root.glob("plugins/*/src/*/*.py")]
+    files = [*root.glob("plugins/klaw-testing/src/klaw_testing/*.py"), *root.glob("plugins/*/src/*/*.py")]
     return frozenset(name for file in files for name in re.findall(r"def (test_\w+)", file.read_text("utf-8")))

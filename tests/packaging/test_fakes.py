@@ -21,7 +21,7 @@ def installed(tmp_path_factory) -> Path:
     real = [
         f"{ROOT}[testing]",
         *(ROOT / "plugins" / f"klaw-{name}" for name in ("store-sqlitevec", "fts5", "chunk-markdown")),
-        *(ROOT / "plugins" / f"klaw-{name}" for name in ("doctor", "tools")),
+        *(ROOT / "plugins" / f"klaw-{name}" for name in ("doctor", "testing", "tools")),
     ]
     fakes = sorted(path.parent for path in FAKES.glob("*/pyproject.toml"))
     python = home / "venv" / "bin" / "python"
@@ -117,7 +117,7 @@ def test_the_files_of_the_tutorials_page_make_a_plugin_and_a_test_that_passes(tm
     subprocess.run(["uv", "venv", "--quiet", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     install = ["uv", "pip", "install", "--quiet", "--python", python]
-    subprocess.run([*install, f"{ROOT}[testing]", "-e", project], check=True)
+    subprocess.run([*install, f"{ROOT}[testing]", ROOT / "plugins" / "klaw-testing", "-e", project], check=True)
     listed = subprocess.run([python.parent / "klaw", "plugins"], capture_output=True, text=True, check=True).stdout
     assert "hashing" in listed
     run = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

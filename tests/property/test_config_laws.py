@@ -15,8 +15,8 @@ from klaw_core.config.layers import leaves, overlay
 from klaw_core.config.load import load_config
 from klaw_core.config.options import build_options
 from klaw_core.config.tables import COMPONENTS, DEFAULTS
-from klaw_core.testing.laws import scaled
 from klaw_core.values.config import Selection
+from klaw_testing.laws import scaled
 
 names = st.sampled_from(
     (*COMPONENTS, "memory", "plugins", "trusted_projects", "retrieval", "sources", "type", "weight", "disabled", "k")

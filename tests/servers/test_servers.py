@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klaw_core import Embedder, EmbeddingError
-from klaw_core.testing.embedder import EmbedderContract
+from klaw_testing.embedder import EmbedderContract
 
 pytest.importorskip("ollama_proxy", reason="`nox -s servers` brings the servers")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from klaw_core import Candidate, Contribution, Hit, StoredChunk, has_clear_winner
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_testing.values import cut_lines, make_document
 
 
 def candidate(key, **retrievers):

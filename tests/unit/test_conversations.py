@@ -13,8 +13,8 @@ from klaw_core.conversations.journal import Journal, JournalEntry
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import MAX_LINE_BYTES
-from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_core.values.journals import BadLine
+from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

@@ -14,8 +14,8 @@ from klaw_core import NotFoundError, StoreCorruptError, StoreError
 from klaw_core.core_memory.facts import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
 from klaw_core.core_memory.user_md import parse_user_md
 from klaw_core.errors import RecordError
-from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
-from klaw_core.testing.laws import executed_lines
+from klaw_testing.crash import cut_power_everywhere, kill_everywhere
+from klaw_testing.laws import executed_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

@@ -36,7 +36,7 @@ def home_of(kind: type) -> Path:
 def nodes_of(home: Path) -> tuple[ast.AST, ...]:
     """Return what the tests of a distribution consist of, and those of a contract that it ships."""
     if home == ROOT:
-        files = [*ROOT.glob("tests/**/*.py"), *ROOT.glob("klaw_core/testing/*.py")]
+        files = [*ROOT.glob("tests/**/*.py"), *ROOT.glob("plugins/klaw-testing/src/klaw_testing/*.py")]
     else:
         shipped = [
             path for path in home.glob("src/**/*.py") if path.stem == "testing" or path.stem.endswith("contract")

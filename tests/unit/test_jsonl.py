@@ -15,8 +15,8 @@ import pytest
 from klaw_core import StoreFullError, StoreReadOnlyError
 from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, decode
-from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_core.values.journals import BadLine, LogRecord
+from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

@@ -12,13 +12,13 @@ from klaw_core import Query
 from klaw_core.builtin.memory_index import CosineIndex, WordIndex
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.builtin.memory_tables import Tables
-from klaw_core.testing.checked import CheckedIndexContract
-from klaw_core.testing.index import crowd, selection, stored, unit_vector, unit_vectors
-from klaw_core.testing.laws import scaled
-from klaw_core.testing.messages import MessagesContract
-from klaw_core.testing.store import StoreContract, StoreMachine, put
-from klaw_core.testing.store_isolation import IsolationContract
-from klaw_core.testing.values import make_document
+from klaw_testing.checked import CheckedIndexContract
+from klaw_testing.index import crowd, selection, stored, unit_vector, unit_vectors
+from klaw_testing.laws import scaled
+from klaw_testing.messages import MessagesContract
+from klaw_testing.store import StoreContract, StoreMachine, put
+from klaw_testing.store_isolation import IsolationContract
+from klaw_testing.values import make_document
 
 
 class TestMemoryStore(StoreContract):

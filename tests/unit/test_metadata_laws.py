@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import Condition, QueryError, RecordError, check_metadata, metadata_part, parse_condition
-from klaw_core.testing.values import conditions, metadata
+from klaw_testing.values import conditions, metadata
 
 _COMPARE = {
     "=": lambda own, wanted: own == wanted,

@@ -20,7 +20,7 @@ LIMITS = {"timeout", "patience"}
 
 def sources() -> list[Path]:
     """Return the tests, and what they are made of."""
-    places = [ROOT / "tests", ROOT / "klaw_core" / "testing", *ROOT.glob("plugins/*/tests")]
+    places = [ROOT / "tests", ROOT / "plugins" / "klaw-testing" / "src" / "klaw_testing", *ROOT.glob("plugins/*/tests")]
     return sorted(path for place in places for path in place.rglob("*.py"))
 
 

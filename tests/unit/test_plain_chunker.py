@@ -3,7 +3,7 @@
 import pytest
 
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
-from klaw_core.testing.chunker import ChunkerContract, MakeChunker, count_words
+from klaw_testing.chunker import ChunkerContract, MakeChunker, count_words
 
 
 class TestPlainChunker(ChunkerContract):

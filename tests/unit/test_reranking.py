@@ -3,7 +3,7 @@
 from klaw_core import Contribution, Hit, Query, RerankScore, StoredChunk
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.searching.reranking import Stage, rerank
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_testing.values import cut_lines, make_document
 
 
 class Recorder:

@@ -18,8 +18,8 @@ from klaw_core.errors import RecordError
 from klaw_core.files import record_journal
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.saved import Saved, SavedJournal
-from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_core.values.journals import BrokenRecord
+from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

@@ -8,9 +8,9 @@ import pytest
 from klaw_core import Chat, LanguageModelError, Memory, Message, NewDocument, Prompt, PromptMessage, Record
 from klaw_core.config.load import load_config
 from klaw_core.files.record_journal import FileJournal
-from klaw_core.testing.extension import ExtensionContract, shipped_extensions
-from klaw_core.testing.journal import RecordJournalContract
-from klaw_core.testing.language_model import LanguageModelContract, ScriptedModel
+from klaw_testing.extension import ExtensionContract, shipped_extensions
+from klaw_testing.journal import RecordJournalContract
+from klaw_testing.language_model import LanguageModelContract, ScriptedModel
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 

@@ -27,7 +27,7 @@ KEEPING_METHODS = {"items", "values", "keys", "copy"}
 @cache
 def helper_files() -> tuple[Path, ...]:
     """Return the tests and everything that is made for them."""
-    places = [ROOT / "tests", ROOT / "klaw_core" / "testing", *ROOT.glob("plugins/*/tests")]
+    places = [ROOT / "tests", ROOT / "plugins" / "klaw-testing" / "src" / "klaw_testing", *ROOT.glob("plugins/*/tests")]
     shipped = [path for path in ROOT.glob("plugins/*/src/*/*.py") if path.stem.endswith(("testing", "contract"))]
     return tuple(sorted([*shipped, *(path for place in places for path in place.rglob("*.py"))]))
 

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from klaw_core import Document, Entry, SkippedEntry, WorkspaceError
 from klaw_core.builtin.workspace import Workspace, decode
-from klaw_core.testing.source import SourceContract
+from klaw_testing.source import SourceContract
 
 
 @pytest.fixture

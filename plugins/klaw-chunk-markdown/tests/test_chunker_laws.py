@@ -11,7 +11,7 @@ import pytest
 from klaw_chunk_markdown.chunker import MarkdownChunker
 from klaw_chunk_markdown.options import MarkdownOptions
 from klaw_core import TokenCounter
-from klaw_core.testing.chunker import LAWS, MakeChunker, MarkdownChunkerContract, Trial
+from klaw_testing.chunker import LAWS, MakeChunker, MarkdownChunkerContract, Trial
 
 NOTES = sorted((Path(__file__).parent / "notes").glob("*.md"))
 DIRECTORY = os.environ.get("KLAW_TEST_NOTES")

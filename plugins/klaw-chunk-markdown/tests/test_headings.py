@@ -6,8 +6,8 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from klaw_chunk_markdown.chunker import MarkdownChunker
-from klaw_core.testing import laws
-from klaw_core.testing.chunker import hard_documents, markdown_documents
+from klaw_testing import laws
+from klaw_testing.chunker import hard_documents, markdown_documents
 
 PARSER = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
 

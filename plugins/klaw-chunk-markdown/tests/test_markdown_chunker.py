@@ -9,7 +9,7 @@ import pytest
 from klaw_chunk_markdown.chunker import MarkdownChunker
 from klaw_chunk_markdown.options import MarkdownOptions
 from klaw_core import Span, estimate_tokens
-from klaw_core.testing.chunker import count_characters, count_words, work
+from klaw_testing.chunker import count_characters, count_words, work
 
 
 def passages(text, max_tokens=20, overlap_tokens=0, count_tokens=count_words):

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from klaw_chunk_markdown.transcript import TranscriptChunker, TranscriptOptions
 from klaw_core import estimate_tokens
-from klaw_core.testing import chunker_laws as laws
-from klaw_core.testing.chunker import COUNTERS, ChunkerContract, count_words, markdown_documents, work
-from klaw_core.testing.laws import scaled
+from klaw_testing import chunker_laws as laws
+from klaw_testing.chunker import COUNTERS, ChunkerContract, count_words, markdown_documents, work
+from klaw_testing.laws import scaled
 
 _WORDS = ["alpha", "beta", "память", "内存。", "🧵", "gamma.", "delta?", "e\u0301"]
 _SAID = st.one_of(

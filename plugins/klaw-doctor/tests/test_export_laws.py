@@ -20,10 +20,10 @@ from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import WorkspaceError
 from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.sources.workspaces import Workspaces
-from klaw_core.testing.extension import shipped_extensions
-from klaw_core.testing.laws import scaled
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_testing.extension import shipped_extensions
+from klaw_testing.laws import scaled
 
 START = datetime(2026, 2, 24, 22, tzinfo=UTC)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)

@@ -7,11 +7,11 @@ from documents_of_tests import ORG, PYTHON, RST
 from hypothesis import strategies as st
 
 from klaw_core import PlainOptions, estimate_tokens
-from klaw_core.testing.chunker import ChunkerContract
 from klaw_documents.chunkers.code import CodeChunker
 from klaw_documents.chunkers.org import OrgChunker
 from klaw_documents.chunkers.pages import PageChunker
 from klaw_documents.chunkers.rst import RstChunker
+from klaw_testing.chunker import ChunkerContract
 
 ENDS = st.sampled_from(["\n", "\n\n", "\r\n", "\r", " "])
 

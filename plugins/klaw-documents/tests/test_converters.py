@@ -28,10 +28,10 @@ from documents_of_tests import (
 )
 
 from klaw_core import ConversionError
-from klaw_core.testing.converter import ConverterContract
 from klaw_documents.converters import CodeConverter, OrgConverter, ParsedConverter, RstConverter
 from klaw_documents.options import ParsedOptions
 from klaw_documents.process import ParserProcess
+from klaw_testing.converter import ConverterContract
 
 WRITTEN = datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
 LOG = pdf([["Ebb at six.", "Wind from the west."], [], ["Flood at noon."]], title="Harbour log")

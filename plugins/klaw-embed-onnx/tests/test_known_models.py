@@ -24,11 +24,11 @@ from tokenizers.processors import TemplateProcessing
 
 from klaw_core import ComponentContext, EmbeddingError
 from klaw_core.cli.program import cli
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import OnnxEmbedder
 from klaw_embed_onnx.options import OnnxOptions
 from klaw_embed_onnx.plugin import klaw_embedders
 from klaw_models import KNOWN, KnownFile, KnownModel, OnnxEmbedderManifest, find_model
+from klaw_testing.embedder import EmbedderContract
 
 DIMENSION = 384
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?-_'\"()[]<>/|{}#*+=@$%&~`^"

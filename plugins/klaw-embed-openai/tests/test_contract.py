@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_openai.batches import BatchJobs
 from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
 from klaw_embed_openai.testing import FakeOpenAI
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.embedder import EmbedderContract
 
 _SHAPES: dict[str, dict[str, object]] = {
     "openai's own model": {},

@@ -19,13 +19,13 @@ import pytest
 from attrs import evolve
 
 from klaw_core import ComponentContext, EmbedderUnavailableError, EmbeddingError, ModelCorruptError
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_openvino import session as session_module
 from klaw_embed_openvino.embedder import OpenVinoEmbedder
 from klaw_embed_openvino.options import OpenVinoOptions
 from klaw_embed_openvino.plugin import klaw_embedders
 from klaw_embed_openvino.session import ALIGNMENT, OpenVinoSession, aligned
 from klaw_models import OnnxEmbedderManifest, read_manifest
+from klaw_testing.embedder import EmbedderContract
 
 pytest.importorskip("openvino")
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import LanguageModelError
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Fact, Facts
 from klaw_facts.compressing import CompressionReport
 from klaw_facts.extracting.extraction import Extraction
 from klaw_facts.timeline import draw_timeline
+from klaw_testing.language_model import ScriptedModel
 
 
 def of_json(result):

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from klaw_core import LanguageModelError
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Facts
+from klaw_testing.language_model import ScriptedModel
 
 TRUTHS = (
     "I moved to Lyon in March with two cats.",

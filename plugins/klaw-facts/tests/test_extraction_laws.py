@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import LanguageModelError, Message, StoreError
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Facts
 from klaw_facts.extracting.verify import contradiction
+from klaw_testing.language_model import ScriptedModel
 
 META = {"channel": "telegram", "chat_id": "1"}
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)

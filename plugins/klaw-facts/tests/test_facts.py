@@ -7,11 +7,11 @@ import pytest
 
 from klaw_core import BadLine, LanguageModelError, Message, RecordError
 from klaw_core.conversations.journal import Journal
-from klaw_core.testing.extension import ExtensionContract
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines
+from klaw_testing.extension import ExtensionContract
+from klaw_testing.language_model import ScriptedModel
 
 META = {"channel": "telegram", "chat_id": "1"}
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)

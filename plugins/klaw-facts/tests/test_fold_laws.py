@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from klaw_core import FileJournal, parse_ts
-from klaw_core.testing.laws import scaled
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -20,6 +19,7 @@ from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.records import batch_record, check_operation
 from klaw_facts.values import Batch, make_id
+from klaw_testing.laws import scaled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 META = {"channel": "telegram", "chat_id": "1"}

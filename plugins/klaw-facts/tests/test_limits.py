@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core import estimate_tokens
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Facts, FactsOptions
 from klaw_facts.asking import is_spent
 from klaw_facts.values import Batch
+from klaw_testing.language_model import ScriptedModel
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core import ConfigError
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Fact, Facts, FactsOptions
 from klaw_facts.decay import freshness, score
 from klaw_facts.extracting.dates import resolve
 from klaw_facts.extracting.rules import THRESHOLD
 from klaw_facts.extracting.rules import score as worth
 from klaw_facts.extracting.slots import slot_of
+from klaw_testing.language_model import ScriptedModel
 
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
 

@@ -8,7 +8,6 @@ import pytest
 from attrs import evolve
 
 from klaw_core import KlawError, Record, RecordError, Redactor
-from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Fact, Facts, MemoryFactStore
 from klaw_facts.importing import read_files
 from klaw_facts.journal import FactsJournal
@@ -16,6 +15,7 @@ from klaw_facts.keeper import FactKeeper
 from klaw_facts.records import fact_record
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.store import JournalFactStore
+from klaw_testing.language_model import ScriptedModel
 
 NOW = datetime(2026, 2, 24, tzinfo=UTC)
 T = "Zq7Yw3Xv9Ut5Sr1Pn8Mk4Lj6Hg2Fd0Ca"

@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from klaw_core import Query
-from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
+from klaw_testing.index import stored
 
 Find = Callable[..., list[int]]
 

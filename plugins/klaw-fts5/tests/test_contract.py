@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from klaw_core import KeyDigest, Query
-from klaw_core.testing.checked import CheckedIndexContract
-from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
+from klaw_testing.checked import CheckedIndexContract
+from klaw_testing.index import stored
 
 
 class TestInMemory(CheckedIndexContract[apsw.Connection]):

@@ -12,10 +12,10 @@ import pytest
 from attrs import evolve
 
 from klaw_core import Query
-from klaw_core.testing.index import stored
 from klaw_fts5.erasing import erase_words
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import statements
+from klaw_testing.index import stored
 
 INDEX = Fts5Index(search_by="exact")
 SQL = statements("memory")

@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from klaw_core import ChunkSelection, Query, QueryError, RetrievalError, reinstall_command
-from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
+from klaw_testing.index import selection, stored
 
 INDEX = Fts5Index()
 ROWS = [stored(key, "harbour tide") for key in range(1, 200)]

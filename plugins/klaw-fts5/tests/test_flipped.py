@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from klaw_core import Query
-from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
+from klaw_testing.index import stored
 
 EXACT = Fts5Index(search_by="exact", pair_weight=0)
 QUESTIONS = ("w1", "w3 w20", "w1 w2 w3 w4 w5", "w150 w199", "w55 w9", "absent w12", "only")

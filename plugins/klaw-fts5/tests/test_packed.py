@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import ChunkSelection, Hit, KeyDigest, Keys, Query, StoredChunk
-from klaw_core.testing.index import selection, stored
-from klaw_core.testing.laws import scaled
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.packed.postings import Codes, Piece, Postings, collect
 from klaw_fts5.packed.state import read_state
 from klaw_fts5.sql import statements
+from klaw_testing.index import selection, stored
+from klaw_testing.laws import scaled
 
 EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
 QUESTIONS = (

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from klaw_core import Query
-from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.pairs import pair_number
+from klaw_testing.index import stored
 
 EXACT, PACKED = Fts5Index(search_by="exact"), Fts5Index(search_by="packed")
 EXACT_WORDS, PACKED_WORDS = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.testing.index import queries
-from klaw_core.testing.laws import scaled
 from klaw_core.words.treatment import index_text
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DamagedError
@@ -32,6 +30,8 @@ from klaw_fts5.packed.postings import (
 )
 from klaw_fts5.packed.spelling import Spellings, _find
 from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
+from klaw_testing.index import queries
+from klaw_testing.laws import scaled
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
 

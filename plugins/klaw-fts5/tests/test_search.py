@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from klaw_core import Query
-from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
+from klaw_testing.index import selection, stored
 
 Find = Callable[..., list[int]]
 

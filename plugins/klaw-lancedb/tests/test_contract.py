@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
-from klaw_core.testing.checked import CheckedIndexContract
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
+from klaw_testing.checked import CheckedIndexContract
 
 NEVER = 10**9
 

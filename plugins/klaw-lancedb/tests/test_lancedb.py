@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
-from klaw_core.testing.index import stored
 from klaw_lancedb import tables
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
 from klaw_lancedb.rows import read_table
+from klaw_testing.index import stored
 
 SPACE = VectorSpace("made-up", "1", 16)
 

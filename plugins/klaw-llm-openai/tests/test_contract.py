@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from klaw_core.testing.language_model import LanguageModelContract
+from klaw_testing.language_model import LanguageModelContract
 
 
 class TestOpenAIModel(LanguageModelContract):

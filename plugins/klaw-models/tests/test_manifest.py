@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import ModelCorruptError, reinstall_command
-from klaw_core.testing.laws import law
 from klaw_models import (
     KNOWN,
     CrossEncoderManifest,
@@ -22,6 +21,7 @@ from klaw_models import (
 )
 from klaw_models.manifest import repair_hint
 from klaw_models.reading import parse_manifest
+from klaw_testing.laws import law
 
 ModelDirectory = Callable[..., Path]
 

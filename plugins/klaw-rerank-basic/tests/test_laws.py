@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import Candidate, Hit, Query, StoredChunk
-from klaw_core.testing.reranker import RerankerContract, candidates
-from klaw_core.testing.values import MOMENT, cut_lines, make_document
 from klaw_rerank_basic.importance import Importance, ImportanceOptions
 from klaw_rerank_basic.mmr import MaximalMarginalRelevance, MmrOptions
 from klaw_rerank_basic.recency import Recency, RecencyOptions
+from klaw_testing.reranker import RerankerContract, candidates
+from klaw_testing.values import MOMENT, cut_lines, make_document
 
 NOW = MOMENT + timedelta(days=365)
 QUERY = Query("which pet ran")

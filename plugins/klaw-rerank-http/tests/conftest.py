@@ -11,10 +11,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from klaw_core import Candidate, ComponentContext, Contribution, Hit, StoredChunk
-from klaw_core.testing.values import cut_lines, make_document
 from klaw_rerank_http.options import HttpRerankerOptions
 from klaw_rerank_http.plugin import klaw_rerankers
 from klaw_rerank_http.reranker import HttpReranker
+from klaw_testing.values import cut_lines, make_document
 
 Connect = Callable[..., HttpReranker]
 

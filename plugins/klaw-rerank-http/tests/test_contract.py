@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core.testing.reranker import RerankerContract
+from klaw_testing.reranker import RerankerContract
 
 
 class TestHttp(RerankerContract):

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from klaw_core import Candidate, ComponentContext, Contribution, Hit, StoredChunk
-from klaw_core.testing.values import cut_lines, make_document
 from klaw_rerank_onnx.options import OnnxRerankerOptions
 from klaw_rerank_onnx.plugin import klaw_rerankers
 from klaw_rerank_onnx.reranker import OnnxReranker
 from klaw_rerank_onnx.testing import write_model
+from klaw_testing.values import cut_lines, make_document
 
 Connect = Callable[..., OnnxReranker]
 

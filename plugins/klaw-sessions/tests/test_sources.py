@@ -7,12 +7,12 @@ import pytest
 from agent_transcripts import claude_line, codex_line, codex_message, write_lines
 
 from klaw_core import Entry, Filters, KlawError, SkippedEntry, WorkspaceError
-from klaw_core.testing.source import SourceContract
 from klaw_sessions import source as module
 from klaw_sessions.claude_code import CLAUDE_CODE
 from klaw_sessions.codex import CODEX
 from klaw_sessions.options import SessionOptions
 from klaw_sessions.source import TranscriptSource
+from klaw_testing.source import SourceContract
 
 CLAUDE = {"type": "claude-code"}
 SECRET = "sk-ant-" + "a1B2" * 10

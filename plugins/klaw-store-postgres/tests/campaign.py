@@ -11,14 +11,14 @@ import sys
 import time
 
 from klaw_core import StoreError
-from klaw_core.testing.index import SPACE, unit_vectors
-from klaw_core.testing.store_cache import vector
-from klaw_core.testing.values import cut_lines, make_document
 from klaw_core.values.vectors import SpaceRecord
 from klaw_store_postgres.options import PgVectorOptions, PostgresOptions
 from klaw_store_postgres.store import PostgresStore
 from klaw_store_postgres.vectors import VectorIndex
 from klaw_store_postgres.words.index import WordIndex
+from klaw_testing.index import SPACE, unit_vectors
+from klaw_testing.store_cache import vector
+from klaw_testing.values import cut_lines, make_document
 
 #: The HNSW index is made in the midst of a run.
 INDEXES = {"pgvector": VectorIndex(PgVectorOptions(exact_up_to=20)), "pgwords": WordIndex()}

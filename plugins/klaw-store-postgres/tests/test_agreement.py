@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import KeySelection, Query
-from klaw_core.testing.index import stored
-from klaw_core.testing.laws import law, scaled
 from klaw_fts5.index import Fts5Index
+from klaw_testing.index import stored
+from klaw_testing.laws import law, scaled
 
 _words = st.sampled_from(
     [

@@ -12,8 +12,8 @@ import pytest
 from attrs import evolve
 
 from klaw_core import Migration, RetryableStoreError, StoreError, StoreLockedError
-from klaw_core.testing.store import dump, put
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_testing.store import dump, put
+from klaw_testing.values import cut_lines, make_document
 
 CAMPAIGN = Path(__file__).with_name("campaign.py")
 #: How many clients, and how many servers, are killed: in a sample, and in a campaign.

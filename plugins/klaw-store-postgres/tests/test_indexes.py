@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from klaw_core import Query, VectorSpace
-from klaw_core.testing.index import SPACE, IndexContract, crowd, stored, unit_vector, unit_vectors
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_testing.index import SPACE, IndexContract, crowd, stored, unit_vector, unit_vectors
+from klaw_testing.values import cut_lines, make_document
 
 AGENT = "agent-of-indexes"
 

@@ -18,8 +18,8 @@ from klaw_core import (
     VectorSpace,
     load_config,
 )
-from klaw_core.testing.values import MOMENT
 from klaw_store_postgres.schema import TABLES
+from klaw_testing.values import MOMENT
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from klaw_core import Chat, ConfigError, Memory, Message, NewDocument, StoreError
 from klaw_core.config.load import load_config
-from klaw_core.testing.values import MOMENT
+from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "123456")
 ENVIRONMENT = {"KLAW_CONFIG": "/dev/null"}

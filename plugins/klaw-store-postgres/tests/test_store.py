@@ -7,11 +7,11 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from klaw_core import JournalingStore, SpaceRecord, StoreError
-from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
-from klaw_core.testing.messages import MessagesContract
-from klaw_core.testing.store import PersistentStoreContract, StoreMachine
-from klaw_core.testing.store_cache import OTHER, SPACE, C, vector
 from klaw_core.values.text import text_hash
+from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
+from klaw_testing.messages import MessagesContract
+from klaw_testing.store import PersistentStoreContract, StoreMachine
+from klaw_testing.store_cache import OTHER, SPACE, C, vector
 
 
 def cut(store):

@@ -10,11 +10,11 @@ from klaw_core import (
 )
 from klaw_core.config.load import load_config
 from klaw_core.plugins.discover import discover
-from klaw_core.testing.index import unit_vectors
-from klaw_core.testing.messages import CHAT, message_dump
-from klaw_core.testing.store import dump
-from klaw_core.testing.store_cache import C, vector
-from klaw_core.testing.store_isolation import HASH, READS, SECRET, SPACE, IsolationContract, fill
+from klaw_testing.index import unit_vectors
+from klaw_testing.messages import CHAT, message_dump
+from klaw_testing.store import dump
+from klaw_testing.store_cache import C, vector
+from klaw_testing.store_isolation import HASH, READS, SECRET, SPACE, IsolationContract, fill
 
 
 class TestIsolation(IsolationContract):

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Query, StoredMessage
-from klaw_core.testing.index import stored
-from klaw_core.testing.laws import law, scaled
-from klaw_core.testing.values import MOMENT
 from klaw_fts5.index import Fts5Index
+from klaw_testing.index import stored
+from klaw_testing.laws import law, scaled
+from klaw_testing.values import MOMENT
 
 
 @settings(law, max_examples=scaled(100))

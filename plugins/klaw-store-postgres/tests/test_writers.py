@@ -14,9 +14,9 @@ from klaw_core.config.load import load_config
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
-from klaw_core.testing.store import put
-from klaw_core.testing.values import MOMENT, cut_lines, make_document
 from klaw_core.values.vectors import VectorSpace
+from klaw_testing.store import put
+from klaw_testing.values import MOMENT, cut_lines, make_document
 
 WRITERS, ROUNDS = 4, 12
 

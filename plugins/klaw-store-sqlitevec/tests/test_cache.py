@@ -7,9 +7,9 @@ import apsw
 import pytest
 
 from klaw_core import SpaceRecord
-from klaw_core.testing.store_cache import OTHER, SPACE, C, vector
 from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.store_cache import OTHER, SPACE, C, vector
 
 DAY = 24 * 3600 * 10**9
 

@@ -9,10 +9,10 @@ import apsw
 import pytest
 
 from klaw_core import VectorSpace
-from klaw_core.testing.store import SPACE, put, vector
-from klaw_core.testing.values import make_document
 from klaw_store_sqlitevec import checking
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.store import SPACE, put, vector
+from klaw_testing.values import make_document
 
 
 def text_hash(text):

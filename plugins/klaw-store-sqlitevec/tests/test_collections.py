@@ -6,12 +6,12 @@ import apsw
 import pytest
 
 from klaw_core import Filters, KeyDigest, Query
-from klaw_core.testing.index import SPACE, crowd, unit_vector, unit_vectors
-from klaw_core.testing.store import put, vector
-from klaw_core.testing.values import make_document
 from klaw_store_sqlitevec.names import table_name
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.index import SPACE, crowd, unit_vector, unit_vectors
+from klaw_testing.store import put, vector
+from klaw_testing.values import make_document
 
 
 @pytest.fixture

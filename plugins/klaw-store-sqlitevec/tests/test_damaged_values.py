@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from klaw_core import KlawError, Query, RetrievalError, VectorSpace
-from klaw_core.testing.index import stored
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.index import stored
 
 SPACE = VectorSpace("test", "1", 32)
 MANY = 300

@@ -6,9 +6,9 @@ import apsw
 import pytest
 
 from klaw_core import Migration, StoreError
-from klaw_core.testing.store import put
-from klaw_core.testing.values import make_document
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.store import put
+from klaw_testing.values import make_document
 
 SCHEMA = """
 CREATE TABLE x_facts_links (a INTEGER REFERENCES x_facts_rows (id), b INTEGER, PRIMARY KEY (b, a)) WITHOUT ROWID;

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Chunk, Condition, Document, Filters
-from klaw_core.testing.values import MOMENT
 from klaw_store_sqlitevec import filtering
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.values import MOMENT
 
 EAST, WEST = timezone(timedelta(hours=8)), timezone(timedelta(hours=-8))
 COLLECTIONS = ("memory", "docs")

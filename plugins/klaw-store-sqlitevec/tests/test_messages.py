@@ -5,10 +5,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from klaw_core.testing.messages import CHAT, MessagesContract, make_message, put_messages
 from klaw_store_sqlitevec.checking import check_messages
 from klaw_store_sqlitevec.conversations import refill_words
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.messages import CHAT, MessagesContract, make_message, put_messages
 
 DOCUMENTED = {
     "messages": {"id", "channel", "chat_id", "role", "type", "content", "metadata", "created_at"},

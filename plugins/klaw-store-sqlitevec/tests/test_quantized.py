@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import KeyDigest, KeySelection, Query, RetrievalError, VectorSpace
-from klaw_core.testing.index import stored
-from klaw_core.testing.laws import scaled
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.index import stored
+from klaw_testing.laws import scaled
 
 SPACE = VectorSpace("test", "1", 48)
 MANY = 6_000

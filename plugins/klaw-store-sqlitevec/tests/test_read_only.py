@@ -6,10 +6,10 @@ import apsw
 import pytest
 
 from klaw_core import StoreLockedError, StoreReadOnlyError
-from klaw_core.testing.store import C, dump, put
-from klaw_core.testing.values import make_document
 from klaw_store_sqlitevec import connections, read_only
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.store import C, dump, put
+from klaw_testing.values import make_document
 
 
 @pytest.fixture

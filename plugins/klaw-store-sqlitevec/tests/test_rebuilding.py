@@ -8,13 +8,13 @@ import apsw
 import pytest
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, VectorSpace, update_command
-from klaw_core.testing.store import SPACE, put, vector
-from klaw_core.testing.values import make_document
 from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.store import SPACE, put, vector
+from klaw_testing.values import make_document
 
 OTHER = VectorSpace("other", "1", 4)
 

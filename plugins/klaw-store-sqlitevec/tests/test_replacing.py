@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import DatabaseCorruptError, Migration, StoreError, StoreFullError, StoreLockedError, VectorSpace
-from klaw_core.testing.store_cache import put
-from klaw_core.testing.values import make_document
 from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec import copies, replacing
 from klaw_store_sqlitevec.salvage import PAGE_BYTES, CachedVector, cached_vectors
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.store_cache import put
+from klaw_testing.values import make_document
 
 SMALL = VectorSpace("small", "1", 4)
 # A vector of the second is longer than a page, and its row continues on others.

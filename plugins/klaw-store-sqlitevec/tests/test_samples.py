@@ -7,11 +7,11 @@ import apsw
 import numpy as np
 import pytest
 
-from klaw_core.testing.index import stored, unit_vectors
 from klaw_store_sqlitevec import exact
 from klaw_store_sqlitevec.samples import SampleCache
 from klaw_store_sqlitevec.vector_storage import _median
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.index import stored, unit_vectors
 
 DIMENSION = 8
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import KeySelection, Query, RetrievalError, VectorSpace
-from klaw_core.testing.index import stored
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.quantized import cache, codes, tables
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_testing.index import stored
 
 SPACE = VectorSpace("test", "1", 48)
 

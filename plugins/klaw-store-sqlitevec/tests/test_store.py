@@ -15,13 +15,13 @@ from attrs import evolve
 from hypothesis import settings
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
-from klaw_core.testing.laws import scaled
-from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
-from klaw_core.testing.store_cache import SPACE, vector
-from klaw_core.testing.store_isolation import IsolationContract
-from klaw_core.testing.values import cut_lines, make_document
 from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec.store import SqliteStore
+from klaw_testing.laws import scaled
+from klaw_testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
+from klaw_testing.store_cache import SPACE, vector
+from klaw_testing.store_isolation import IsolationContract
+from klaw_testing.values import cut_lines, make_document
 
 
 class TestSqliteStore(PersistentStoreContract):

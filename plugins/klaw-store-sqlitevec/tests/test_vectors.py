@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
-from klaw_core.testing.checked import CheckedIndexContract
-from klaw_core.testing.index import SPACE, stored, unit_vector, unit_vectors
 from klaw_store_sqlitevec.vectors import VectorIndex, _extension
+from klaw_testing.checked import CheckedIndexContract
+from klaw_testing.index import SPACE, stored, unit_vector, unit_vectors
 
 #: vec0 as it is installed.
 SOUND = _extension()

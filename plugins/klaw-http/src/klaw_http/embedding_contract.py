@@ -5,7 +5,7 @@
         def answer(self, rows): ...
 
 The servers are real sockets that send exactly the bytes of a test (:class:`klaw_http.testing.Wire`). The contract for
-well-behaved servers is ``klaw_core.testing.embedder.EmbedderContract``.
+well-behaved servers is ``klaw_testing.embedder.EmbedderContract``.
 """
 
 # ruff: noqa: D102, PLR2004  # a contract test's name is its law; the numbers are the law's

@@ -2,8 +2,8 @@
 
 import pytest
 
-from klaw_core.testing.embedder import EmbedderContract
 from klaw_hello import HashingEmbedder
+from klaw_testing.embedder import EmbedderContract
 
 
 class TestHashing(EmbedderContract):

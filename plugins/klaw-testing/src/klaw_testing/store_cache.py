@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from klaw_core.interfaces.store import Store
-from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values.documents import Document
+from klaw_core import Document, SpaceRecord, Store, Vector, VectorSpace
 from klaw_core.values.text import text_hash
-from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
+from klaw_testing.values import cut_lines, make_document
 
 C = "memory"
 SPACE = VectorSpace("test", "r1", 4)

@@ -27,22 +27,15 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from klaw_core.errors import StoreError
-from klaw_core.interfaces.store import (
-    Store,
-)
-from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
-from klaw_core.testing.store_collections import CollectionLaws, InjectedError
-from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
-from klaw_core.testing.store_machine import OpenStore, StoreMachine, dump
-from klaw_core.testing.store_metadata import MetadataLaws
-from klaw_core.testing.store_writers import WRITERS, WriterLaws
-from klaw_core.testing.values import MOMENT, cut_lines, make_document
-from klaw_core.values.documents import Replacement
-from klaw_core.values.migrations import Migration
-from klaw_core.values.search import Filters
+from klaw_core import Filters, Migration, Replacement, SpaceRecord, Store, StoreError
 from klaw_core.values.text import text_hash
-from klaw_core.values.vectors import SpaceRecord
+from klaw_testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
+from klaw_testing.store_collections import CollectionLaws, InjectedError
+from klaw_testing.store_extensions import OWNER, ExtensionLaws, LockLaws
+from klaw_testing.store_machine import OpenStore, StoreMachine, dump
+from klaw_testing.store_metadata import MetadataLaws
+from klaw_testing.store_writers import WRITERS, WriterLaws
+from klaw_testing.values import MOMENT, cut_lines, make_document
 
 
 class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws, WriterLaws):

@@ -20,14 +20,11 @@ from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.interfaces.components import Chunker, HeadingChunker
-from klaw_core.testing import chunker_laws as laws
-from klaw_core.testing.chunker_laws import LAWS, Trial
-from klaw_core.testing.laws import executed_lines, scaled
-from klaw_core.testing.markdown import hard_documents, markdown_documents
-from klaw_core.values.lines import line_starts
-from klaw_core.values.text import TokenCounter
+from klaw_core import Chunker, HeadingChunker, TokenCounter, estimate_tokens, line_starts
+from klaw_testing import chunker_laws as laws
+from klaw_testing.chunker_laws import LAWS, Trial
+from klaw_testing.laws import executed_lines, scaled
+from klaw_testing.markdown import hard_documents, markdown_documents
 
 __all__ = [
     "COUNTERS",

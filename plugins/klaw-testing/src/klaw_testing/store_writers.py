@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from klaw_core.errors import RetryableStoreError
-from klaw_core.interfaces.store import Store, Transaction
-from klaw_core.testing.store_cache import C, put
-from klaw_core.testing.store_machine import dump
-from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values.documents import Document, DocumentRecord, Replacement
+from klaw_core import Document, DocumentRecord, Replacement, RetryableStoreError, Store, Transaction
+from klaw_testing.store_cache import C, put
+from klaw_testing.store_machine import dump
+from klaw_testing.values import cut_lines, make_document
 
 WRITERS = 4
 _ROUNDS = 6

@@ -19,10 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.errors import EmbeddingError
-from klaw_core.interfaces.components import Embedder
-from klaw_core.testing.laws import law
-from klaw_core.values.vectors import Matrix, Vector
+from klaw_core import Embedder, EmbeddingError, Matrix, Vector
+from klaw_testing.laws import law
 
 _WORDS = ["ash", "birch", "cedar", "elder", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow", "yew"]
 _TEXTS = (

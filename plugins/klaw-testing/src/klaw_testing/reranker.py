@@ -16,14 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from klaw_core import Candidate, Contribution, Hit, Query, Reranker, RerankScore, StoredChunk
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.interfaces.components import Reranker
 from klaw_core.searching.reranking import Stage, rerank
-from klaw_core.testing.laws import law, scaled
-from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values.candidates import Candidate, RerankScore
-from klaw_core.values.search import Contribution, Hit, Query
-from klaw_core.values.text import StoredChunk
+from klaw_testing.laws import law, scaled
+from klaw_testing.values import cut_lines, make_document
 
 _TEXTS = (
     "the cat sat on the mat",

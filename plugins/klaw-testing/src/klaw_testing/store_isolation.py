@@ -13,18 +13,25 @@ from typing import Any
 
 import pytest
 
-from klaw_core.interfaces.messages import MessageReader, MessageWriter
-from klaw_core.interfaces.store import Snapshot, Store, Transaction
-from klaw_core.testing.messages import CHAT, DAY, make_message, message_dump
-from klaw_core.testing.store_cache import OTHER as OTHER_SPACE
-from klaw_core.testing.store_cache import C, vector
-from klaw_core.testing.store_machine import dump
-from klaw_core.testing.values import MOMENT, cut_lines, make_document
-from klaw_core.values.chat_rows import JournalFileState, Summary
-from klaw_core.values.documents import DocumentRecord
-from klaw_core.values.search import Filters
+from klaw_core import (
+    DocumentRecord,
+    Filters,
+    JournalFileState,
+    MessageReader,
+    MessageWriter,
+    Snapshot,
+    SpaceRecord,
+    Store,
+    Summary,
+    Transaction,
+    VectorSpace,
+)
 from klaw_core.values.text import text_hash
-from klaw_core.values.vectors import SpaceRecord, VectorSpace
+from klaw_testing.messages import CHAT, DAY, make_message, message_dump
+from klaw_testing.store_cache import OTHER as OTHER_SPACE
+from klaw_testing.store_cache import C, vector
+from klaw_testing.store_machine import dump
+from klaw_testing.values import MOMENT, cut_lines, make_document
 
 SECRET = "the lantern hangs at the pier"  # noqa: S105  # a text
 SPACE = VectorSpace("test", "r1", 8)

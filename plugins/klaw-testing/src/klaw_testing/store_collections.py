@@ -9,15 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_core.errors import QueryError
-from klaw_core.interfaces.store import Snapshot, Store
-from klaw_core.testing.laws import law, scaled
-from klaw_core.testing.store_cache import SPACE, put, vector
-from klaw_core.testing.values import cut_lines, make_document
+from klaw_core import Filters, KeyDigest, QueryError, Snapshot, SpaceRecord, Store
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.key_digest import KeyDigest
-from klaw_core.values.search import Filters
-from klaw_core.values.vectors import SpaceRecord
+from klaw_testing.laws import law, scaled
+from klaw_testing.store_cache import SPACE, put, vector
+from klaw_testing.values import cut_lines, make_document
 
 #: Names that may clash with a store's own tables, or with another collection's tables.
 AWKWARD_NAMES = (

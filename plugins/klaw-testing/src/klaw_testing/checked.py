@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from klaw_core import Index
-from klaw_core.testing.index import IndexContract, crowd
+from klaw_testing.index import IndexContract, crowd
 
 R = TypeVar("R")
 

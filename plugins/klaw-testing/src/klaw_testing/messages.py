@@ -17,14 +17,11 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from klaw_core import JournalFileState, MessageReader, Session, Store, StoredMessage, StoreError, Summary
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.errors import StoreError
-from klaw_core.interfaces.messages import MessageReader
-from klaw_core.interfaces.store import Store
-from klaw_core.testing.laws import law, scaled
-from klaw_core.testing.store import InjectedError, OpenStore
-from klaw_core.testing.values import MOMENT
-from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
+from klaw_testing.laws import law, scaled
+from klaw_testing.store import InjectedError, OpenStore
+from klaw_testing.values import MOMENT
 
 CHAT, OTHER = "telegram_1", "matrix_%21room"
 DAY = date(2026, 2, 24)

@@ -15,10 +15,7 @@ import pytest
 from attrs import define, field
 from jsonschema import Draft202012Validator
 
-from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.errors import LanguageModelError
-from klaw_core.interfaces.language_model import LanguageModel
-from klaw_core.values.prompts import Completion, Prompt, PromptMessage
+from klaw_core import Completion, LanguageModel, LanguageModelError, Prompt, PromptMessage, estimate_tokens
 
 _SCHEMA = {
     "type": "object",

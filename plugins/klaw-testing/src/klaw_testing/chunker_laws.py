@@ -2,7 +2,7 @@
 
 Sizes are limited in tokens and in characters: a span may have at most 16 characters per allowed token, because a
 megabyte of base64 is a single token for some tokenizers. The laws for headings, code and paragraphs use an independent
-parser (:func:`klaw_core.testing.markdown.elements`).
+parser (:func:`klaw_testing.markdown.elements`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from itertools import pairwise
 import regex  # type: ignore[import-untyped]  # it ships no types
 from attrs import define
 
-from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.interfaces.components import Chunker
-from klaw_core.testing.markdown import Element, elements
-from klaw_core.values.text import Span, TokenCounter
+from klaw_core import Chunker, Span, TokenCounter, estimate_tokens
+from klaw_testing.markdown import Element, elements
 
 CHARACTERS_PER_TOKEN = 16
 # Certainly the end of a sentence: after a word of four or more letters, and before white space and a capital letter.

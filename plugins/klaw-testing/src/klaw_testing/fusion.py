@@ -15,9 +15,8 @@ from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klaw_core.interfaces.components import Fusion
-from klaw_core.testing.laws import law
-from klaw_core.values.search import Hit, Ranking
+from klaw_core import Fusion, Hit, Ranking
+from klaw_testing.laws import law
 
 # Multiples of 1/8, which are exact in binary, so that rounding does not hide differences between scores.
 _SCORES = st.integers(-400, 400).map(lambda eighths: eighths / 8)

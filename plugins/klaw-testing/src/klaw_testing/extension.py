@@ -18,21 +18,21 @@ from typing import ClassVar
 
 import pytest
 
-from klaw_core.extensions.json_forms import to_json
-from klaw_core.hookspecs import ComponentContext
-from klaw_core.interfaces.extension import (
+from klaw_core import (
     CheckedExtension,
+    ComponentContext,
     ContextExtension,
+    ContextQuestion,
     Extension,
+    Memory,
+    Record,
     RecordedExtension,
+    SkippedEntry,
     SourcedExtension,
     StatusExtension,
     ToolExtension,
+    to_json,
 )
-from klaw_core.memory import Memory
-from klaw_core.values.context import ContextQuestion
-from klaw_core.values.records import Record
-from klaw_core.values.runs import SkippedEntry
 
 
 def shipped_extensions(data_dir: Path) -> Mapping[str, Extension]:

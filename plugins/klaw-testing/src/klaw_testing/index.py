@@ -8,7 +8,7 @@ r"""The contract of an index.
         def begin(self, resource): ...
         def rollback(self, resource): ...
 
-The contract of a retriever is in :mod:`klaw_core.testing.retriever`.
+The contract of a retriever is in :mod:`klaw_testing.retriever`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from klaw_core import (
     StoredChunk,
     VectorSpace,
 )
-from klaw_core.testing.retriever import (
+from klaw_testing.retriever import (
     COMMON,
     SPACE,
     RetrieverContract,

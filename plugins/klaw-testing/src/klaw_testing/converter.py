@@ -18,11 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.errors import ConversionError
-from klaw_core.interfaces.converter import Converter
-from klaw_core.testing.laws import scaled
-from klaw_core.values.conversions import Conversion
-from klaw_core.values.metadata import check_metadata
+from klaw_core import Conversion, ConversionError, Converter, check_metadata
+from klaw_testing.laws import scaled
 
 
 class ConverterContract:

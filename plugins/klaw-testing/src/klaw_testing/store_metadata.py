@@ -9,13 +9,11 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_core.interfaces.store import Snapshot, Store
-from klaw_core.testing.laws import examples, law
-from klaw_core.testing.store_cache import put
-from klaw_core.testing.values import conditions, cut_lines, make_document, metadata
+from klaw_core import Condition, Filters, Metadata, Snapshot, Store
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.metadata import Condition, Metadata
-from klaw_core.values.search import Filters
+from klaw_testing.laws import examples, law
+from klaw_testing.store_cache import put
+from klaw_testing.values import conditions, cut_lines, make_document, metadata
 
 _PATHS = tuple(f"notes/{number}.md" for number in range(5))
 

@@ -11,17 +11,23 @@ from attrs import evolve
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from klaw_core import (
+    Condition,
+    Document,
+    Filters,
+    KeyDigest,
+    Metadata,
+    Replacement,
+    Snapshot,
+    SpaceRecord,
+    Store,
+    VectorSpace,
+)
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.interfaces.store import Snapshot, Store
-from klaw_core.testing.store_cache import OTHER, SPACE, C, vector
-from klaw_core.testing.store_collections import InjectedError
-from klaw_core.testing.values import MOMENT, conditions, cut_lines, documents, metadata, paths
-from klaw_core.values.documents import Document, Replacement
-from klaw_core.values.key_digest import KeyDigest
-from klaw_core.values.metadata import Condition, Metadata
-from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
-from klaw_core.values.vectors import SpaceRecord, VectorSpace
+from klaw_testing.store_cache import OTHER, SPACE, C, vector
+from klaw_testing.store_collections import InjectedError
+from klaw_testing.values import MOMENT, conditions, cut_lines, documents, metadata, paths
 
 OpenStore = Callable[[], Store[Any]]
 

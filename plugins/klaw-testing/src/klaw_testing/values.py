@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from klaw_core.values.documents import Document
-from klaw_core.values.metadata import Condition, Metadata
-from klaw_core.values.text import Chunk, text_hash
+from klaw_core import Chunk, Condition, Document, Metadata
+from klaw_core.values.text import text_hash
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 

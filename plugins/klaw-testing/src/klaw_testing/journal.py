@@ -13,9 +13,7 @@ from zlib import crc32
 
 import pytest
 
-from klaw_core.errors import RecordError
-from klaw_core.interfaces.journal import LogFolder, OwnedText, RecordJournal
-from klaw_core.values.journals import LogRecord
+from klaw_core import LogFolder, LogRecord, OwnedText, RecordError, RecordJournal
 
 
 def _record(name: str, text: str = "") -> dict[str, str]:

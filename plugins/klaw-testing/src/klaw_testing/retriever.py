@@ -32,7 +32,7 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
-from klaw_core.testing import laws
+from klaw_testing import laws
 
 R = TypeVar("R")
 

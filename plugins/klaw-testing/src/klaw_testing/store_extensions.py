@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from klaw_core.errors import StoreError
-from klaw_core.interfaces.store import Store
-from klaw_core.testing.store_cache import put
-from klaw_core.testing.store_collections import InjectedError
-from klaw_core.testing.values import make_document
-from klaw_core.values.migrations import Migration
+from klaw_core import Migration, Store, StoreError
+from klaw_testing.store_cache import put
+from klaw_testing.store_collections import InjectedError
+from klaw_testing.values import make_document
 
 OWNER = "notes-kept"
 

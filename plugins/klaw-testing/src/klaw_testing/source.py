@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from klaw_core.interfaces.source import Source
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import SkippedEntry
+from klaw_core import Document, Entry, SkippedEntry, Source
 
 
 class SourceContract:
