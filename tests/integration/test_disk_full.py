@@ -131,7 +131,7 @@ def test_a_full_disk_while_saving(disk, home, memory, check, dump):
     saved = []
 
     def save(number):
-        saved.append(memory.save(f"saved{number} " + "and kept " * 40, created_at=MOMENT))
+        saved.append(memory.save(f"saved{number} " + "and kept " * 200, created_at=MOMENT))
 
     with disk.full():
         _, error = until_full(save)
@@ -191,7 +191,7 @@ def test_a_full_disk_in_a_statement_of_an_index(disk, memory, check):
 
 
 def test_a_full_disk_while_rebuilding(disk, home, memory, check, dump):
-    for number in range(120):
+    for number in range(60):
         note(home, number)
     memory.index(home.notes)
     before = dump(memory)

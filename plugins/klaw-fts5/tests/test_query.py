@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import apsw
 import pytest
@@ -177,10 +178,11 @@ def test_five_thousand_random_texts_are_answered(connection: apsw.Connection) ->
     assert answered > 1000
 
 
-def test_every_character_is_answered(connection: apsw.Connection) -> None:
+def test_every_character_is_answered(connection: apsw.Connection, cases: Any) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(1, "harbour")], None)
-    for start in _BLOCKS:
+    for start in _BLOCKS[:: cases.every(8)]:
+        cases.add(64)
         characters = " ".join(map(chr, range(start, start + 64)))
         assert index.search(connection, Query(characters), 1) == (), f"U+{start:04X}"
         (hit,) = index.search(connection, Query(f"harbour {characters}"), 1)

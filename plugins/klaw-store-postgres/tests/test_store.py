@@ -9,6 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from klaw_core import JournalingStore, SpaceRecord, StoreError
 from klaw_core.values.text import text_hash
 from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
+from klaw_testing.laws import scaled
 from klaw_testing.messages import MessagesContract
 from klaw_testing.store import PersistentStoreContract, StoreMachine
 from klaw_testing.store_cache import OTHER, SPACE, C, vector
@@ -72,7 +73,9 @@ def test_it_does_what_the_store_in_memory_does(make_opener):
         pass
 
     Machine.make_opener = staticmethod(make_opener)
-    run_state_machine_as_test(Machine, settings=settings(max_examples=12, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(
+        Machine, settings=settings(max_examples=scaled(20), stateful_step_count=20, deadline=None)
+    )
 
 
 class TestJournals:

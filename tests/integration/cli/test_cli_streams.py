@@ -43,6 +43,7 @@ def told(done, arguments):
 @pytest.mark.usefixtures("indexed")
 class TestOutput:
     @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("arguments", READERS)
     def test_a_full_disk_is_reported(self, arguments):
         done = in_shell(f">{FULL}", *arguments)
@@ -58,6 +59,7 @@ class TestOutput:
         assert done.returncode == 1
         assert done.stderr == "klaw: cannot write to standard output: No space left on device\n"
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("arguments", READERS)
     def test_output_to_a_closed_stdout_is_an_error(self, arguments):
         done = in_shell(">&-", *arguments)
@@ -71,6 +73,7 @@ class TestOutput:
         assert in_shell(">&-", "index", "--quiet").returncode == 0
         assert "heron" in in_shell("", "search", "heron").stdout
 
+    @pytest.mark.one_of(3)
     @pytest.mark.parametrize("arguments", READERS)
     def test_a_reader_that_closes_the_pipe_is_not_an_error_in_any_command(self, arguments):
         read, write = os.pipe()

@@ -97,6 +97,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     "arguments", COMMANDS, ids=lambda words: " ".join(words).encode("unicode_escape").decode()[:40]
 )
