@@ -179,6 +179,7 @@ _MASKS = (
     (r'("(?:\w*bytes|size)": )\d+', r"\1<n>"),
     (r'("component": "recency",\s+"rank": \d+,\s+"raw": )[\d.]+', r"\1<age>"),
     (r'"state": "\w+",\s+"progress": (?:null|\{[^}]*\})', '"state": <state of a run>'),
+    (r'("content_hash": )"\w+"', r'\1"<hash>"'),  # also of the patterns of secrets
     (r'("sqlite_version": )".*?"', r'\1"<version>"'),
     (r"\bb-[a-z2-7]{16}\b", "b-<id>"),
     (r"saved/<now>/\w+", "saved/<now>/<id>"),
