@@ -75,7 +75,7 @@ GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash")
 PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_PLUGINS = (
-    *("klaw-chunk-markdown", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm"),
+    *("klaw-chunk-markdown", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-memories", "klaw-model-minilm"),
     *("klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
     *("klaw-http", "klaw-models", "klaw-onnx"),
 )
@@ -83,8 +83,8 @@ DEFAULT_PLUGINS = (
 EXTRAS = {"klaw-documents": "[code]"}
 # What the page of klaw serve shows something of.
 PAGE_PLUGINS = (
-    *("klaw-chunk-markdown", "klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-serve", "klaw-store-sqlitevec"),
-    "klaw-tools",
+    *("klaw-chunk-markdown", "klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-memories", "klaw-serve"),
+    *("klaw-store-sqlitevec", "klaw-tools"),
 )
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")

@@ -77,17 +77,18 @@ def prepare(work: Path, notes: Path, records: int) -> dict[str, Any]:
         for _ in range(3):
             memory.index(notes)
             time.sleep(2.1)  # until a file that was just written counts as settled
-    from klaw_core.sources.saved import Saved, SavedJournal
+    from klaw_core.files.record_journal import FileJournal
+    from klaw_memories.saved import Saved
 
     with opened(work, "saved") as memory:
         moment = datetime(2026, 1, 1, tzinfo=UTC)
         journal = work / "saved" / "data" / "saved.jsonl"
         saved = [Saved.make(text(number), "manual", None, moment) for number in range(records)]
-        SavedJournal.at(journal).append(*saved)
+        FileJournal(journal).append([one.record() for one in saved])
         memory.index()
     with opened(work, "documents") as memory:
         if hasattr(memory, "add"):
-            from klaw_core.extensions.documents import NewDocument
+            from klaw_core import NewDocument
 
             memory.add([NewDocument(f"document {number}", text(number)) for number in range(records)])
     (work / "ids.json").write_text(json.dumps([one.id for one in saved]))

@@ -20,7 +20,6 @@ _MODULES = {
     "conversations.history": "HistoryStore",
     "conversations.journal": "JournalEntry",
     "conversations.message": "Message",
-    "core_memory.facts": "CoreFacts CoreMemory",
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (
@@ -30,13 +29,15 @@ _MODULES = {
         "RetryableStoreError StoreCorruptError StoreError StoreFullError StoreLockedError StoreReadOnlyError "
         "VectorSpaceError WorkspaceError quoted"
     ),
-    "extensions.documents": "NewDocument",
     "extensions.json_forms": "to_json",
+    "extensions.owned": "JournalExtension",
     "extensions.owned_files": "check_lines check_private make_private",
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
+    "files.journals": "FileJournals",
+    "files.jsonl": "parse_json",
     "files.layout": "own_directory",
-    "files.record_journal": "FileJournal",
+    "files.new_documents": "NewDocument",
     "files.timestamps": "format_ts parse_ts",
     "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",

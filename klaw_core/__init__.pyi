@@ -8,7 +8,6 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.history import HistoryStore
 from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.message import Message
-from klaw_core.core_memory.facts import CoreFacts, CoreMemory
 from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
@@ -39,13 +38,15 @@ from klaw_core.errors import (
     WorkspaceError,
     quoted,
 )
-from klaw_core.extensions.documents import NewDocument
 from klaw_core.extensions.json_forms import to_json
+from klaw_core.extensions.owned import JournalExtension
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
+from klaw_core.files.journals import FileJournals
+from klaw_core.files.jsonl import parse_json
 from klaw_core.files.layout import own_directory
-from klaw_core.files.record_journal import FileJournal
+from klaw_core.files.new_documents import NewDocument
 from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.holds import (
     Closing,
@@ -190,8 +191,6 @@ __all__ = [
     "ConversionError",
     "Converter",
     "Converters",
-    "CoreFacts",
-    "CoreMemory",
     "DatabaseCorruptError",
     "Descriptor",
     "Diagnosis",
@@ -205,7 +204,7 @@ __all__ = [
     "Event",
     "Excerpt",
     "Extension",
-    "FileJournal",
+    "FileJournals",
     "FileLock",
     "Filters",
     "Finding",
@@ -228,6 +227,7 @@ __all__ = [
     "IndexEvent",
     "IndexReport",
     "JournalEntry",
+    "JournalExtension",
     "JournalFileState",
     "JournalName",
     "JournalingStore",
@@ -360,6 +360,7 @@ __all__ = [
     "operations",
     "own_directory",
     "parse_condition",
+    "parse_json",
     "parse_ts",
     "pool_windows",
     "quoted",

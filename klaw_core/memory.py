@@ -21,9 +21,8 @@ from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, Se
 # Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
-    from klaw_core.core_memory.facts import CoreMemory
-    from klaw_core.extensions.documents import DocumentsExtension, NewDocument
     from klaw_core.extensions.workspaces import WorkspacesExtension
+    from klaw_core.files.new_documents import NewDocument
     from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.sources.management import WorkspaceManager
     from klaw_core.values.context import Context, ContextPart
@@ -67,10 +66,9 @@ class Memory(OpenMemory):
     """
 
     @property
-    def core(self) -> CoreMemory:
-        """Core memory: the few facts about user and agent that are part of every prompt."""
-        core: CoreMemory = self._part("core_memory").core
-        return core
+    def core(self) -> Any:
+        """Core memory: the few facts about user and agent that are part of every prompt; see ``klaw_memories``."""
+        return self._part("core_memory").core
 
     @property
     def conversations(self) -> Conversations:
@@ -272,18 +270,22 @@ class Memory(OpenMemory):
         embedded now, the ``notices`` of the report say why, and the next :meth:`index` does it. Raise RecordError,
         QueryError for a wrong collection name or a collection of an extension, StoreError if they cannot be written.
         """
-        return self._documents.put(documents, self._assembly.registry.check_writable(collection))
+        collection = self._assembly.registry.check_writable(collection)
+        report: IndexReport = self._part("documents").put(documents, collection)
+        return report
 
     def delete(self, ids: Iterable[str], *, collection: str = MEMORY, missing_ok: bool = False) -> int:
         """Delete documents stored by :meth:`add`; return their number.
 
         Raise NotFoundError, and delete nothing, if an id is unknown, unless ``missing_ok``; StoreError.
         """
-        return self._documents.delete(_as_ids(ids), collection, missing_ok=missing_ok)
+        count: int = self._part("documents").delete(_as_ids(ids), collection, missing_ok=missing_ok)
+        return count
 
     def get_by_ids(self, ids: Iterable[str], *, collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the documents with these ids that :meth:`add` stored, in the order of the ids."""
-        return self._documents.get(_as_ids(ids), collection)
+        found: tuple[NewDocument, ...] = self._part("documents").get(_as_ids(ids), collection)
+        return found
 
     def documents(
         self, *, collection: str = MEMORY, prefix: str = "", after: str = "", limit: int = 100
@@ -469,8 +471,3 @@ class Memory(OpenMemory):
             dry_run=dry_run,
         )
         return report
-
-    @property
-    def _documents(self) -> DocumentsExtension:
-        extension: DocumentsExtension = self._part("documents")
-        return extension

@@ -140,7 +140,11 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
 
     def sources(self) -> Sequence[Source]:
         """Return the journal as a source; none if it does not exist."""
-        return (JournalSource(self),) if self.journal.exists else ()
+        return (self.source(),) if self.journal.exists else ()
+
+    def source(self, collection: str = MEMORY, /) -> Source:
+        """Return the records of one collection as a source."""
+        return JournalSource(self, collection)
 
     def check(self) -> Iterator[Finding]:
         """Report broken lines of the journal, and forgotten texts that are still in it."""

@@ -14,7 +14,7 @@ from attrs import define, field
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
-from klaw_core.files.jsonl import decode
+from klaw_core.files.jsonl import parse_json
 from klaw_core.holds import ThreadLock
 from klaw_core.values.journals import BadLine
 
@@ -105,7 +105,7 @@ class JournalIndex:
                 if os.fstat(file.fileno()).st_ino != self._inode:
                     return None
                 for name, (offset, end) in wanted.items():
-                    record = decode(os.pread(file.fileno(), end - offset, offset))
+                    record = parse_json(os.pread(file.fileno(), end - offset, offset))
                     if record.get("id") != name:
                         return None
                     found[name] = record

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular, writing_failed
-from klaw_core.files.jsonl import decode
+from klaw_core.files.jsonl import parse_json
 
 #: The maximum size of a line: a text may have a million characters, each up to six bytes in JSON.
 MAX_LINE_BYTES = 8 << 20
@@ -104,7 +104,7 @@ class _Search:
     def _parsed(self, data: bytes) -> Mapping[str, Any] | None:
         """Return a record or a tombstone; None for anything else."""
         try:
-            value = decode(data.removesuffix(b"\n"))
+            value = parse_json(data.removesuffix(b"\n"))
             if not isinstance(value.get("forget"), str):
                 self._id_of(value)
         except RecordError:

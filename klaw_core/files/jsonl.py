@@ -48,7 +48,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
         raise RecordError(f"the record cannot be written as JSON: {error}") from error
 
 
-def decode(data: bytes) -> dict[str, Any]:
+def parse_json(data: bytes) -> dict[str, Any]:
     """Parse an object in strict JSON: no NaN, no 1e999, no lone surrogates, UTF-8 with or without a byte order mark.
 
     Raise RecordError with a reason that does not quote the data.
@@ -243,7 +243,7 @@ class JsonLines:
                     f"the record has {length:,} bytes; a line of {self.path.name} may have {self.max_line_bytes:,}",
                     hint="store the text in a file, and its path in the record",
                 )
-            lines.append((line, LogRecord(offset, offset + len(line), decode(line))))
+            lines.append((line, LogRecord(offset, offset + len(line), parse_json(line))))
             offset += len(line)
         return lines
 
@@ -278,7 +278,7 @@ class JsonLines:
         if not data.strip():
             return None
         try:
-            return LogRecord(offset, end, decode(data.removesuffix(b"\n")))
+            return LogRecord(offset, end, parse_json(data.removesuffix(b"\n")))
         except RecordError as error:
             return BadLine(self.location, offset, end, error.message, cut=str(error.__cause__) == _CUT)
 

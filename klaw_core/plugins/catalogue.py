@@ -27,6 +27,12 @@ class FirstParty:
 
 CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty(
+        "klaw-memories",
+        ("memories",),
+        (("extension", "core_memory"), ("extension", "saved"), ("extension", "documents")),
+        default=True,
+    ),
+    FirstParty(
         "klaw-chunk-markdown", ("markdown",), (("chunker", "markdown"), ("chunker", "transcript")), default=True
     ),
     FirstParty(

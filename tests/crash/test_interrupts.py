@@ -25,7 +25,6 @@ from klaw_core import (
     Agents,
     BackgroundIndexer,
     Conversations,
-    CoreMemory,
     FileLock,
     Flag,
     HistoryStore,
@@ -43,6 +42,7 @@ from klaw_core.holds import Hold, operation
 from klaw_core.sources.management import WorkspaceManager
 from klaw_facts.facts import Facts
 from klaw_facts.keeper import FactKeeper
+from klaw_memories import CoreMemory
 from klaw_watch.watcher import Watcher
 
 ROOT = Path(__file__).parents[2]

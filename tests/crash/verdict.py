@@ -13,7 +13,7 @@ from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 from klaw_core import Memory
 from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.message import Message
-from klaw_core.sources.saved import SavedJournal
+from klaw_core.files.record_journal import FileJournal
 
 # What a crash may leave to be seen, and costs nothing.
 _HARMLESS = {"leftovers", "disk-space", "damaged-copy"}
@@ -85,7 +85,7 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
         if not story.reindexing and (record is None or record.space.dimension == dimension):
             if (home.data / "saved.jsonl").exists():  # otherwise there is nothing yet, which `index` says
                 memory.index()
-            kept = {saved.id for saved in SavedJournal.at(home.data / "saved.jsonl").read().memories}
+            kept = {saved["id"] for saved in FileJournal(home.data / "saved.jsonl").replay().records.values()}
             kept |= {f"facts/{name}" for name in memory.extension("facts").state().facts} if home.facts else set()
             kept |= {f"{CHAT.name}/{name}" for name in _journal(memory)}
             story.forgotten |= {name: text for name, text in story.forgetting.items() if name not in kept}
@@ -155,7 +155,7 @@ def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
             with home.open(record.space.dimension) as old:
                 for name, text in story.saved.items():
                     yield from _found(old, name, text, ("fts", "vector"), "in the old index")
-        kept = {saved.id for saved in SavedJournal.at(home.data / "saved.jsonl").read().memories}
+        kept = {saved["id"] for saved in FileJournal(home.data / "saved.jsonl").replay().records.values()}
         yield from (f"{name} is not in saved.jsonl" for name in story.saved.keys() - kept)
         yield from (f"message {name} is not in the journal" for name in story.messages.keys() - _journal(memory))
         yield from (f"message {name} is no row" for name in story.messages.keys() - rows)
@@ -173,7 +173,7 @@ def _whole(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]
         yield from _sound(memory, snapshot, embedded=True)
         indexed = set(snapshot.manifest("memory", "saved"))
         rows = [row.id for row in snapshot.messages.all(CHAT.name)]
-    kept = {saved.id: saved.text for saved in SavedJournal.at(home.data / "saved.jsonl").read().memories}
+    kept = {saved["id"]: saved["text"] for saved in FileJournal(home.data / "saved.jsonl").replay().records.values()}
     if indexed != kept.keys():
         yield f"{when}: saved memories in the index and in the journal differ: {indexed ^ kept.keys()}"
     for name, text in {**kept, **story.saved}.items():

@@ -26,11 +26,11 @@ from klaw_core.config.load import load_config
 from klaw_core.config.options import build_options
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_memories.core_memory import CoreMemory
 from klaw_testing.extension import shipped_extensions
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"

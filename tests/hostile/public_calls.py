@@ -23,7 +23,6 @@ from klaw_core import (
     Condition,
     ContextQuestion,
     Conversations,
-    CoreMemory,
     Filters,
     HistoryStore,
     Memory,
@@ -38,6 +37,7 @@ from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.records import fact_record
 from klaw_facts.store import JournalFactStore
+from klaw_memories import CoreMemory
 
 ROOT = Path(__file__).parents[2]
 CHAT = Chat("telegram", "1")

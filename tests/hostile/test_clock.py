@@ -11,8 +11,8 @@ import pytest
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
 from klaw_core.conversations import archive as archive_module
-from klaw_core.extensions import saved as saved_extension
-from klaw_core.sources import saved as saved_module
+from klaw_memories import saved as saved_module
+from klaw_memories import saved_extension
 
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

@@ -26,10 +26,10 @@ from klaw_core import (
 )
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.interfaces.index import Index
 from klaw_core.sources.workspaces import Workspaces
 from klaw_doctor.doctor import diagnose_unopened, guarded
+from klaw_memories.core_memory import CoreMemory
 from klaw_testing.language_model import ScriptedModel
 
 UNPACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "search": "exact"}]

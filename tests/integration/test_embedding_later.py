@@ -9,7 +9,7 @@ from attrs import evolve
 
 from klaw_core import Chat, EmbedderUnavailableError, EmbeddingError, Message, NewDocument
 from klaw_core.embedding.run import PROBE
-from klaw_core.sources.saved import Saved
+from klaw_memories.saved import Saved
 from klaw_testing.values import MOMENT
 
 

@@ -14,11 +14,12 @@ import pytest
 from klaw_core import KlawError, NotFoundError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.files.jsonl import RecordError
-from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.files.record_journal import FileJournal
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_memories.core_memory import CoreMemory
+from klaw_memories.saved import Saved
 from klaw_testing.extension import shipped_extensions
 
 
@@ -242,10 +243,12 @@ def test_many_memories_are_imported_in_ordered_batches(tmp_path):
     texts = [
         Saved(f"saved/2026-02-24/{number:012}", f"text {number}", "manual", memory_moment()) for number in range(250)
     ]
-    SavedJournal.at(tmp_path / "a" / "saved.jsonl").append(*texts)
+    FileJournal(tmp_path / "a" / "saved.jsonl").append([text.record() for text in texts])
     export(shipped_extensions(tmp_path / "a"), tmp_path / "a", tmp_path / "export.jsonl")
     import_(shipped_extensions(tmp_path / "b"), tmp_path / "export.jsonl", workspaces=True)
-    assert SavedJournal.at(tmp_path / "b" / "saved.jsonl").read().memories == tuple(texts)
+    assert list(FileJournal(tmp_path / "b" / "saved.jsonl").replay().records.values()) == [
+        text.record() for text in texts
+    ]
 
 
 def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):

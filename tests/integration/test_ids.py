@@ -7,8 +7,8 @@ import pytest
 
 from klaw_core import Document, Entry, NotFoundError, PluginContractError, RecordError, Source
 from klaw_core.plugins.isolation import IsolatedSource
-from klaw_core.sources import saved as saved_module
-from klaw_core.sources.saved import Saved
+from klaw_memories import saved as saved_module
+from klaw_memories.saved import Saved
 
 DAY = datetime(2026, 2, 24, 12, tzinfo=UTC)
 # Found by search: with "manual" the first 12 digits of their hashes are equal.

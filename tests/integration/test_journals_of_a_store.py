@@ -27,7 +27,7 @@ from klaw_core import (
 )
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.files.journals import FileJournals
-from klaw_core.files.jsonl import decode, encode
+from klaw_core.files.jsonl import encode, parse_json
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.machine_id import make_machine_id
 from klaw_core.sources.catalogue import Sources
@@ -76,7 +76,7 @@ class TableRecords:
             self.check(record)
         with self.tables.lock:
             for record in records:
-                self._rows[record["id"]] = decode(encode(record))
+                self._rows[record["id"]] = parse_json(encode(record))
                 self.tables.writes += 1
             return self.version
 
@@ -136,7 +136,7 @@ class TableLog:
         with self.tables.lock:
             new, at = [], self.size
             for record in records:
-                value = decode(encode(record(at) if callable(record) else record))
+                value = parse_json(encode(record(at) if callable(record) else record))
                 new.append(LogRecord(at, at + 1, value))
                 at += 1
             self.tables.logs.setdefault(self.folder, {}).setdefault(self.place, []).extend(new)

@@ -22,7 +22,7 @@ from klaw_core import (
     StoreError,
     VectorSpace,
 )
-from klaw_core.sources.saved import Saved
+from klaw_memories.saved import Saved
 from klaw_testing.laws import scaled
 
 

@@ -5,16 +5,24 @@ from io import BytesIO
 import pytest
 from attrs import evolve
 
-from klaw_core import PluginNotFoundError
+from klaw_core import NewDocument, PluginNotFoundError
 from klaw_core.plugins.installing import install_extras
 
+#: The calls that a memory passes on, by the extra and the extension.
 CALLS = {
-    "doctor": [
+    ("doctor", "doctor"): [
         lambda memory: memory.doctor(),
         lambda memory: memory.export(BytesIO()),
         lambda memory: memory.import_("export.jsonl"),
     ],
-    "tools": [
+    ("memories", "core_memory"): [lambda memory: memory.core],
+    ("memories", "saved"): [lambda memory: memory.save("a lantern")],
+    ("memories", "documents"): [
+        lambda memory: memory.add([NewDocument("a", "a lantern")]),
+        lambda memory: memory.delete(["a"]),
+        lambda memory: memory.get_by_ids(["a"]),
+    ],
+    ("tools", "tools"): [
         lambda memory: memory.tools(),
         lambda memory: memory.toolbox(),
         lambda memory: memory.call_tool("memory_status", {}),
@@ -24,13 +32,30 @@ CALLS = {
 
 
 @pytest.mark.parametrize(
-    ("extra", "call"), [(extra, number) for extra, calls in CALLS.items() for number in range(len(calls))]
+    ("feature", "call"), [(feature, number) for feature, calls in CALLS.items() for number in range(len(calls))]
 )
-def test_a_method_names_the_extra_of_its_missing_feature(home, monkeypatch, extra, call):
+def test_a_method_names_the_extra_of_its_missing_feature(home, monkeypatch, feature, call):
+    extra, name = feature
+    without(home, monkeypatch, extra)
+    with home.open() as memory, pytest.raises(PluginNotFoundError, match=f"'{name}' is not installed") as caught:
+        CALLS[feature][call](memory)
+    assert caught.value.hint == install_extras([extra])
+
+
+@pytest.mark.parametrize("extra", sorted({extra for extra, _ in CALLS}))
+def test_a_memory_without_a_feature_indexes_and_finds_notes(home, monkeypatch, extra):
+    without(home, monkeypatch, extra)
+    home.write("a.md", "a lantern at the pier")
+    with home.open() as memory:
+        memory.index(home.notes)
+        assert [result.path for result in memory.search("lantern", mode="fts")] == ["notes/a.md"]
+        assert memory.status()
+        assert extra == "tools" or (memory.context("lantern").volatile and memory.tools())
+
+
+def without(home, monkeypatch, extra):
+    """Let the distribution of an extra be missing."""
     registry = home.registry()
     offers = {key: found for key, found in registry.offers.items() if found[0].distribution != f"klaw-{extra}"}
     assert len(offers) < len(registry.offers)
     monkeypatch.setattr(type(home), "registry", lambda _self: evolve(registry, offers=offers))
-    with home.open() as memory, pytest.raises(PluginNotFoundError, match=f"'{extra}' is not installed") as caught:
-        CALLS[extra][call](memory)
-    assert caught.value.hint == install_extras([extra])

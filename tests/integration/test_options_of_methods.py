@@ -24,7 +24,6 @@ from klaw_core import (
     Agents,
     BackgroundIndexer,
     Conversations,
-    CoreMemory,
     Filters,
     KlawError,
     Memory,
@@ -32,6 +31,7 @@ from klaw_core import (
 from klaw_core.plugins.discover import discover
 from klaw_core.sources.management import WorkspaceManager
 from klaw_core.values.config import Config
+from klaw_memories import CoreMemory
 
 #: Pairs of options that are tried without ``--campaigns``.
 SAMPLE = 30

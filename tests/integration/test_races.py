@@ -13,8 +13,8 @@ from klaw_core.conversations.message import Message
 from klaw_core.extensions.owned import JournalSource
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.forgetting import _IndexedPaths
-from klaw_core.sources.saved import Saved
 from klaw_core.sources.workspaces import Workspaces
+from klaw_memories.saved import Saved
 from klaw_testing.values import MOMENT
 
 

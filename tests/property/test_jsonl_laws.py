@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import JsonLines, decode, encode
+from klaw_core.files.jsonl import JsonLines, encode, parse_json
 from klaw_core.values.journals import BadLine, LogRecord
 
 JSON = st.recursive(
@@ -40,7 +40,7 @@ def expected(data: bytes) -> list[tuple[str, int, object]]:
             found.append(("bad", offset, None))
         elif line.strip():
             try:
-                found.append(("good", offset, decode(line)))
+                found.append(("good", offset, parse_json(line)))
             except RecordError:
                 found.append(("bad", offset, None))
         offset += len(line) + 1
@@ -97,7 +97,7 @@ def test_appending_after_any_content_keeps_all_records(path, data, records):
 def test_a_record_is_decoded_as_it_was_encoded(record):
     line = encode(record)
     assert line.count(b"\n") == 1
-    assert decode(line) == record
+    assert parse_json(line) == record
 
 
 @given(FILES, st.integers(0, 600))

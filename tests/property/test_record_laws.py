@@ -9,11 +9,9 @@ import pytest
 
 from klaw_core import Chat, KlawError, Message, NewDocument, RecordError
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.extensions.documents import DocumentsExtension
 from klaw_core.extensions.workspaces import WorkspacesExtension, _parse
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
-from klaw_core.sources.saved import Saved
 from klaw_core.sources.workspaces import is_gone
 from klaw_core.values.records import Record
 from klaw_doctor.importing import _check_record as check_imported
@@ -21,6 +19,8 @@ from klaw_doctor.records import parse_line
 from klaw_facts import Fact, Quote
 from klaw_facts.fold import fold
 from klaw_facts.records import OPERATIONS, check_operation, fact_record, operation
+from klaw_memories.documents import DocumentsExtension
+from klaw_memories.saved import Saved
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 TELEGRAM = Chat("telegram", "1")

@@ -14,7 +14,7 @@ import pytest
 
 from klaw_core import StoreFullError, StoreReadOnlyError
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, decode
+from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, parse_json
 from klaw_core.values.journals import BadLine, LogRecord
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
@@ -181,9 +181,9 @@ def test_a_line_of_100_megabytes_is_skipped_without_loading_it(tmp_path, ended):
     program = f"""
 import resource, sys
 from pathlib import Path
-from klaw_core.files.jsonl import JsonLines, decode
+from klaw_core.files.jsonl import JsonLines, parse_json
 from klaw_core.values.journals import BadLine
-decode(b"{{}}")
+parse_json(b"{{}}")
 lines = JsonLines(Path({str(path)!r}))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = list(lines.read())
@@ -250,7 +250,7 @@ def test_a_circular_or_too_deep_record_is_rejected(lines):
 def test_reasons_do_not_quote_the_line():
     for line in (b'{"key":"hunter2" x', b'{"key":"hunter2\xff"}', b'["hunter2"]', b'{"hunter2":1e999}'):
         with pytest.raises(RecordError) as caught:
-            decode(line)
+            parse_json(line)
         assert "hunter2" not in str(caught.value)
 
 

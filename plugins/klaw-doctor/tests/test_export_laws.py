@@ -16,12 +16,13 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
 from klaw_core.conversations.message import Message
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import WorkspaceError
-from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.workspaces import Workspaces
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_memories.core_memory import CoreMemory
+from klaw_memories.saved import Saved
 from klaw_testing.extension import shipped_extensions
 from klaw_testing.laws import scaled
 
@@ -72,7 +73,7 @@ def fill(directory: Path, home) -> Path:
             Workspaces(directory / "workspaces.json").merge(workspace)
     for fact in core:
         CoreMemory(directory / "core_memory.json").update(*fact)
-    SavedJournal.at(directory / "saved.jsonl").append(*memories)
+    FileJournal(directory / "saved.jsonl").append([memory.record() for memory in memories])
     Journal(directory / "conversations").append_many(said)
     files = SummaryFiles(directory / "summaries")
     for chat, content, moment, first in told:

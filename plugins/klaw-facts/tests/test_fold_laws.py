@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from klaw_core import FileJournal, parse_ts
+from klaw_core import FileJournals, parse_ts
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -82,7 +82,7 @@ class FactsMachine(RuleBasedStateMachine):
 
     def open(self):
         self.journal = FactsJournal(
-            FileJournal(self.directory / "facts.jsonl", check_operation), self.directory / "facts"
+            FileJournals.at(self.directory).records("facts", check_operation), self.directory / "facts"
         )
         self.keeper = FactKeeper(
             self.journal, FactsOptions(max_ends=2), self.directory / "facts", lambda _ids: (), now=lambda: self.clock

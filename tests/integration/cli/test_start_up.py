@@ -96,7 +96,7 @@ class TestImports:
         assert not modules & {
             "klaw_core.indexing.flow",
             "klaw_core.conversations",
-            "klaw_core.sources.saved",
+            "klaw_memories.saved",
             "klaw_core.maintenance",
         }
 

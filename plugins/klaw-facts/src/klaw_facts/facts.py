@@ -22,7 +22,7 @@ from klaw_core import (
     ContextNotice,
     ContextQuestion,
     Event,
-    FileJournal,
+    FileJournals,
     Finding,
     ForgetEvent,
     GatingExtension,
@@ -107,7 +107,7 @@ class Facts(
     def journal(self) -> FactsJournal:
         """The journal: that of the store once attached, if it has its own; else the file, which exports read."""
         if self._host is None:
-            file = FileJournal(self.data_dir / f"{FACTS}.jsonl", check_operation)
+            file = FileJournals.at(self.data_dir).records(FACTS, check_operation)
             return FactsJournal(file, self.data_dir / FACTS, SecretGate(self.redactor))
         return self._attached_journal
 

@@ -31,16 +31,21 @@ from klaw_core import (
     SourcedExtension,
     StatusExtension,
     ToolExtension,
+    discover,
     to_json,
 )
 
+_RANK_OF_OTHERS = 100  # the default of Component.rank
+
 
 def shipped_extensions(data_dir: Path) -> Mapping[str, Extension]:
-    """Return the core's own extensions for a data directory, without a memory."""
-    from klaw_core.extensions.plugin import klaw_extensions
-
+    """Return the extensions that come with Klaw and keep data, for a data directory, without a memory."""
+    offers = discover().offers
+    ours = [found[0].component for (kind, _), found in offers.items() if kind == "extension"]
     context = ComponentContext(data_dir, data_dir / "cache")
-    return {item.name: item.factory(item.options(), context) for item in klaw_extensions()}
+    shipped = sorted((item for item in ours if item.rank < _RANK_OF_OTHERS), key=lambda item: item.rank)
+    built = {item.name: item.factory(item.options(), context) for item in shipped}
+    return {name: extension for name, extension in built.items() if isinstance(extension, RecordedExtension)}
 
 
 class ExtensionContract:

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any, Self
 
 from attrs import field, frozen
 
-from klaw_core.errors import RecordError, quoted
-from klaw_core.files.record_journal import FileJournal
-from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
-from klaw_core.interfaces.journal import RecordJournal
-from klaw_core.values.journals import BrokenRecord
-from klaw_core.values.text import text_hash
+from klaw_core import RecordError, format_ts, parse_ts, quoted
 
 #: The origin of saved memories, the first part of their paths, and the name of their journal.
 SAVED = "saved"
@@ -23,6 +17,18 @@ SAVED = "saved"
 _MAX_CHARACTERS = 1_000_000
 _DIGEST_CHARACTERS = 32  # 128 bits; earlier versions used 48 bits, and two texts got the same id
 _ID = re.compile(rf"{SAVED}/(\d{{4}}-\d\d-\d\d)/[0-9a-f]{{12,64}}", re.ASCII)
+
+
+def as_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, truncated to milliseconds. Raise RecordError if it has no time zone."""
+    return parse_ts(format_ts(moment))
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, in hex."""
+    from hashlib import sha256
+
+    return sha256(text.encode()).hexdigest()
 
 
 @frozen
@@ -85,55 +91,6 @@ class Saved:
             "chat_id": self.chat_id,
             "text": self.text,
         }
-
-
-@frozen
-class SavedMemories:
-    """The content of the journal: the memories that were not forgotten, in the order in which they were saved."""
-
-    memories: tuple[Saved, ...] = ()
-    broken: tuple[BrokenRecord, ...] = ()
-    unfinished: tuple[str, ...] = ()
-
-
-@frozen
-class SavedJournal:
-    """The journal of saved memories. Safe for several threads and processes at once."""
-
-    records: RecordJournal
-
-    @classmethod
-    def at(cls, path: Path) -> Self:
-        """Return the journal in a file."""
-        return cls(FileJournal(path, Saved.parse))
-
-    def append(self, *saved: Saved) -> None:
-        """Append memories; they are on disk when this returns. Raise RecordError or StoreError.
-
-        A memory replaces an earlier one with the same id and takes its position.
-        """
-        self.records.append([memory.record() for memory in saved])
-
-    def add(self, *saved: Saved) -> frozenset[str]:
-        """Append memories, except those whose id another text has; return these ids. Raise RecordError, StoreError."""
-        return self.records.add([memory.record() for memory in saved], is_same)
-
-    def read(self) -> SavedMemories:
-        """Replay the journal; invalid content is reported, not raised."""
-        found = self.records.replay()
-        memories = tuple(Saved.parse(record) for record in found.records.values())
-        return SavedMemories(memories, found.broken, found.unfinished)
-
-    def forget(self, *ids: str) -> int:
-        """Forget memories and erase their texts from the journal; return how many existed.
-
-        Raise StoreError. The memories may be forgotten despite the error; :meth:`finish` then erases the texts.
-        """
-        return self.records.forget(ids)
-
-    def finish(self) -> None:
-        """Erase the texts of memories that were forgotten just before a crash. Raise StoreError."""
-        self.records.finish()
 
 
 def _is_id(name: str) -> bool:

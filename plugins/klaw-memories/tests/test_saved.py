@@ -17,8 +17,8 @@ from klaw_core import StoreReadOnlyError
 from klaw_core.errors import RecordError
 from klaw_core.files import record_journal
 from klaw_core.files.record_journal import FileJournal
-from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.values.journals import BrokenRecord
+from klaw_memories.saved import Saved, is_same
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -38,6 +38,43 @@ FOREIGN_IDS = (
 def saved(text, day="2026-02-24", **more):
     name = f"saved/{day}/{sha256(text.encode()).hexdigest()[:12]}"
     return Saved(**{"id": name, "text": text, "source": "manual", "created_at": NOON, **more})
+
+
+@attrs.frozen
+class SavedMemories:
+    """The content of the journal."""
+
+    memories: tuple[Saved, ...]
+    broken: tuple[BrokenRecord, ...]
+    unfinished: tuple[str, ...]
+
+
+@attrs.frozen
+class SavedJournal:
+    """The journal of saved memories, with values instead of records."""
+
+    records: FileJournal
+
+    @classmethod
+    def at(cls, path):
+        return cls(FileJournal(path, Saved.parse))
+
+    def append(self, *memories):
+        self.records.append([memory.record() for memory in memories])
+
+    def add(self, *memories):
+        return self.records.add([memory.record() for memory in memories], is_same)
+
+    def read(self):
+        found = self.records.replay()
+        memories = tuple(Saved.parse(record) for record in found.records.values())
+        return SavedMemories(memories, found.broken, found.unfinished)
+
+    def forget(self, *ids):
+        return self.records.forget(ids)
+
+    def finish(self):
+        self.records.finish()
 
 
 @pytest.fixture

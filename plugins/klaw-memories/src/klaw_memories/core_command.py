@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.core_memory.facts import CoreMemory
+    from klaw_memories.core_memory import CoreMemory
 
-_SECTION = click.Choice(("user", "agent"))  # klaw_core.core_memory.facts.SECTIONS, repeated to avoid the import
+_SECTION = click.Choice(("user", "agent"))  # klaw_memories.core_memory.SECTIONS, repeated to avoid the import
 
 
 @click.group("core", short_help="Show and change core memory.")
@@ -33,10 +33,8 @@ def command() -> None:
 @pass_settings
 def get_command(settings: Settings, *, section: str | None, key: str | None) -> None:
     """Print all of core memory, one SECTION of it, or the value of one KEY."""
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.output import StyledText, data, print_json
-    from klaw_core.errors import NotFoundError
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core import NotFoundError, to_json
+    from klaw_core.cli.kit import StyledText, data, notify, print_json
 
     with _core(settings) as core:
         facts = core.get()
@@ -96,14 +94,14 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
 @contextmanager
 def _core(settings: Settings) -> Iterator[CoreMemory]:
     """Open core memory without opening the database, which may be damaged."""
-    from klaw_core.core_memory.facts import CoreMemory
+    from klaw_memories.core_memory import CoreMemory
 
     with settings.open_journals() as journals:
         yield CoreMemory(journals.text("core_memory"))
 
 
 def _report(settings: Settings, change: dict[str, object]) -> None:
-    from klaw_core.cli.output import data, print_json
+    from klaw_core.cli.kit import data, print_json
 
     if settings.json:
         print_json(change)

@@ -5,18 +5,24 @@ The file may be edited by hand at any time: Klaw reads it again for every call a
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from klaw_core.core_memory.user_md import parse_user_md
-from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError
-from klaw_core.files.journals import as_text
-from klaw_core.files.jsonl import decode
-from klaw_core.holds import operations
-from klaw_core.interfaces.journal import OwnedText
-from klaw_core.redaction import Redactor
-from klaw_core.values.frames import item_text, one_line
+from klaw_core import (
+    FileJournals,
+    NotFoundError,
+    OwnedText,
+    RecordError,
+    Redactor,
+    StoreCorruptError,
+    item_text,
+    one_line,
+    operations,
+    parse_json,
+)
+from klaw_memories.user_md import parse_user_md
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
 Section: TypeAlias = Literal["user", "agent"]
@@ -51,6 +57,11 @@ class CoreFacts:
         return "\n\n".join(["## Core memory", *blocks]) if blocks else ""
 
 
+def _as_text(place: Any) -> Any:
+    """Return the text of a JSON file given by its path; return anything else unchanged."""
+    return FileJournals.at(place.parent).text(place.stem) if isinstance(place, Path) else place
+
+
 @operations
 @frozen
 class CoreMemory:
@@ -64,7 +75,7 @@ class CoreMemory:
     different content).
     """
 
-    place: OwnedText = field(converter=as_text)
+    place: OwnedText = field(converter=_as_text)
     redactor: Redactor = field(factory=Redactor, repr=False)
 
     def get(self) -> CoreFacts:
@@ -157,7 +168,7 @@ class CoreMemory:
             hint = "make it smaller with `klaw core delete`" if max_bytes < _MAX_REPAIRED_BYTES else "move it away"
             raise StoreCorruptError(f"{self.place.location} has over {max_bytes >> 20} MiB", hint=hint)
         try:
-            table = decode(data)
+            table = parse_json(data)
         except RecordError as error:
             raise self._broken(data, error.message) from error
         for section in SECTIONS:

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import click
 
-from klaw_core.cli.dates import since as parse_moment
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_core.cli.kit import since as parse_moment
 
 
 @click.command("save", short_help="Save a text as a memory.")
@@ -25,10 +25,8 @@ def command(
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
         saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.output import print_json
-    from klaw_core.cli.streams import echo
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core import to_json
+    from klaw_core.cli.kit import echo, notify, print_json
 
     if settings.json:
         print_json(to_json(saved))

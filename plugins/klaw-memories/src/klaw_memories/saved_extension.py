@@ -10,17 +10,22 @@ from typing import Any
 
 from attrs import define
 
-from klaw_core.errors import KlawError, RecordError, quoted
-from klaw_core.extensions.owned import JournalExtension
-from klaw_core.extensions.schemas import string
-from klaw_core.interfaces.extension import ToolExtension
-from klaw_core.sources.saved import SAVED, Saved, is_same
-from klaw_core.values.documents import Document
-from klaw_core.values.lines import count_lines
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import Excerpt
-from klaw_core.values.search import Filters
-from klaw_core.values.tools import Json, Tool
+from klaw_core import (
+    Document,
+    Excerpt,
+    Filters,
+    ImportCounts,
+    JournalExtension,
+    KlawError,
+    Record,
+    RecordError,
+    Tool,
+    ToolExtension,
+    line_starts,
+    quoted,
+)
+from klaw_memories.arguments import Json, string
+from klaw_memories.saved import SAVED, Saved, is_same
 
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
@@ -54,7 +59,7 @@ class SavedExtension(JournalExtension, ToolExtension):
             saved = Saved.make(text, source, chat_id, moment, attempt=attempt)
             if not self.journal.add([saved.record()], is_same):
                 break
-        return Excerpt(saved.id, text, 1, count_lines(text), notice=self._index(saved))
+        return Excerpt(saved.id, text, 1, _count_lines(text), notice=self._index(saved))
 
     def _index(self, saved: Saved) -> str:
         """Index a saved memory; return why it cannot be found by meaning, or at all, for now; usually empty."""
@@ -114,3 +119,8 @@ class SavedExtension(JournalExtension, ToolExtension):
 def _is_words(label: str) -> bool:
     """Return whether a label has only letters, digits, spaces, hyphens and underscores: no dot, no slash."""
     return all(letter in " -_" or unicodedata.category(letter)[0] in "LMN" for letter in label)
+
+
+def _count_lines(text: str) -> int:
+    starts = line_starts(text)
+    return len(starts) - (len(starts) > 1 and starts[-1] == len(text))

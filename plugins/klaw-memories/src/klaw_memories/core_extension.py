@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from attrs import define, field
 
-from klaw_core.core_memory.facts import (
-    MAX_KEY_CHARACTERS,
-    MAX_VALUE_CHARACTERS,
-    SECTIONS,
-    CoreMemory,
-)
-from klaw_core.errors import RecordError
-from klaw_core.extensions.owned_files import check_private, check_readable, make_private
-from klaw_core.extensions.schemas import string
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.layout import DataDirectory
-from klaw_core.files.timestamps import shown
-from klaw_core.interfaces.extension import (
+from klaw_core import (
     AttachedExtension,
     CheckedExtension,
     ContextExtension,
+    ContextItem,
+    ContextQuestion,
+    Finding,
     Host,
+    ImportCounts,
+    Journals,
+    KlawError,
+    Record,
     RecordedExtension,
+    RecordError,
+    Redactor,
+    SkippedEntry,
+    Tool,
     ToolExtension,
+    check_private,
+    item_text,
+    make_private,
+    one_line,
+    quoted,
 )
-from klaw_core.redaction import Redactor
-from klaw_core.values.context import ContextItem, ContextQuestion
-from klaw_core.values.findings import Finding
-from klaw_core.values.frames import item_text, one_line
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import SkippedEntry
-from klaw_core.values.tools import Json, Tool
+from klaw_memories.arguments import Json, string
+from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
 
 NAME = "core_memory"
 KIND = "core"
@@ -49,7 +49,7 @@ _ALIASES = {
 class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, RecordedExtension, ContextExtension):
     """Offers core memory to models as tools and as context, and exports it."""
 
-    directory: DataDirectory
+    files: Journals = field(repr=False)
     record_kinds: Sequence[str] = (KIND,)
     _host: Host | None = field(default=None, init=False)
 
@@ -62,18 +62,22 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
     @property
     def core(self) -> CoreMemory:
         """The facts."""
-        journals = FileJournals(self.directory) if self._host is None else self._host.journals
+        journals = self.files if self._host is None else self._host.journals
         redactor = Redactor() if self._host is None else self._host.config.conversations.redactor
         return CoreMemory(journals.text(NAME), redactor)
 
     def check(self) -> Iterator[Finding]:
         """Check that the file can be read, and only by its owner."""
-        yield from check_private([self.directory.text(NAME)])
-        yield from check_readable("core-memory", self.core.place.location, self.core.get)
+        core = self.core
+        yield from check_private([Path(core.place.location)])
+        try:
+            core.get()
+        except KlawError as error:
+            yield Finding("core-memory", "error", error.message, core.place.location, error.hint)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""
-        make_private([self.directory.text(NAME)])
+        make_private([Path(self.core.place.location)])
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every key. Raise StoreError, StoreCorruptError if the file cannot be read."""
@@ -85,7 +89,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless this is one key of core memory."""
         if record.value.get("section") not in SECTIONS:
-            raise RecordError(f"core memory has no section {shown(record.value.get('section'))}")
+            raise RecordError(f"core memory has no section {quoted(record.value.get('section'))}")
         for name in ("key", "value"):
             if not isinstance(record.value.get(name), str):
                 raise RecordError(f"{name} is {'not a string' if name in record.value else 'missing'}")

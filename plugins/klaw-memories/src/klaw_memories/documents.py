@@ -2,121 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from klaw_core.errors import KlawError, NotFoundError, RecordError, quoted
-from klaw_core.extensions.owned import JournalExtension, JournalSource
-from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
-from klaw_core.interfaces.source import Source
-from klaw_core.values.collections import MEMORY, check_collection_name
-from klaw_core.values.documents import Document
-from klaw_core.values.metadata import Metadata, check_metadata
-from klaw_core.values.records import Record
-from klaw_core.values.runs import IndexReport
-from klaw_core.values.text import DEFAULT_FORMAT
+from klaw_core import (
+    Document,
+    IndexReport,
+    JournalExtension,
+    KlawError,
+    NewDocument,
+    NotFoundError,
+    Record,
+    RecordError,
+    Source,
+    check_collection_name,
+    quoted,
+)
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.
 DOCUMENTS = "documents"
-
-_MAX_ID_CHARACTERS = 500
-_MAX_TEXT_CHARACTERS = 1_000_000
-_MAX_PAYLOAD_CHARACTERS = 1_000_000
-
-
-def _check_id(_instance: object, _attribute: Any, value: Any) -> None:
-    if not isinstance(value, str) or not value or len(value) > _MAX_ID_CHARACTERS or not value.isprintable():
-        raise RecordError(f"invalid document id {quoted(value)}: use 1 to {_MAX_ID_CHARACTERS} printable characters")
-
-
-def _check_text(_instance: object, _attribute: Any, value: Any) -> None:
-    if not isinstance(value, str) or len(value) > _MAX_TEXT_CHARACTERS:
-        raise RecordError(f"the text must be a string of at most {_MAX_TEXT_CHARACTERS:,} characters")
-
-
-def _check_payload(_instance: object, _attribute: Any, value: Any) -> None:
-    if value is None:
-        return
-    try:
-        written = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        same = json.loads(written) == value
-    except (TypeError, ValueError, RecursionError) as error:
-        raise RecordError(f"the payload of a document must be JSON: {error}") from error
-    if not same:
-        raise RecordError("the payload of a document must be JSON: objects with string keys, lists, no tuples")
-    if len(written) > _MAX_PAYLOAD_CHARACTERS:
-        raise RecordError(f"the payload of a document takes at most {_MAX_PAYLOAD_CHARACTERS:,} characters as JSON")
-
-
-@frozen
-class NewDocument:
-    """A text to store under an id of the caller.
-
-    Searches can filter by ``metadata``; ``source`` is the label that results show; ``created_at`` (default: now) is
-    aware. ``format`` names the chunker. ``payload`` is any JSON value: it is stored and returned with the document, but
-    never searched. Raise RecordError for invalid values.
-    """
-
-    id: str = field(validator=_check_id)
-    text: str = field(repr=False, validator=_check_text)
-    metadata: Metadata = field(factory=dict, converter=check_metadata)
-    source: str = "document"
-    created_at: datetime = field(factory=lambda: datetime.now(UTC), converter=as_utc)
-    format: str = DEFAULT_FORMAT
-    payload: Any = field(default=None, repr=False, validator=_check_payload)
-
-    @classmethod
-    def parse(cls, record: Mapping[str, Any]) -> Self:
-        """Return the document of a journal's record. Raise RecordError."""
-        try:
-            return cls(
-                record["document"],
-                record["text"],
-                record.get("metadata", {}),
-                str(record["source"]),
-                parse_ts(record["created_at"]),
-                str(record.get("format", DEFAULT_FORMAT)),
-                record.get("payload"),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RecordError(f"not a document: {type(error).__name__}: {error}") from error
-
-    @property
-    def path(self) -> str:
-        """The path of the document in results."""
-        return f"{DOCUMENTS}/{self.id}"
-
-    def record(self, collection: str) -> dict[str, Any]:
-        """Return the record for the journal."""
-        return {
-            "id": _key(collection, self.id),
-            "collection": collection,
-            "document": self.id,
-            "created_at": format_ts(self.created_at),
-            "source": self.source,
-            "format": self.format,
-            "metadata": {
-                key: list(value) if isinstance(value, tuple) else value for key, value in self.metadata.items()
-            },
-            "text": self.text,
-            **({} if self.payload is None else {"payload": self.payload}),
-        }
-
-    def as_document(self) -> Document:
-        """Return the document to index."""
-        return Document(
-            self.path,
-            self.text,
-            self.source,
-            DOCUMENTS,
-            self.created_at,
-            format=self.format,
-            metadata=self.metadata,
-        )
+_MEMORY = "memory"  # the collection of documents that name none
 
 
 def _key(collection: str, name: str) -> str:
@@ -143,7 +50,10 @@ class DocumentsExtension(JournalExtension):
 
     def document_of(self, record: Mapping[str, Any], /) -> Document:
         """Return the document to index."""
-        return NewDocument.parse(record).as_document()
+        new = NewDocument.parse(record)
+        return Document(
+            new.path, new.text, new.source, DOCUMENTS, new.created_at, format=new.format, metadata=new.metadata
+        )
 
     def path_of(self, record: Mapping[str, Any], /) -> str:
         """Return the path of the document in results."""
@@ -153,7 +63,7 @@ class DocumentsExtension(JournalExtension):
         """Return the id of the record of a document."""
         return _key(collection, path.removeprefix(f"{DOCUMENTS}/"))
 
-    def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
+    def put(self, documents: Iterable[NewDocument], collection: str = _MEMORY) -> IndexReport:
         """Store and index documents; a known id replaces the earlier document. See ``Memory.add``."""
         check_collection_name(collection)
         documents = _checked(documents)
@@ -169,13 +79,13 @@ class DocumentsExtension(JournalExtension):
             kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
             return IndexReport(notices=(kept,))
 
-    def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
+    def get(self, ids: Sequence[str], collection: str = _MEMORY) -> tuple[NewDocument, ...]:
         """Return the existing documents with these ids, in the order of the ids."""
         records = self.journal.get([_key(collection, name) for name in ids])
         found = (records.get(_key(collection, name)) for name in ids)
         return tuple(NewDocument.parse(record) for record in found if record is not None)
 
-    def delete(self, ids: Sequence[str], collection: str = MEMORY, *, missing_ok: bool = False) -> int:
+    def delete(self, ids: Sequence[str], collection: str = _MEMORY, *, missing_ok: bool = False) -> int:
         """Forget documents; return their number. Raise NotFoundError, and forget nothing, if an id is unknown."""
         known = self.journal.get([_key(collection, name) for name in ids])
         unknown = [name for name in ids if _key(collection, name) not in known]
@@ -205,9 +115,9 @@ class DocumentsExtension(JournalExtension):
             return ()
         version = journal.version
         if version is None or version != self._collections[0]:
-            names = dict.fromkeys((MEMORY, *(key.partition("/")[0] for key in journal.ids())))
+            names = dict.fromkeys((_MEMORY, *(key.partition("/")[0] for key in journal.ids())))
             self._collections = (version, tuple(names))
-        return [JournalSource(self, name) for name in self._collections[1]]
+        return [self.source(name) for name in self._collections[1]]
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless this is a document of a collection that may have this name."""

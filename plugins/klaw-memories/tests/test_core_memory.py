@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import NotFoundError, StoreCorruptError, StoreError
-from klaw_core.core_memory.facts import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
-from klaw_core.core_memory.user_md import parse_user_md
 from klaw_core.errors import RecordError
+from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
+from klaw_memories.user_md import parse_user_md
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_testing.laws import executed_lines
 
@@ -360,7 +360,7 @@ def test_threads_and_processes_lose_no_key(core):
     program = f"""
 import sys
 from pathlib import Path
-from klaw_core.core_memory.facts import CoreMemory
+from klaw_memories.core_memory import CoreMemory
 for n in range(20):
     CoreMemory(Path({str(core.place.path)!r})).update("agent", f"{{sys.argv[1]}} {{n}}", "x")
 """
