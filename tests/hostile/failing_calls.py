@@ -1,8 +1,9 @@
 """Call every public method of a memory while the system refuses something, each in a process of its own.
 
-Run as a program with a directory and the name of a fault; prints a line of JSON for each call that raised anything but
-a KlawError, and one with all calls. The processes are forked from this one, which has loaded only what opening a memory
-loads: so what a method imports at its first call is imported while the system refuses it.
+Run as a program with a directory, the name of a fault and of how many calls one is made; prints a line of JSON for
+each call that raised anything but a KlawError, and one with all calls. The processes are forked from this one, which
+has loaded only what opening a memory loads: so what a method imports at its first call is imported while the system
+refuses it.
 """
 
 from __future__ import annotations
@@ -202,11 +203,11 @@ def _refused(name: str, fault: str, root: Path) -> str:
     return ""
 
 
-def main(root: Path, fault: str) -> None:
-    """Make every call with a fault."""
+def main(root: Path, fault: str, every: int) -> None:
+    """Make each call with a fault, or one of so many, from one that the fault says."""
     names = json.loads(_in_child(lambda: _prepare(root)))
     _open(root / "data").close()  # what opening loads is loaded once, for all children
-    for name in names:
+    for name in names[len(fault) % every :: every]:
         shutil.rmtree(root / "copy", ignore_errors=True)
         shutil.copytree(root / "data", root / "copy")
         if problem := _in_child(lambda name=name: _refused(name, fault, root)):
@@ -215,4 +216,4 @@ def main(root: Path, fault: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

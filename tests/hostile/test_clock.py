@@ -16,7 +16,7 @@ from klaw_memories import saved_extension
 
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}
-SAMPLE = 6
+SAMPLE = 3
 STEPS = 25
 START = datetime(2026, 2, 24, 12, tzinfo=UTC)
 JUMPS = (

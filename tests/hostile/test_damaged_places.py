@@ -11,6 +11,9 @@ import shutil
 
 import pytest
 
+#: Places in a default run.
+SAMPLE = 4
+
 
 @pytest.fixture(scope="module")
 def good(places, tmp_path_factory):
@@ -28,7 +31,7 @@ def good(places, tmp_path_factory):
 def test_damage_in_any_place_is_noticed_or_harmless_and_a_reindex_repairs_it(good, places, campaign, cases, tmp_path):
     world, expected = good
     problems = []
-    for number in range(cases.number(len(places.KINDS), 300)):
+    for number in range(cases.number(SAMPLE, 300)):
         dice = random.Random(f"places {number}")
         kind = places.KINDS[number % len(places.KINDS)]
         damaged = places.copy_damaged(world, tmp_path / str(number), kind, dice)

@@ -13,10 +13,12 @@ PROGRAM = Path(__file__).with_name("failing_calls.py")
 
 
 @pytest.mark.parametrize("fault", ["no descriptor", "no import", "no stat"])
-def test_only_klaw_errors_leave_a_memory(fault, tmp_path):
-    command = [sys.executable, str(PROGRAM), str(tmp_path), fault]
+def test_only_klaw_errors_leave_a_memory(fault, tmp_path, cases):
+    every = cases.every(4)
+    command = [sys.executable, str(PROGRAM), str(tmp_path), fault, str(every)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     *problems, last = [json.loads(line) for line in result.stdout.splitlines()]
+    cases.add(len(last["calls"]) // every, len(problems))
     assert [f"{each['call']}: {each['problem']}" for each in problems] == []
     assert {"search", "save", "status", "export", "conversations.window", "workspaces.list"} <= set(last["calls"])

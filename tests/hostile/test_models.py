@@ -17,7 +17,7 @@ import pytest
 
 from klaw_core import KlawError
 
-SAMPLE = 25
+SAMPLE = 8
 _MAX_BYTES = 6 << 30
 
 

@@ -6,13 +6,14 @@ from datetime import UTC, timedelta
 import numpy as np
 import pytest
 from attrs import evolve
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Candidate, Hit, Query, StoredChunk
 from klaw_rerank_basic.importance import Importance, ImportanceOptions
 from klaw_rerank_basic.mmr import MaximalMarginalRelevance, MmrOptions
 from klaw_rerank_basic.recency import Recency, RecencyOptions
+from klaw_testing.laws import scaled
 from klaw_testing.reranker import RerankerContract, candidates
 from klaw_testing.values import MOMENT, cut_lines, make_document
 
@@ -56,6 +57,7 @@ floors = st.floats(0, 1)
 half_lives = st.floats(0.01, 10_000)
 
 
+@settings(max_examples=scaled(400))
 @given(candidates(min_size=1), floors, half_lives)
 def test_age_lowers_a_score_at_most_to_the_floor(found, floor, half_life):
     recency = Recency(RecencyOptions(half_life, floor, ()), lambda: NOW)
