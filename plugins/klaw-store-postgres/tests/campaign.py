@@ -1,7 +1,8 @@
 """Writers that are killed, or whose server is: ``python campaign.py DSN client|server POINTS SEED``.
 
 Prints, a line each: the agent, and how many of its documents were acknowledged. Each writer is a fork of this process,
-which has no connection and no thread of its own.
+which has no connection and no thread of its own. ``python campaign.py DSN memory 0 DIRECTORY`` saves texts in a memory
+until it is killed, and prints what was acknowledged (``+``) or refused (``-``), with the error.
 """
 
 import os
@@ -9,8 +10,12 @@ import random
 import signal
 import sys
 import time
+from itertools import count
+from pathlib import Path
 
-from klaw_core import StoreError
+from attrs import evolve
+
+from klaw_core import KlawError, Memory, StoreError, load_config
 from klaw_core.values.vectors import SpaceRecord
 from klaw_store_postgres.options import PgVectorOptions, PostgresOptions
 from klaw_store_postgres.store import PostgresStore
@@ -24,6 +29,7 @@ from klaw_testing.values import cut_lines, make_document
 INDEXES = {"pgvector": VectorIndex(PgVectorOptions(exact_up_to=20)), "pgwords": WordIndex()}
 LINES = "the lantern hangs at the pier {0}\nthe boat lies at the quay {0}"
 _SECONDS = 30.0
+ENVIRONMENT = {"KLAW_CONFIG": os.devnull}
 
 
 def path_of(number):
@@ -127,6 +133,27 @@ def kill_servers(dsn, points, chance):
     print(agent, acknowledged + kill(process, pipe), points, flush=True)  # noqa: T201  # a program's output
 
 
+def open_memory(dsn, directory):
+    store = {"type": "postgres", "dsn": dsn, "timeout_seconds": 5}
+    tables = {"store": store, "embedding": {"type": "none"}}
+    config = load_config(data_dir=Path(directory), environment=ENVIRONMENT, overrides={"memory": tables})
+    return Memory.open(evolve(config, agent="stopped"))
+
+
+def save_until_killed(dsn, _points, directory):
+    memory = open_memory(dsn, directory)
+    for number in count():
+        try:
+            memory.save(f"the lantern number{number}x hangs at the pier")
+            told = f"+ {number}"
+        except KlawError as error:
+            told = f"- {number} {type(error).__name__}: {error.message} -> {error.hint}"
+            time.sleep(0.1)
+        print(" ".join(told.split()), flush=True)  # noqa: T201  # a program's output
+
+
 if __name__ == "__main__":
+    if sys.argv[2] == "memory":
+        save_until_killed(sys.argv[1], 0, sys.argv[4])
     _, DSN, WHO, POINTS, SEED = sys.argv
     {"client": kill_clients, "server": kill_servers}[WHO](DSN, int(POINTS), random.Random(int(SEED)))

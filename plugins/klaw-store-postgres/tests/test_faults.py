@@ -1,6 +1,8 @@
 """Servers that stop, connections that break, writers that are in each other's way, and what is killed in mid-write."""
 
+import importlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from klaw_testing.values import cut_lines, make_document
 CAMPAIGN = Path(__file__).with_name("campaign.py")
 #: How many clients, and how many servers, are killed: in a sample, and in a campaign.
 CLIENTS, SERVERS = (20, 200), (4, 200)
+#: How often a whole server ends: by ``pg_ctl stop -m immediate`` or by SIGKILL, in turns.
+STOPS = (2, 40)
 
 
 @pytest.fixture
@@ -170,13 +174,19 @@ class TestConcurrentTransactions:
         second.close()
 
 
-def survivors(dsn, lines):
-    """Check what each agent has: all that was acknowledged, of the last one all or nothing, and nothing half."""
+def campaign():
+    """Return the module of the program that is killed."""
     sys.path.insert(0, str(CAMPAIGN.parent))
     try:
-        from campaign import INDEXES, open_store, path_of
+        return importlib.import_module("campaign")
     finally:
         sys.path.remove(str(CAMPAIGN.parent))
+
+
+def survivors(dsn, lines):
+    """Check what each agent has: all that was acknowledged, of the last one all or nothing, and nothing half."""
+    program = campaign()
+    INDEXES, open_store, path_of = program.INDEXES, program.open_store, program.path_of  # noqa: N806  # its names
     for line in lines:
         agent, acknowledged, _ = line.split()
         store = open_store(dsn, agent)
@@ -241,3 +251,57 @@ def test_a_whole_server_that_is_killed_starts_again_with_what_was_acknowledged(m
         assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
     put(store, make_document("notes/b.md", "two"))
     store.close()
+
+
+def end_server(mortal, sent):
+    """End a whole server as ``pg_ctl stop -m immediate`` (SIGQUIT) or the system does, and start it again."""
+    os.kill(mortal.pid, sent)
+    for _ in range(300):  # other processes of a killed server need a moment to notice
+        time.sleep(0.1)
+        try:
+            mortal.restart()
+        except Exception:  # noqa: BLE001  # the wheel raises what it likes
+            continue
+        return
+    pytest.fail("the server does not start again")
+
+
+def test_a_memory_whose_server_stops_loses_nothing_and_goes_on(mortal, cases, tmp_path):
+    chance = random.Random("stops")
+    command = [sys.executable, str(CAMPAIGN), mortal.dsn, "memory", "0", str(tmp_path)]
+    kept, refused = set(), {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+
+        def read_until_kept(more):
+            for line in lines:
+                sign, number, *told = line.split(maxsplit=2)
+                if sign == "+":
+                    kept.add(int(number))
+                    more -= 1
+                    if not more:
+                        return
+                else:
+                    refused[int(number)] = told[0]
+            pytest.fail(f"the writer ended after {line!r}")
+
+        try:
+            for point in range(cases.number(*STOPS)):
+                read_until_kept(chance.randrange(1, 6))
+                time.sleep(chance.uniform(0, 0.1))
+                end_server(mortal, (signal.SIGQUIT, signal.SIGKILL)[point % 2])
+            read_until_kept(2)  # the next call works
+        finally:
+            process.kill()
+        for line in lines:
+            if line.startswith("+") and line.endswith("\n"):
+                kept.add(int(line.split()[1]))
+    assert {told for told in refused.values() if "Store" not in told.split(":")[0] or told.endswith("->")} == set()
+    last = max({*kept, *refused})
+    with campaign().open_memory(mortal.dsn, tmp_path) as memory:
+        memory.index()
+        texts = [record.path for record in memory.documents(prefix="saved/", limit=100_000)]
+        found = {number for number in range(last + 2) if memory.search(f"number{number}x", mode="fts")}
+        assert [finding for finding in memory.doctor().findings if finding.severity == "error"] == []
+    assert kept <= found <= {*kept, *refused, last + 1}
+    assert len(texts) == len(found)
