@@ -158,3 +158,19 @@ def test_any_limit_works_with_a_damaged_chunk(home, limit):
         assert len(memory.conversations.search("harbour", limit)) == 2
         assert len(memory.documents(limit=limit)) == 4
         assert memory.search("harbour", limit)
+
+
+@pytest.mark.parametrize("row", ["dose.md", "other.md"])
+def test_a_chunk_that_moved_to_another_document_is_noticed(home, row):
+    """Both notes are named: the one without its chunk, and the one with a foreign one."""
+    with closing(apsw.Connection(str(home.root / "data" / "klaw.db"))) as connection:
+        ids = {path: number for number, path in connection.execute("SELECT id, path FROM documents")}
+        other = {"dose.md": "other.md", "other.md": "dose.md"}[row]
+        change = "UPDATE memory_chunks SET document_id = ? WHERE document_id = ?"
+        connection.execute(change, (ids[f"notes/{other}"], ids[f"notes/{row}"]))
+    with home.open() as memory:
+        (finding,) = memory.doctor().findings
+        assert (finding.check, finding.hint) == ("other-chunks", "klaw reindex")
+        assert set(finding.items) == {"notes/dose.md", "notes/other.md"}
+        memory.reindex()
+        assert checks(memory) == []

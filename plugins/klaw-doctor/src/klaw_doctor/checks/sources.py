@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from klaw_core import DocumentRecord, Entry, Finding, KlawError, SkippedEntry, Source
+from klaw_core import Document, DocumentRecord, Entry, Finding, KlawError, SkippedEntry, Source
 from klaw_core.builtin.workspace import EMPTY
 from klaw_core.indexing.collection import Collection
+from klaw_core.indexing.cutting import Cutter
 from klaw_core.indexing.flow import Indexer, stays
 from klaw_core.values.findings import FIX, Severity, named
 
@@ -28,7 +29,7 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
         return
     skipped: list[SkippedEntry] = []
     current: set[str] = set()
-    changed, new = [], []
+    changed, new, mixed = [], [], []
     for entry in scanned:
         document = source.read(entry) if isinstance(entry, Entry) else entry
         if isinstance(document, SkippedEntry):
@@ -40,12 +41,30 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
             new.append(document.path)
         elif cutter.recognise(document, record) is None:
             changed.append(document.path)
+        elif _has_other_chunks(indexer, cutter, document, record):
+            mixed.append(document.path)
     gone = [path for path in manifest if path not in current and not stays(path, skipped)]
     yield from _outdated("stale", "changed since indexed", changed, source.origin)
     yield from _outdated("never-indexed", "never indexed", new, source.origin)
     yield from _outdated("ghosts", "deleted and still found", gone, source.origin)
+    if mixed:
+        what = f"{len(mixed):,} documents have chunks that are not of their text: {named(mixed)}"
+        yield Finding("other-chunks", "error", what, source.origin, "klaw reindex", tuple(mixed))
     if getattr(source, "root", None) is not None:
         yield from _skipped(skipped, source.origin)
+
+
+def _has_other_chunks(indexer: Indexer, cutter: Cutter, document: Document, record: DocumentRecord) -> bool:
+    """Return whether chunks of a document belong to another one: a row has no checksum of its document's number."""
+    collection = indexer.collection
+    with collection.store.read() as snapshot:
+        if snapshot.record(collection.name, document.origin, document.path) != record:
+            return False  # it was indexed again in the meantime
+        stored = snapshot.outline(collection.name, document.path)
+    if not stored:
+        return bool(cutter.cut(document)[1])
+    text = cutter.redactor.text_of(document)
+    return any(one.chunk.text != text[one.chunk.start : one.chunk.end] for one in stored)
 
 
 def check_origins(
