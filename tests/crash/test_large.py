@@ -221,6 +221,7 @@ def test_forgetting_that_is_killed_keeps_what_is_acknowledged(big, cases):
         assert forgotten in (names[:acknowledged], names[: acknowledged + 1])
         gone += forgotten
         check_whole(big, gone=gone)
+    assert gone
 
 
 def documents(home):
@@ -254,6 +255,7 @@ def test_an_import_that_is_killed_goes_on(tmp_path, cases):
             memory.index(on_progress=tell)
 
     steps = in_child(work)
+    assert steps > 2
     for after, chance in each_kill("import", steps, cases):
         shutil.rmtree(home.data)
         in_child(work, after, chance)
