@@ -140,6 +140,7 @@ def hints_of(call):
     return []
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("damage", [*REFUSED, *OPENED], ids=lambda damage: damage.__name__)
 def test_every_hint_is_a_reindex_which_repairs_the_damage(home, database, check, dump, damage):
     with home.open() as memory:

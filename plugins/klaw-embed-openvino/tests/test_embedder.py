@@ -41,6 +41,8 @@ SENTENCES = (
 LONG = " ".join(SENTENCES * 12)
 
 
+# The model is that of klaw-embed-onnx, which keeps every law, and its vectors are compared below.
+@pytest.mark.one_of(3)
 class TestContract(EmbedderContract):
     # With 8 bits and with bfloat16 the kernel depends on the batch: 1.6e-3 was seen, a cosine of .9999.
     tolerance, least_change = 4e-3, 6e-3
