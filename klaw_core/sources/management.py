@@ -130,7 +130,7 @@ def _split(path: str, registry: Workspaces) -> tuple[str, str]:
     name, _, relative = path.partition("/")
     if name in known and relative:
         return name, relative
-    if name in {"saved", "documents", "conversations"}:
+    if name in registry.reserved:
         hint = "only notes can be restored, because their files are kept"
         raise NotFoundError(f"{path} cannot be restored: its text was deleted when it was forgotten", hint=hint)
     try:

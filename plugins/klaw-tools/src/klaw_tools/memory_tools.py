@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 from attrs import evolve, frozen
 
 from klaw_core import Filters, NotFoundError, QueryError, SearchRequest, SearchResult, SearchResults, Tool, to_json
-from klaw_core.extensions.schemas import integer, number, string
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
 from klaw_core.values.moments import parse_moment
 from klaw_core.values.targets import parse_target
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import shown
+from klaw_tools.schemas import integer, number, string
 
 if TYPE_CHECKING:
     from klaw_core import Context, Excerpt, ForgetReport, Status
