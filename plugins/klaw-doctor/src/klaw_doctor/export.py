@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,8 +42,7 @@ def export(
     others = JournalRecords(FileJournals(DataDirectory(data_dir)) if journals is None else journals, extensions)
     if not isinstance(target, Path):
         return _write(extensions, others, data_dir, target)
-    with _replacing(target) as stream:
-        return _write(extensions, others, data_dir, stream)
+    return _replace(target, partial(_write, extensions, others, data_dir))
 
 
 def _write(
@@ -83,9 +82,11 @@ def _items(
         yield SkippedEntry(f"agents/{place.name}", reason, keep=True)
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a stream to a private temporary file; replace ``path`` with it atomically at the end of the block."""
+def _replace(path: Path, write: Callable[[BinaryIO], ExportReport]) -> ExportReport:
+    """Write to a private temporary file, and replace ``path`` with it atomically.
+
+    Not a context manager of a generator: an interrupt just before its block would leave the file open.
+    """
     place = Path(os.path.realpath(path))
     if not place.parent.is_dir():
         raise StoreError(f"cannot write {path}: no such directory: {place.parent}", hint="create it first")
@@ -93,10 +94,11 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         temporary = Temporary(place)
         with temporary:
             with temporary.into_file("wb") as stream:
-                yield stream
+                report = write(stream)
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.replace()
         sync_directory(place.parent)
     except OSError as error:
         raise writing_failed(path, error) from error
+    return report
