@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import datetime
+from functools import cache
 from typing import Any
 
 from klaw_core.errors import RecordError
-from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, to_value
+from klaw_core.values.days import written_moment
+from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, number_of, to_value
 
 # The longest block that is parsed, longer than in any real note: parsing YAML takes a microsecond per byte.
 _MAX_CHARACTERS = 20_000
@@ -24,6 +26,14 @@ _TOML_BLOCK = re.compile(r"\+\+\+[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])\+\+\+[ \t]
 _UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # A line of a block that is meant to be YAML: a key, a list item, a comment, or an indented line below a key.
 _FIELD_LINE = re.compile(r"[\w][\w .-]{0,60}:(?:\s|\Z)|-(?:\s|\Z)|#|\s")
+# The values of YAML 1.2's core schema that are not text: tag, form, first characters.
+_RESOLVERS = (
+    ("null", "~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("bool", "true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", "[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("merge", "<<", "<"),
+)
 # Deeply nested values; PyYAML 6.0.4 and later refuse them.
 _NESTED = ("[[[", "{{{")
 _SOLID = re.compile(r"[^\r\n]")
@@ -61,7 +71,7 @@ def written_date(metadata: Metadata, keys: Sequence[str] = _DATE_KEYS) -> dateti
     found = {key.casefold(): value for key, value in metadata.items()}
     for key in keys:
         value = found.get(key)
-        if isinstance(value, str) and (moment := _moment(value)) is not None:
+        if isinstance(value, str | int) and (moment := written_moment(str(value))) is not None:
             return moment
     return None
 
@@ -87,7 +97,7 @@ def _read_toml(text: str) -> tuple[Metadata, str]:
 def _parsed(block: str) -> dict[Any, Any] | None:
     import yaml  # imported for the first note that has front matter
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = _loader()
     try:
         # Aliases can expand to any size; no note needs them.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(block, Loader=loader)):
@@ -95,7 +105,31 @@ def _parsed(block: str) -> dict[Any, Any] | None:
         values = yaml.load(block, Loader=loader)  # noqa: S506  # a safe loader
     except (yaml.YAMLError, *_UNUSABLE):
         return None
-    return values if isinstance(values, dict) else {} if values is None else None
+    # A block of comments only is text, an empty one is not.
+    return values if isinstance(values, dict) else None if block.strip() else {}
+
+
+@cache
+def _loader() -> Any:
+    """Return a safe loader of YAML 1.2's core schema, in which ``no``, ``12:30`` and a date are text.
+
+    PyYAML reads YAML 1.1 (https://github.com/yaml/pyyaml/issues/486). A number that is written in another form than
+    its own, such as ``02700`` or ``1.10``, stays as it was written.
+    """
+    import yaml
+
+    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = type("CoreSchemaLoader", (base,), {"yaml_implicit_resolvers": {}})
+    for tag, pattern, first in _RESOLVERS:
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"), list(first))
+    loader.add_constructor("tag:yaml.org,2002:int", _number)
+    loader.add_constructor("tag:yaml.org,2002:float", _number)
+    return loader
+
+
+def _number(_loader: Any, node: Any) -> Any:
+    number = number_of(node.value)
+    return node.value if str(number) != node.value else number
 
 
 def _plain_values(block: str) -> dict[Any, Any] | None:
@@ -121,18 +155,3 @@ def _as_metadata(values: dict[Any, Any]) -> Metadata:
         except RecordError:
             continue
     return found
-
-
-def _moment(text: str) -> datetime | None:
-    text = text.replace("/", "-")
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        pass
-    else:
-        return datetime.combine(day, time(), UTC)
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # or a moment that UTC cannot express
-        return None

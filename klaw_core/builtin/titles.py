@@ -14,7 +14,6 @@ from klaw_core.values.metadata import Metadata
 _MAX_TITLE_CHARACTERS = 200  # a longer name was not written by a person
 _JOINTS = re.compile(r"[\s_-]+")
 _ALIASES = ("aliases", "alias")
-_ISO_LENGTH = len("2026-02-24")
 
 
 def note_title(relative: str, metadata: Metadata) -> str:
@@ -25,7 +24,8 @@ def note_title(relative: str, metadata: Metadata) -> str:
     path = PurePosixPath(relative)
     stem = _readable(path.stem)
     given = metadata.get("title")
-    names = [" ".join(given.split()) if isinstance(given, str) else "", stem, *_aliases(metadata)]
+    title = "" if given is None or isinstance(given, tuple) else " ".join(str(given).split())
+    names = [title, stem, *_aliases(metadata)]
     distinct = list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
     others = f" ({', '.join(distinct[1:])})" if len(distinct) > 1 else ""
     folders = filter(None, (_readable(folder) for folder in path.parent.parts))
@@ -42,7 +42,6 @@ def _aliases(metadata: Metadata) -> list[str]:
 
 def _readable(name: str) -> str:
     """Return a name with spaces for hyphens and underscores, and its date written out."""
-    day = leading_day(name)
-    rest = name if day is None else name[_ISO_LENGTH:]
-    words = _JOINTS.sub(" ", rest).strip()
-    return words if day is None else f"{named_day(day)} {words}".rstrip()
+    found = leading_day(name)
+    words = _JOINTS.sub(" ", name if found is None else found[1]).strip()
+    return words if found is None else f"{named_day(found[0])} {words}".rstrip()

@@ -40,12 +40,12 @@ _FIRST = ("MEMORY.md", "memory.md")
 
 
 #: The default of ``include``.
-DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.txt")
+DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt")
 # Files for the configured chunker; other files are split as plain text.
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 
 # Part of a note's fingerprint. Increase it whenever `read` returns another document for the same bytes.
-_READING = 1
+_READING = 2
 _DIGEST_CHARACTERS = 32  # 128 bits
 _RECIPE_CHARACTERS = 8  # enough to distinguish a converter's version from earlier ones
 _NOTES = (*_MARKDOWN, ".txt")  # these are never converted
@@ -183,19 +183,20 @@ class Workspace(Source, Folder):
         except PluginError as error:  # affects only this file
             return SkippedEntry(path, str(error), keep=True)
         relative = path.removeprefix(f"{self.origin}/")
+        written = _written_at(relative, made.metadata) or made.created_at
         dated, undated = self._digests(path, data, modified)
         return Document(
             path,
             blank_unreadable(made.text),
             relative,
             self.origin,
-            made.created_at or modified,
+            written or modified,
             version=self.version,
             format=made.format,
             metadata=made.metadata,
             title=note_title(relative, made.metadata),
             is_note=True,
-            digest=dated if made.created_at else undated,
+            digest=dated if written else undated,
         )
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
@@ -411,5 +412,5 @@ def _written_at(relative: str, metadata: Metadata) -> datetime | None:
     """
     if (moment := written_date(metadata, ("date",))) is not None:
         return moment
-    day = leading_day(Path(relative).name)
-    return written_date(metadata) if day is None else datetime.combine(day, time(), UTC)
+    found = leading_day(Path(relative).name)
+    return written_date(metadata) if found is None else datetime.combine(found[0], time(), UTC)

@@ -35,7 +35,7 @@ _MAX_EXTENSIONS = 4  # file name extensions in a notice
     "--include",
     multiple=True,
     metavar="PATTERN",
-    help="Read files that match. [default: *.md *.markdown *.txt, and types that a converter reads]",
+    help="Read files that match. [default: *.md *.markdown *.mdx *.qmd *.rmd *.txt, and those of converters]",
 )
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip paths below DIR that match, e.g. 'drafts/*'.")
 @click.option("--verify", is_flag=True, help="Read every note, not only those whose size or times changed.")

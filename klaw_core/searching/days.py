@@ -100,7 +100,7 @@ def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
     for key in _DATE_KEYS:
         value = stored.metadata.get(key)
         if isinstance(value, str):
-            yield from (day for *_, day, _ in _written(value))
+            yield from (day for *_, day, _ in _written(value.casefold()))
 
 
 def _written(text: str) -> Iterator[tuple[int, int, date, bool]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from itertools import chain
 from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
@@ -28,6 +29,10 @@ MAX_KEY_CHARACTERS = 100
 MAX_VALUE_CHARACTERS = 10_000
 _MAX_INTEGER = 2**63
 _ORDERING = {"<", "<=", ">", ">="}
+# A number of YAML 1.2's core schema (https://yaml.org/spec/1.2.2/#103-core-schema) that is finite.
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|0o[0-7]+|0x[0-9a-fA-F]+")
+# Python refuses to parse an integer with more digits than some thousands; none that is so long fits into a store.
+_MAX_NUMBER_CHARACTERS = 100
 _WRITTEN = re.compile(r"\s*([^\s=!<>]+)\s*(=|!=|<=|>=|<|>)(.*)", re.DOTALL)
 
 
@@ -37,8 +42,9 @@ class Condition:
 
     A tuple of strings satisfies a condition if one of its elements does (``!=``: if none is equal). Numbers and
     booleans compare with numbers and booleans (``True`` equals 1), strings with strings; values of different types are
-    unequal and have no order. ``value`` is a tuple for ``in`` and a single value otherwise. Raise QueryError for an
-    operator or a value that does not exist.
+    unequal and have no order. A string that keeps how a number was written (``02700``, ``1.10``) compares as both.
+    ``value`` is a tuple for ``in`` and a single value otherwise. Raise QueryError for an operator or a value that does
+    not exist.
     """
 
     key: str
@@ -61,7 +67,7 @@ class Condition:
     def holds(self, metadata: Metadata) -> bool:
         """Return whether metadata satisfies the condition. This is the definition that stores implement."""
         found = metadata.get(self.key)
-        own: tuple[Any, ...] = () if found is None else found if isinstance(found, tuple) else (found,)
+        own: tuple[Any, ...] = () if found is None else self.compared(found)
         if self.operator == "!=":
             return not any(_equal(item, self.value) for item in own)
         if self.operator == "in":
@@ -70,6 +76,12 @@ class Condition:
         if self.operator == "=":
             return any(_equal(item, self.value) for item in own)
         return any(_is_text(item) == _is_text(self.value) and self._in_order(item) for item in own)
+
+    @staticmethod
+    def compared(value: MetadataValue) -> tuple[str | int | float | bool, ...]:
+        """Return the values that a value of metadata is compared as, each once; stores keep them for filters."""
+        items = value if isinstance(value, tuple) else (value,)
+        return tuple(dict.fromkeys((*items, *chain.from_iterable(map(_other_forms, items)))))
 
     def _in_order(self, item: Any) -> bool:
         value: Any = self.value
@@ -147,9 +159,13 @@ def to_value(value: Any) -> MetadataValue | None:
     """
     if isinstance(value, list | tuple):
         items = [_scalar(item) for item in value]  # one level only, because untrusted YAML may be nested deeply
-        return tuple(str(item) for item in items) if all(_is_single(item) for item in items) else None
+        return tuple(map(_written, items)) if all(_is_single(item) for item in items) else None
     result: MetadataValue = _scalar(value)
     return result if _is_single(result) else None
+
+
+def _written(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _scalar(value: Any) -> Any:
@@ -162,6 +178,22 @@ def _is_single(value: object) -> bool:
     if isinstance(value, int):
         return -_MAX_INTEGER <= value < _MAX_INTEGER
     return isinstance(value, float) and math.isfinite(value)
+
+
+def number_of(text: str) -> int | float | None:
+    """Return the number that a text is in YAML 1.2's core schema; None if it is none, or too large for a store."""
+    if len(text) > _MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
+        return None
+    number = (
+        float(text) if set(".eE") & set(text) and text[:2] != "0x" else int(text, 0 if text[1:2] in {"o", "x"} else 10)
+    )
+    return number if _is_single(number) else None
+
+
+def _other_forms(item: str | float) -> Iterator[int | float]:
+    """Yield the number that a string is, if it is written in another form than the number's own."""
+    if isinstance(item, str) and (number := number_of(item)) is not None and str(number) != item:
+        yield number
 
 
 def _is_text(value: object) -> bool:

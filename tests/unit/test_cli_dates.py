@@ -1,10 +1,11 @@
 """Moments as people type them."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core.values.moments import parse_moment
+from klaw_core.values.moments import end_moment, first_moment, parse_moment
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 
@@ -39,10 +40,42 @@ def test_a_date_or_a_time_ago_becomes_a_moment(text, moment):
     ],
 )
 def test_until_a_day_includes_that_day(text, moment):
-    assert parse_moment(text, NOW, timedelta(days=1)) == moment
+    assert end_moment(text, NOW) == moment
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-02-30", "24.2.2026", "7", "-7d", "999999y"])
 def test_an_invalid_date_is_rejected(text):
     with pytest.raises((ValueError, OverflowError)):
         parse_moment(text, NOW)
+
+
+@pytest.fixture
+def clock_of(monkeypatch):
+    def set_zone(name):
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield set_zone
+    monkeypatch.undo()
+    time.tzset()
+
+
+# Eight in the morning on the first of March in Tokyo, six in the evening on the last of February in New York.
+ELSEWHERE = datetime(2026, 2, 28, 23, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("zone", "today"), [("Asia/Tokyo", 1), ("UTC", 28), ("America/New_York", 28), ("Pacific/Kiritimati", 1)]
+)
+def test_an_interval_of_days_has_every_moment_of_the_local_day_and_the_notes_of_that_day(clock_of, zone, today):
+    clock_of(zone)
+    begin, end = first_moment("today", ELSEWHERE), end_moment("today", ELSEWHERE)
+    local = ELSEWHERE.astimezone()
+    assert local.day == today
+    assert begin <= local.replace(hour=0) < local.replace(hour=23, minute=59) < end
+    note = datetime(local.year, local.month, local.day, tzinfo=UTC)
+    assert begin <= note < end
+    assert end - begin <= timedelta(days=1, hours=14)
+    assert parse_moment("today", ELSEWHERE) == note
+    assert first_moment(note.date().isoformat(), ELSEWHERE) == begin
+    assert first_moment("yesterday", ELSEWHERE) == begin - timedelta(days=1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klaw_core.searching.days import prefer_days, preferred_days
 from klaw_core.searching.flow import _preferred_days
-from klaw_core.values.days import named_day
+from klaw_core.values.days import leading_day, named_day, written_moment
 from klaw_core.values.search import Hit
 from klaw_core.values.text import Chunk, StoredChunk
 
@@ -101,6 +101,7 @@ def chunk(key, *, title="", heading=(), metadata=None, created=date(2026, 1, 1),
         chunk(9, heading=("Log", "10 May 2025")),
         chunk(9, heading=("2025-05-10",)),
         chunk(9, metadata={"date": "2025-05-10T08:00:00"}),
+        chunk(9, metadata={"date": "May 10, 2025"}),
         chunk(9, created=DAY, chat="telegram_1"),
     ],
 )
@@ -134,3 +135,72 @@ WORDS = ["this", "last", "past", "the", "week", "Month", "year", "Friday", "days
 def test_a_search_leaves_out_only_questions_without_a_day(words, separator):
     question = separator.join(words)
     assert _preferred_days(question) == preferred_days(question, date.today())  # noqa: DTZ011  # in local time
+
+
+MORNING = datetime(2021, 7, 5, 8, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        *((text, MORNING) for text in ("2021-07-05T08:30Z", "2021/7/5 8:30", "July 5, 2021 at 8:30", "5.7.2021 08:30")),
+        *((text, MORNING) for text in ("<2021-07-05 Mon 08:30>", "Mon, 05 Jul 2021 10:30:00 +0200", "20210705T0830")),
+        *(
+            (text, MORNING.replace(hour=0, minute=0))
+            for text in (
+                "2021-07-05",
+                "2021.07.05",
+                "[2021-07-05 Mon]",
+                "Jul 5th, 2021",
+                "5 July 2021",
+                "5th of july, 2021",
+            )
+        ),
+        *((text, datetime(2021, 7, 1, tzinfo=UTC)) for text in ("2021-07", "2021/7", "July 2021", "jul. 2021")),
+        *((text, datetime(2020, 9, 3, tzinfo=UTC)) for text in ("Sept 3, 2020", "sep 3 2020", "3. 9. 2020")),
+        ("2021", datetime(2021, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_moment_is_read_as_people_write_it(text, moment):
+    assert written_moment(text) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "soon",
+            "12",
+            "Ju 5, 2021",
+            "Juneau 5, 2021",
+            "2021-13",
+            "31 June 2021",
+            "07/05/2021",
+            "2021-07-05 99:00",
+        ),
+        *("v2021", "version 2021-07", "x" * 100, "0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"),
+    ],
+)
+def test_other_texts_are_no_moment(text):
+    assert written_moment(text) is None
+
+
+@given(st.text(max_size=40) | st.from_regex(r"\A[\[<]?\d{1,4}[-./ ](\d|may|feb){1,3}[-./ ]\d{1,4}( \d\d:\d\d)?"))
+def test_any_text_has_a_moment_in_utc_or_none(text):
+    found = written_moment(text)
+    assert found is None or found.tzinfo is UTC
+
+
+@pytest.mark.parametrize("day", [date(2026, 2, 24), date(1999, 12, 31)])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y_%m_%d", "%Y%m%d", "%Y%m%dT101530", "%Y%m%d1015"])
+@pytest.mark.parametrize("rest", ["", ".md", " a title.md", "--a-title__tag.md"])
+def test_a_name_begins_with_a_day(day, form, rest):
+    assert leading_day(f"{day:{form}}{rest}") == (day, rest)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "notes 2026-02-24", "2026-02_24", "20261399", "202602", "20260224abc", "123456789012"]
+)
+def test_other_names_begin_with_none(name):
+    assert leading_day(name) is None

@@ -104,7 +104,7 @@ def test_a_block_that_is_not_a_mapping_is_text(block):
         ("a: 2026-13-45", {"a": "2026-13-45"}),
         ("date: {{date}}\n# a comment\n\nstatus:", {"date": "{{date}}"}),
         ("a: !!bool maybe", {"a": "!!bool maybe"}),
-        ("a: !!int ''", {"a": "!!int"}),
+        ("a: !!int ''", {"a": ""}),
     ],
 )
 def test_a_block_that_looks_like_yaml_is_not_text(block, values):
@@ -157,13 +157,43 @@ def test_an_unclosed_block_is_text(note):
 
 
 def test_values_that_metadata_cannot_hold_are_left_out():
-    note = "---\nnested: {a: 1}\nnone:\nnan: .nan\nmixed: [1, [2]]\nlong: %s\nstatus: open\n---\n" % ("x" * 10_001)
+    note = "---\nnested: {a: 1}\nnone:\nmixed: [1, [2]]\nlong: %s\nstatus: open\n---\n" % ("x" * 10_001)
     assert read_front_matter(note)[0] == {"status": "open"}
 
 
 @pytest.mark.parametrize("depth", [100, 1000, 9900])
 def test_a_deeply_nested_value_is_left_out(depth):
     assert read_front_matter(f"---\na: {'[' * depth}{']' * depth}\n---\n")[0] == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        *((text, text) for text in ("no", "Yes", "on", "12:30", "1:20:05", "1_000", "0b1", ".nan", "-.inf")),
+        *((text, text) for text in ("02700", "1.10", "+5", "1e3", "0x1F", "0o17", ".5", "1" * 30)),
+        *(("2025", 2025), ("-3", -3), ("5.5", 5.5), ("true", True), ("False", False)),
+        *((text, text) for text in ("2026-02-24", "2026-13-45", "2026-02-24 10:30:00 +2")),
+        ("[1, 007, no, true]", ("1", "007", "no", "true")),
+    ],
+)
+def test_what_a_person_wrote_is_the_value(written, value):
+    found = read_front_matter(f"---\nkey: {written}\nother: 1\n---\n")[0]
+    assert found == {"key": value, "other": 1}
+    assert type(found["key"]) is type(value)
+
+
+def test_a_key_is_what_a_person_wrote():
+    assert read_front_matter("---\non: a\n1.10: b\n---\n")[0] == {"on": "a", "1.10": "b"}
+
+
+@pytest.mark.parametrize("block", ["# a comment\n", "# one\n\n# two\n", "~\n"])
+def test_a_block_without_a_key_is_text(block):
+    note = f"---\n{block}---\nwords\n"
+    assert read_front_matter(note) == ({}, note)
+
+
+def test_an_empty_block_is_front_matter():
+    assert read_front_matter("---\n\n---\nwords\n")[1].strip() == "words"
 
 
 def test_tags_in_one_string_are_a_list():
@@ -177,6 +207,12 @@ def test_tags_in_one_string_are_a_list():
         ('created: "2026-02-24T12:00:00+02:00"', "2026-02-24T10:00:00+00:00"),
         ("created_at: 2026-02-24T12:00:00Z", "2026-02-24T12:00:00+00:00"),
         ("date: yesterday\ncreated: 2026-02-24", "2026-02-24T00:00:00+00:00"),
+        ("date: July 5, 2021", "2021-07-05T00:00:00+00:00"),
+        ("date: 2021-07", "2021-07-01T00:00:00+00:00"),
+        ("date: 2021", "2021-01-01T00:00:00+00:00"),
+        ("date: 20210705", "2021-07-05T00:00:00+00:00"),
+        ("date: 2026-01-17 12:30:00 +2", "2026-01-17T10:30:00+00:00"),
+        ("published: 2001-12-14t21:59:43.10-05:00", "2001-12-15T02:59:43.100000+00:00"),
     ],
 )
 def test_the_date_in_a_note_is_its_date(line, day):

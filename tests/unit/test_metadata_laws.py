@@ -1,5 +1,8 @@
 """Conditions on metadata, against a model that is written the slow way, and as a person writes them."""
 
+import math
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,11 +34,23 @@ def naive(condition, values):
         return condition.operator == "!="
     found = values[condition.key]
     own = list(found) if isinstance(found, tuple) else [found]
+    own += [number for text in own if isinstance(text, str) for number in numbers(text)]
     wanted = list(condition.value) if isinstance(condition.value, tuple) else [condition.value]
     operator = "=" if condition.operator in {"!=", "in"} else condition.operator
     pairs = [(mine, other) for mine in own for other in wanted if isinstance(mine, str) == isinstance(other, str)]
     held = any(_COMPARE[operator](mine, other) for mine, other in pairs)
     return not held if condition.operator == "!=" else held
+
+
+def numbers(text):
+    """Return the number that a string is, unless it is written like one."""
+    if re.fullmatch(r"0x[0-9a-fA-F]+|0o[0-7]+", text):
+        return [int(text, 0)]
+    if not text.isascii() or not re.fullmatch(r"[-+]?([0-9]+|[0-9]*\.[0-9]+|[0-9]+\.)(e[-+]?[0-9]+)?", text.lower()):
+        return []
+    number = float(text) if set(text.lower()) & set(".e") else int(text)
+    is_kept = -(2**63) <= number < 2**63 if isinstance(number, int) else math.isfinite(number)
+    return [number] if is_kept and str(number) != text else []
 
 
 def written(value):

@@ -24,6 +24,7 @@ _PATTERNS: Mapping[str, tuple[str, ...]] = {
 # Increased when a parser returns another text for the same bytes.
 _VERSIONS: Mapping[str, str] = {"pdf": "1", "docx": "1", "html": "1", "epub": "1", "notebook": "1"}
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_RST_FIELD = re.compile(r"^:(author|date):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _HEAD = 4096  # characters at the start of a file that may contain its keywords
 
 
@@ -92,11 +93,14 @@ class OrgConverter(Converter):
 
 @frozen
 class RstConverter(Converter):
-    """reStructuredText: its text."""
+    """reStructuredText: its text, and its author and date, fields at the beginning (``:date: 2026-02-24``).
+
+    https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields
+    """
 
     options: TextOptions = field(factory=TextOptions)
     patterns = ("*.rst",)
-    version = "1"
+    version = "2"
 
     @property
     def on_request(self) -> bool:
@@ -105,7 +109,11 @@ class RstConverter(Converter):
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
         """Decode a file. Raise ConversionError."""
-        return Conversion(decoded(data), "rst", is_original=True)
+        text = decoded(data)
+        metadata: dict[str, str] = {}
+        for key, value in _RST_FIELD.findall(text[:_HEAD]):
+            metadata.setdefault(key.lower(), value)
+        return Conversion(text, "rst", metadata, is_original=True)
 
 
 @frozen

@@ -8,7 +8,7 @@ from datetime import datetime
 import click
 
 from klaw_core.cli.kit import Settings, common_options, pass_settings
-from klaw_core.cli.kit import since as parse_moment
+from klaw_core.cli.kit import when as parse_moment
 
 
 @click.command("save", short_help="Save a text as a memory.")

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from klaw_core import Condition
 from klaw_store_postgres.texts import digest, from_text, to_text
 
 if TYPE_CHECKING:
-    from klaw_core import Condition, Metadata, MetadataValue
+    from klaw_core import Metadata, MetadataValue
 
 
 def to_json(metadata: Metadata) -> str | None:
@@ -32,7 +33,7 @@ def from_json(text: str | None) -> dict[str, MetadataValue]:
 def entries(metadata: Metadata) -> Iterator[tuple[str, int, Decimal | None, str | None]]:
     """Yield key, digest, number and text of each value."""
     for key, value in metadata.items():
-        for item in dict.fromkeys(value if isinstance(value, tuple) else (value,)):
+        for item in Condition.compared(value):
             yield (to_text(key), *_columns(item))
 
 

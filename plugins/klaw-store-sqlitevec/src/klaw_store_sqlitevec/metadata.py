@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from klaw_core import quoted
+from klaw_core import Condition, quoted
 
 if TYPE_CHECKING:
-    from klaw_core import Condition, Metadata, MetadataValue
+    from klaw_core import Metadata, MetadataValue
 
 TABLES = """
 ALTER TABLE documents ADD COLUMN metadata TEXT CHECK (metadata IS NULL OR json_valid(metadata));
@@ -70,7 +70,7 @@ def add_entries(connection: apsw.Connection, collection: str, document_id: int, 
 
 def _entries(text: str | None) -> Iterator[tuple[str, str | int | float]]:
     for key, value in from_json(text).items():
-        yield from ((key, item) for item in dict.fromkeys(value if isinstance(value, tuple) else (value,)))
+        yield from ((key, item) for item in Condition.compared(value))
 
 
 def ranges(condition: Condition) -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -55,7 +55,9 @@ _integers = st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]) |
 _floats = st.sampled_from([0.0, -0.0, 1.0, 0.5, 2.0**53, 2.0**63, -(2.0**63)]) | st.floats(
     allow_nan=False, allow_infinity=False
 )
-_single = st.one_of(_words, _texts, _integers, _floats, st.booleans())
+# How a person may write a number: these compare as text and as a number.
+_numerals = st.sampled_from(["007", "7.0", "1.10", "+1", "1e0", "0x1", "-0"])
+_single = st.one_of(_words, _texts, _numerals, _integers, _floats, st.booleans())
 _metadata_keys = st.sampled_from(["kind", "тег'[0]"])
 
 #: Metadata with few keys, whose values are often equal or nearly equal.
