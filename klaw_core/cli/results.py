@@ -24,6 +24,7 @@ _COLUMNS = (
     "rank",
     "score",
     "relevance",
+    "is_weak",
     "path",
     "start_line",
     "end_line",
@@ -180,7 +181,9 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
         text = whole if look.full else _snippet(result, look).text
         quoted = "\n".join(f"> {line}".rstrip() for line in plain_lines(text).split("\n"))
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
-        blocks.append(f"### {rank}. {one_line(place(result))} ({result.score:.4f})\n\n{heading}{quoted}{why}\n")
+        judged = "; weak match" if result.is_weak else ""
+        first = f"### {rank}. {one_line(place(result))} ({result.score:.4f}{judged})"
+        blocks.append(f"{first}\n\n{heading}{quoted}{why}\n")
     return "\n".join(blocks)
 
 

@@ -159,8 +159,10 @@ def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: st
     from klaw_core.cli.output import data, print_json
     from klaw_core.cli.results import FORMATS, show
     from klaw_core.cli.streams import echo
+    from klaw_core.values.search import NO_GOOD_MATCH
 
-    notify(settings, *found.notices)
+    # As text, the results are shown below such a line.
+    notify(settings, *(notice for notice in found.notices if form != "text" or notice != NO_GOOD_MATCH))
     if form == "json":
         from klaw_core.extensions.json_forms import result_to_json
 

@@ -107,6 +107,11 @@ def _(value: Tool) -> Json:
 
 
 @_form.register
+def _(value: SearchResult) -> Json:
+    return {**_fields(value), "is_weak": value.is_weak}
+
+
+@_form.register
 def _(value: Status) -> Json:
     counts = {name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in value.origins.items()}
     return {**_fields(value), "origins": counts}
@@ -120,7 +125,7 @@ def result_to_json(
     The snippet is the part of the content that matches the query best, at most 300 characters long. ``choose`` selects
     it if no word of the query matches.
     """
-    fields = _fields(result)
+    fields: Json = to_json(result)
     if not explain:
         del fields["explain"]
     if query is not None:

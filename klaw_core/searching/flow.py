@@ -24,6 +24,7 @@ from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbe
 from klaw_core.searching.retrievers import AbsentRetriever
 from klaw_core.searching.scope import Scope, Target
 from klaw_core.values.search import (
+    NO_GOOD_MATCH,
     WEAK_RELEVANCE,
     Filters,
     Hit,
@@ -143,9 +144,10 @@ class Searcher:
             collector = _collect(scope, found, ResultCollector(*final))
         also = collector.left_out
         results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken)
-        good = tuple(filter(request.accepts, results))
+        accepted = SearchResults(tuple(filter(request.accepts, results)))
+        hints[:0] = [NO_GOOD_MATCH] * accepted.nothing_fits
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
-        return SearchResults(good, tuple(dict.fromkeys(notices + hints)), tuple(hints))
+        return SearchResults(accepted.results, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
     def _explain_nothing(self, scope: Scope, filters: Filters, hints: list[str]) -> None:
         """Add the reason for an empty result: nothing is indexed, or no chunk passes the filters."""

@@ -24,6 +24,8 @@ MAX_QUERY_CHARACTERS = 10_000
 
 #: Results of a lower relevance are shown as weak matches.
 WEAK_RELEVANCE = 0.15
+#: The notice of a search of which all results are weak.
+NO_GOOD_MATCH = "no good match: most likely none of these results answers the question"
 
 
 @frozen
@@ -208,7 +210,7 @@ class SearchResult:
 
 @frozen
 class SearchResults(Sequence[SearchResult]):
-    """Results, best first, and notices for the user (a retriever that failed, an empty index).
+    """Results, best first, and notices for the user (a retriever that failed, an empty index, no good match).
 
     ``hints`` are those of the notices that report no failure, but explain an empty or weak result.
     """
@@ -216,6 +218,11 @@ class SearchResults(Sequence[SearchResult]):
     results: tuple[SearchResult, ...] = ()
     notices: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+
+    @property
+    def nothing_fits(self) -> bool:
+        """Whether there are results, but all are weak."""
+        return bool(self.results) and all(result.is_weak for result in self.results)
 
     @overload
     def __getitem__(self, index: int) -> SearchResult: ...

@@ -67,6 +67,22 @@ def test_filters_narrow_a_search(served, page):
     page.wait_for_selector(".count:has-text('1 result')")
 
 
+def test_weak_matches_are_folded_below_those_that_fit(served, page):
+    place = {"path": "notes/a.md", "start_line": 1, "end_line": 2, "heading": [], "collection": "memory"}
+    found = {**place, "content": "text", "created_at": "2026-02-24T00:00:00Z", "explain": [], "score": 1.0}
+    served.open(page, "#/status")
+    for good in (0, 1):
+        results = [{**found, "relevance": 0.1, "is_weak": rank >= good} for rank in range(3)]
+        answer = {"results": results, "notices": []}
+        page.route("**/api/search*", lambda route, _request, answer=answer: route.fulfill(json=answer))
+        page.evaluate("good => { location.hash = `#/search?q=kiln${good}` }", good)
+        page.wait_for_selector(f".count:has-text('{'1 result' if good else ''}')")
+        page.wait_for_selector(f".others:not([hidden]) summary:has-text('{3 - good} weak matches')")
+        assert page.locator("#results .result").count() == good
+        assert page.locator(".others").get_attribute("open") == (None if good else "")
+        page.unroute("**/api/search*")
+
+
 def test_a_script_in_a_note_is_text(served, page):
     served.open(page, "#/search?q=zebra")
     page.wait_for_selector(".result")

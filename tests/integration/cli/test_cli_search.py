@@ -46,7 +46,7 @@ class TestSearch:
         assert list(result) == [
             "content", "path", "start_line", "end_line", "heading", "score", "source", "created_at", "chunk_id",
             "chat_id", "context", "collection", "metadata", "similarity", "origin",
-            "relevance", "also", "snippet",
+            "relevance", "also", "is_weak", "snippet",
         ]  # fmt: skip
         assert result["content"] == "# Tuesday\n\nBaked rye bread with buttermilk."
         assert result["snippet"] == "Baked rye bread with buttermilk."

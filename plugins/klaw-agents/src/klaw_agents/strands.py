@@ -129,6 +129,7 @@ def _entry(result: SearchResult) -> MemoryEntry:
         "created_at": result.created_at.isoformat(),
         "score": result.score,
         "relevance": result.relevance,
+        "is_weak": result.is_weak,
     }
     # Metadata of the caller comes first, but cannot change the location.
     return MemoryEntry(content=result.content, metadata={**result.metadata, **place})

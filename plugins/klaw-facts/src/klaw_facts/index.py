@@ -205,7 +205,10 @@ class FactIndex:
         if known_at is not None:
             ranked += self._hidden_since(state, query, filters, moment)
         facts, scores = zip(*ranked[:limit], strict=True) if ranked else ((), ())
-        return FactResults(facts, scores, found.notices, found.hints)
+        # The relevance of a text as short as a fact tells too little to say that none answers: that hint is the first.
+        unsaid = found.hints[: found.nothing_fits]
+        notices, hints = ([text for text in texts if text not in unsaid] for texts in (found.notices, found.hints))
+        return FactResults(facts, scores, tuple(notices), tuple(hints))
 
     def _shown(
         self, state: State, as_of: datetime | None, known_at: datetime | None, *, bare: bool

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve, frozen
@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from klaw_core import Filters, NotFoundError, QueryError, SearchRequest, SearchResult, SearchResults, Tool, to_json
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
-from klaw_core.values.moments import parse_moment
+from klaw_core.values.moments import end_moment, first_moment
 from klaw_core.values.targets import parse_target
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import shown
@@ -106,8 +106,8 @@ class _MemoryTools:
         filters = Filters(
             source=arguments.get("source"),
             path=path,
-            since=_moment(arguments, "since"),
-            until=_moment(arguments, "until", after_a_day=timedelta(days=1)),
+            since=_moment(arguments, "since", first_moment),
+            until=_moment(arguments, "until", end_moment),
         )
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
@@ -126,10 +126,7 @@ class _MemoryTools:
             below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
             results = self.memory.search_for(evolve(request, filters=below)) or results
         answer: Json = {"results": [_for_model(result) for result in results]}
-        notices = [*results.notices]
-        if results and all(result.is_weak for result in results):
-            notices.append("no good match: most likely none of these results answers the question")
-        return answer | ({"notices": notices} if notices else {})
+        return answer | ({"notices": list(results.notices)} if results.notices else {})
 
     def get(self) -> Tool:
         properties = {
@@ -233,13 +230,13 @@ class _MemoryTools:
         return {"origins": origins, "embedder": status.embedder, "problems": list(status.problems)}
 
 
-def _moment(arguments: Json, name: str, *, after_a_day: timedelta = timedelta()) -> datetime | None:
-    """Return the moment of an argument: a time, or a day of UTC (its end, with ``after_a_day``)."""
+def _moment(arguments: Json, name: str, parse: Callable[[str, datetime], datetime]) -> datetime | None:
+    """Return the moment of an argument."""
     text = arguments.get(name)
     if text is None:
         return None
     try:
-        return parse_moment(text, datetime.now(UTC), after_a_day)
+        return parse(text, datetime.now(UTC))
     except (ValueError, OverflowError) as error:
         raise QueryError(
             f"{name} is not a date: {shown(text)}", hint="use a form like 2026-02-24, 7d or yesterday"
@@ -258,5 +255,6 @@ def _for_model(result: SearchResult) -> Json:
         "heading": " > ".join(result.heading),
         "score": round(result.score, 6),
         **({} if result.relevance is None else {"relevance": round(result.relevance, 2)}),
+        **({"is_weak": True} if result.is_weak else {}),
         **({"also": list(result.also)} if result.also else {}),
     }

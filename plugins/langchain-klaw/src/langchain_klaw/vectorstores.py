@@ -272,6 +272,7 @@ def documents_of(results: Iterable[SearchResult]) -> list[Document]:
                 "created_at": result.created_at.isoformat(),
                 "score": result.score,
                 "relevance": result.relevance,
+                "is_weak": result.is_weak,
             },
         )
         for result in results

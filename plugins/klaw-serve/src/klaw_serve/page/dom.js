@@ -40,5 +40,5 @@ export function bar(share, label) {
 export const date = (text) => (text ? new Date(text).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" }) : "");
 export const time = (text) => new Date(text).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 export const number = (value) => value.toLocaleString();
-export const plural = (count, one) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 export const linkTo = (path, from, to) => `#/document?${new URLSearchParams({ path, ...(from ? { from, to } : {}) })}`;

@@ -14,6 +14,7 @@ export async function search(query) {
   const open = FILTERS.some((name) => query.get(name));
   const count = h("p", { class: "count", role: "status" });
   const results = h("ol", { class: "results", id: "results" });
+  const weak = h("details", { class: "others", hidden: true });
   const form = h("form", { role: "search", onsubmit(event) {
     event.preventDefault();
     const next = new URLSearchParams({ q: input.value });
@@ -23,15 +24,22 @@ export async function search(query) {
   } },
     h("div", { class: "ask" }, input, h("button", { class: "first" }, "Search")),
     h("details", { class: "filters", open }, h("summary", {}, "Filters"), h("div", {}, ...filters.labels)));
-  mount(h("h1", { class: "skip" }, asked ? `“${asked}”` : "Search"), form, count, results);
+  mount(h("h1", { class: "skip" }, asked ? `“${asked}”` : "Search"), form, count, results, weak);
   here = -1;
   const answer = async () => {
     if (!asked.trim()) { results.replaceChildren(h("li", { class: "empty" }, "Type a question. Klaw searches notes, conversations and saved memories by words and by meaning.")); return; }
     count.textContent = "Searching …";
     const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name)]));
     const found = await api("search", { query: { query: asked, limit: 20, ...given } });
-    count.textContent = [found.results.length ? plural(found.results.length, "result") : "Nothing found.", ...found.notices].join(" · ");
-    results.replaceChildren(...found.results.map((result) => shown(result, asked)));
+    const good = found.results.filter((result) => !result.is_weak), others = found.results.filter((result) => result.is_weak);
+    // Of results that are all weak, a notice says so.
+    const counted = good.length ? [plural(good.length, "result")] : others.length ? [] : ["Nothing found."];
+    count.textContent = [...counted, ...found.notices].join(" · ");
+    results.replaceChildren(...good.map((result) => shown(result, asked)));
+    weak.hidden = !others.length;
+    weak.open = !good.length;
+    weak.replaceChildren(h("summary", {}, plural(others.length, "weak match", "weak matches")),
+      h("ol", { class: "results" }, ...others.map((result) => shown(result, asked))));
   };
   if (!asked) input.focus();
   await answer();
@@ -113,7 +121,7 @@ export function marked(text, query) {
 }
 
 export function onSearchKey(event) {
-  const all = [...document.querySelectorAll(".result")];
+  const all = [...document.querySelectorAll(".result")].filter((item) => !item.closest("details.others:not([open])"));
   const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
   if (step && all.length) {
     event.preventDefault();
