@@ -119,7 +119,7 @@ def _loader() -> Any:
     import yaml
 
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader = type("CoreSchemaLoader", (base,), {"yaml_implicit_resolvers": {}})
+    loader: Any = type("CoreSchemaLoader", (base,), {"yaml_implicit_resolvers": {}})
     for tag, pattern, first in _RESOLVERS:
         loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"), list(first))
     loader.add_constructor("tag:yaml.org,2002:int", _number)

@@ -20,7 +20,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from attrs import define
+from attrs import define, field
 
 from klaw_core import Chat, LiveComponent, Memory, Message, NewDocument, VectorSpace, load_config
 from klaw_core.builtin import walking
@@ -58,6 +58,8 @@ NOTES = {
     "empty.md": "",
     "picture.png": "no text",
 }
+#: The first number that is drawn instead of a random one after the world was made; it has drawn fewer.
+_NUMBERS = 1_000
 #: A question with its answer, for `klaw eval`.
 QUESTIONS = '{"question": "how hot is the kiln", "path": "notes/kiln.md"}\n'
 
@@ -98,6 +100,7 @@ class World:
     """A home with notes, a configuration and a data directory; ``renew`` brings it back to its first state."""
 
     home: Path
+    numbers: Iterator[int] = field(factory=lambda: count(1))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -115,6 +118,7 @@ class World:
         shutil.rmtree(self.home)
         shutil.copytree(self.home.with_name("template"), self.home)
         os.chdir(self.home)
+        self.numbers = count(_NUMBERS)  # so that no file depends on which others were computed before
         os.environ.update(self.environment)  # each test has another environment before it begins
 
 
@@ -130,9 +134,8 @@ def made(root: Path) -> Iterator[World]:
         time.tzset()
         world.home.mkdir()
         patch.chdir(world.home)
-        numbers = count(1)
-        patch.setattr(secrets, "token_hex", lambda size=32: f"{next(numbers):0{2 * size}x}")
-        patch.setattr(secrets, "token_urlsafe", lambda size=32: f"token-{next(numbers):0{size}}")
+        patch.setattr(secrets, "token_hex", lambda size=32: f"{next(world.numbers):0{2 * size}x}")
+        patch.setattr(secrets, "token_urlsafe", lambda size=32: f"token-{next(world.numbers):0{size}}")
         # The notes count as written long ago: those written in this moment would be read by every run.
         patch.setattr(walking, "_TICK", -(10**11))
         patch.setattr(settings, "_registry", lambda config: registry(frozenset(config.disabled_plugins)))
