@@ -158,7 +158,7 @@ def test_wrong_options_are_a_usage_error(klaw: Klaw, tmp_path: Path) -> None:
     assert klaw("add")[0] == 2
     for options in (["--pooling", "mean"], ["--cross-encoder"], ["--license", "MIT"]):
         code, _, err = klaw("add", "bge-small-en-v1.5", *options)
-        assert (code, "need --from" in err) == (2, True)
+        assert (code, f"{options[0]}: what describes a model needs --from" in err) == (2, True)
     assert klaw("add", "x", "--from", str(tmp_path / "nowhere"))[0] == 2
     code, _, err = klaw("add", "bge-small")
     assert code == 1
