@@ -55,16 +55,19 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
 
 
 def _has_other_chunks(indexer: Indexer, cutter: Cutter, document: Document, record: DocumentRecord) -> bool:
-    """Return whether chunks of a document belong to another one: a row has no checksum of its document's number."""
+    """Return whether chunks of a document belong to another one: a row has no checksum of its document's number.
+
+    Of a document with damaged chunks, which another check reports, nothing can be said.
+    """
     collection = indexer.collection
     with collection.store.read() as snapshot:
         if snapshot.record(collection.name, document.origin, document.path) != record:
             return False  # it was indexed again in the meantime
         stored = snapshot.outline(collection.name, document.path)
-    if not stored:
-        return bool(cutter.cut(document)[1])
-    text = cutter.redactor.text_of(document)
-    return any(one.chunk.text != text[one.chunk.start : one.chunk.end] for one in stored)
+        text = cutter.redactor.text_of(document)
+        if stored and all(one.chunk.text == text[one.chunk.start : one.chunk.end] for one in stored):
+            return False
+        return bool(stored or cutter.cut(document)[1]) and not snapshot.damaged(collection.name, document.path)
 
 
 def check_origins(
