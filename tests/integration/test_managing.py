@@ -152,7 +152,7 @@ class TestWorkspaces:
     def test_list_returns_the_workspaces(self, home, memory):
         (listed,) = memory.workspaces.list()
         assert (listed.name, listed.root, listed.documents, listed.is_there) == ("notes", home.notes, 3, True)
-        assert listed.include == ("*.md", "*.markdown", "*.txt")
+        assert listed.include == ("*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt")
 
     def test_rename_keeps_vectors_and_removes_old_paths(self, home, memory, check):
         home.recorder.take()

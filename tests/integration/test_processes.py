@@ -74,7 +74,8 @@ def read(root, _name, seconds):
     with open_memory(root) as memory:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            notices |= set(memory.search("kept", mode="fts").notices) | set(memory.search("kept aloud").notices)
+            for found in (memory.search("kept", mode="fts"), memory.search("kept aloud")):
+                notices |= {*found.notices} - {*found.hints}
             log = max(log, memory.status().statistics["log_bytes"])
             rounds += 1
     return {"notices": sorted(notices), "log": log, "rounds": rounds}

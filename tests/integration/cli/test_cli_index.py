@@ -76,7 +76,7 @@ class TestInit:
             header = f"[memory.{key}.NAME]" if key in {"formats", "converters"} else header
             assert header in text, key
         assert "# max_entries = 250000" in text
-        assert '# include = ["*.md", "*.markdown", "*.txt"]' in text
+        assert '# include = ["*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt"]' in text
 
     def test_only_the_type_must_be_changed_in_the_created_file(self, bare, user_home):
         bare("init")

@@ -41,10 +41,6 @@ from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.errors import isolated
 from klaw_core.searching.snippets import show_text
 from klaw_core.values.context import ContextPart
-from klaw_core.values.search import NO_GOOD_MATCH
-
-#: The notice of a context without chunks, because all that were found are weak matches.
-NOTHING_FITS = "nothing in memory fits the message"
 
 #: The priority of chunks: after everything that an extension offers by default.
 CHUNK_PRIORITY = 20
@@ -92,13 +88,8 @@ def build_context(
         else:
             # With items of extensions, hints on how to find more chunks are not needed.
             is_answered = any(item.part == "volatile" for item in items)
-            fitting = () if found.nothing_fits else found
-            items += [_chunk_item(result, rank) for rank, result in enumerate(fitting)]
-            builder.notices += [
-                NOTHING_FITS if notice == NO_GOOD_MATCH else notice
-                for notice in found.notices
-                if not is_answered or notice not in found.hints
-            ]
+            items += [_chunk_item(result, rank) for rank, result in enumerate(found)]
+            builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     unseen = [item for item in items if not item.source or item.source not in question.seen]
     items = [_safe(item) for item in builder.arranged(unseen)]
     packer = _Packer(question)
