@@ -95,9 +95,9 @@ def _moment(
 def _month_of(name: str) -> int:
     """Return the number of a month by its English name or its beginning. Raise ValueError for another word."""
     found = [number for number, month in enumerate(_MONTHS, 1) if month.lower().startswith(name.lower())]
-    if len(found) != 1 and name.lower() != "sept":
+    if len(found) != 1:
         raise ValueError(name)
-    return found[0] if found else _MONTHS.index("September") + 1
+    return found[0]
 
 
 def _in_utc(moment: datetime) -> datetime:

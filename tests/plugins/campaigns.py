@@ -69,6 +69,16 @@ def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
     request.node.user_properties.append(("cases", [counted.tried, counted.failed]))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Fail a test that has passed without a case: a sample that became empty holds for anything."""
+    done = yield
+    counted = pyfuncitem.funcargs.get("cases")
+    if isinstance(counted, Cases) and counted.tried < 1:
+        pytest.fail("the test has tried no case, or does not count them")
+    return done
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:

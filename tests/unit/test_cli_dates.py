@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from klaw_core.cli import dates
 from klaw_core.values.moments import end_moment, first_moment, parse_moment
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
@@ -17,6 +18,7 @@ NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
         ("2026-02-24T10:30", datetime(2026, 2, 24, 10, 30, tzinfo=UTC)),
         ("2026-02-24 10:30", datetime(2026, 2, 24, 10, 30, tzinfo=UTC)),
         ("2026-02-24T10:30+02:00", datetime(2026, 2, 24, 8, 30, tzinfo=UTC)),
+        ("2026-02-24T10", datetime(2026, 2, 24, 10, tzinfo=UTC)),
         ("2026-02-24T10:30Z", datetime(2026, 2, 24, 10, 30, tzinfo=UTC)),
         ("today", datetime(2026, 3, 1, tzinfo=UTC)),
         (" Yesterday ", datetime(2026, 2, 28, tzinfo=UTC)),
@@ -27,7 +29,8 @@ NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
     ],
 )
 def test_a_date_or_a_time_ago_becomes_a_moment(text, moment):
-    assert parse_moment(text, NOW) == moment
+    found = parse_moment(text, NOW)
+    assert (found, found.tzinfo) == (moment, UTC)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +82,16 @@ def test_an_interval_of_days_has_every_moment_of_the_local_day_and_the_notes_of_
     assert parse_moment("today", ELSEWHERE) == note
     assert first_moment(note.date().isoformat(), ELSEWHERE) == begin
     assert first_moment("yesterday", ELSEWHERE) == begin - timedelta(days=1)
+
+
+@pytest.mark.parametrize(("option", "day"), [(dates.when, 24), (dates.since, 24), (dates.until, 25)])
+def test_an_option_is_the_beginning_of_its_day_and_until_is_the_end(clock_of, option, day):
+    clock_of("UTC")
+    assert option(None, None, "2026-02-24") == datetime(2026, 2, day, tzinfo=UTC)
+    assert option(None, None, None) is None
+
+
+def test_an_option_since_a_day_begins_with_the_earlier_of_both_beginnings(clock_of):
+    clock_of("Asia/Tokyo")
+    assert dates.since(None, None, "2026-02-24") == datetime(2026, 2, 23, 15, tzinfo=UTC)
+    assert dates.when(None, None, "2026-02-24") == datetime(2026, 2, 24, tzinfo=UTC)

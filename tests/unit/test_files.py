@@ -15,6 +15,7 @@ import pytest
 
 from klaw_core import StoreError, StoreFullError, StoreReadOnlyError
 from klaw_core.files.atomic import locked, make_private_directory, open_regular, write_atomically, write_new
+from klaw_core.files.held import TEMPORARY, Temporary
 
 
 def mode(path):
@@ -77,6 +78,19 @@ class TestAtomicWrites:
         monkeypatch.undo()
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path], "and nothing beside it"
+
+    def test_what_stands_at_the_name_of_a_temporary_file_that_was_not_made_stays(self, tmp_path):
+        planted = tmp_path / f"{TEMPORARY}file-fixed"
+        planted.symlink_to(tmp_path / "other")
+        with pytest.raises(OSError, match="symbolic links"), Temporary(tmp_path / "file", fixed="fixed"):
+            pass
+        assert planted.is_symlink()
+
+    def test_a_temporary_file_that_was_opened_and_not_taken_is_removed(self, tmp_path):
+        temporary = Temporary(tmp_path / "file")
+        temporary.open()  # an interrupt may come right after it
+        temporary.give_back()
+        assert list(tmp_path.iterdir()) == []
 
     def test_short_writes_are_continued(self, tmp_path, monkeypatch):
         whole = os.write

@@ -182,6 +182,10 @@ def test_what_a_person_wrote_is_the_value(written, value):
     assert type(found["key"]) is type(value)
 
 
+def test_a_merged_mapping_is_part_of_the_block():
+    assert read_front_matter("---\n<<: {a: one}\nb: two\n---\n")[0] == {"a": "one", "b": "two"}
+
+
 def test_a_key_is_what_a_person_wrote():
     assert read_front_matter("---\non: a\n1.10: b\n---\n")[0] == {"on": "a", "1.10": "b"}
 

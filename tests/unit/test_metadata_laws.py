@@ -65,6 +65,26 @@ def test_a_condition_agrees_with_the_reference_model(condition, values):
     assert condition.holds(values) == naive(condition, values)
 
 
+@pytest.mark.parametrize(
+    ("value", "compared"),
+    [
+        *[("02700", ("02700", 2700)), ("1.10", ("1.10", 1.1)), ("0x1e", ("0x1e", 30)), ("0o17", ("0o17", 15))],
+        *[("5", ("5",)), (5, (5,)), (True, (True,)), ("five", ("five",)), ("1e999", ("1e999",))],
+        *[(("a", "05", "a", "5.0"), ("a", "05", "5.0", 5)), ("1" * 5_000, ("1" * 5_000,))],
+    ],
+)
+def test_a_string_that_keeps_how_a_number_was_written_compares_as_both(value, compared):
+    assert Condition.compared(value) == compared
+    for item in compared:
+        assert Condition("key", "=", item).holds({"key": value})
+    assert not Condition("key", "=", 6).holds({"key": value})
+
+
+@pytest.mark.parametrize("value", ["5", "a", ("a", "5")])
+def test_a_string_that_is_written_as_its_number_is_no_number(value):
+    assert not Condition("key", "=", 5).holds({"key": value})
+
+
 @given(condition=conditions, values=metadata)
 def test_not_equal_is_the_negation_of_equal(condition, values):
     if not isinstance(condition.value, tuple):

@@ -328,6 +328,8 @@ HARMLESS = [
     "The pin is 2000 years old; PIN: 3 digits; the PIN was changed in 2019, and has 4 digits",
     "PIN: 2026-02-24, pin code rules of 1999, the CVC of cards has 3 digits, the door codes of 2024",
     "status code: 404, error code 2580, source code 4711, the code is 4711, zip code: 12345",
+    "a bowling pin 1234. PIN: 123.45; the PIN is 4711/12, and not PIN: 2026/02",
+    "Password:\n\nnotes-2026-02-24\n",
     "The opinion is 4711 to one. A spin of 1000. Access codes expire after 4711 days.",
     "passphrase rules: use four words",
     "passphrase: use four random words",
