@@ -10,6 +10,7 @@ from klaw_core import (
     Document,
     FileJournals,
     JournalExtension,
+    KlawError,
     NoOptions,
     RecordError,
 )
@@ -28,6 +29,9 @@ class Diary(JournalExtension):
         if not isinstance(record.get("text"), str):
             raise RecordError("text is not a string")
         return record
+
+    def refusal(self, record, /):
+        return "a refused entry" if record["text"] == "refused" else ""
 
     def document_of(self, record, /):
         return Document(record["id"], record["text"], "diary", "diary", MOMENT)
@@ -81,6 +85,112 @@ def test_what_another_writer_changed_meanwhile_is_indexed(opened, check):
     check(opened)
 
 
+def test_what_changes_back_while_the_change_is_indexed_is_indexed_too(opened, check, monkeypatch):
+    extension, before, after = opened.extension("diary"), diary(3, "the ice melted"), diary(3, "the ice broke")
+    version = extension.journal.append([before])
+    extension.journal.append([after])
+    host, writes = type(extension.host), []
+    index_documents = host.index_documents
+
+    def index_and_write(self, documents, *arguments):
+        report = index_documents(self, documents, *arguments)
+        if documents[0].text == after["text"]:
+            writes.append(extension.journal.append([before]))
+        return report
+
+    monkeypatch.setattr(host, "index_documents", index_and_write)
+    extension.index([before], "memory", version)
+    assert len(writes) == 1
+    assert (found(opened, "melted"), found(opened, "broke")) == (["diary/3"], [])
+    check(opened)
+
+
+def test_an_error_of_the_system_while_indexing_is_one_of_klaw(opened, monkeypatch):
+    def fail(*_arguments):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Diary, "document_of", fail)
+    with pytest.raises(KlawError, match="Permission denied"):
+        opened.extension("diary").index([diary(1, "text")])
+
+
+def test_a_journal_that_does_not_exist_is_no_source(home, opened):
+    extension = opened.extension("diary")
+    assert [source.origin for source in extension.sources()] == ["diary"]
+    (home.root / "data" / "diary.jsonl").unlink()
+    assert extension.sources() == ()
+
+
+def test_a_source_has_the_records_of_its_collection(opened):
+    extension = opened.extension("diary")
+    extension.journal.append([diary(3, "elsewhere") | {"collection": "other"}])
+    paths = {name: [entry.path for entry in extension.source(name).scan()] for name in ("memory", "other")}
+    assert paths == {"memory": ["diary/1", "diary/2"], "other": ["diary/3"]}
+
+
+def test_what_another_writer_forgets_after_or_during_a_scan_is_forgotten(opened, monkeypatch):
+    journal = opened.extension("diary").journal
+    source = opened.extension("diary").source()
+    assert len(source.scan()) == 2
+    journal.forget(["diary/2"])
+    assert list(source.forgotten(["diary/1", "diary/2"])) == ["diary/2"]
+    replay = type(journal).replay
+
+    def replay_and_forget(self):
+        before = replay(self)
+        monkeypatch.undo()
+        journal.forget(["diary/1"])
+        return before
+
+    monkeypatch.setattr(type(journal), "replay", replay_and_forget)
+    assert [entry.path for entry in source.scan()] == ["diary/1"]
+    assert list(source.forgotten(["diary/1"])) == ["diary/1"]
+
+
+def test_beside_a_broken_line_only_what_was_forgotten_here_is_forgotten(home, opened):
+    source = opened.extension("diary").source()
+    source.scan()
+    with (home.root / "data" / "diary.jsonl").open("a") as file:
+        file.write("broken\n")
+    assert list(source.forgotten(["diary/9"])) == []
+    source.forget(["diary/1"])
+    assert list(source.forgotten(["diary/1", "diary/9"])) == ["diary/1"]
+
+
+def test_an_interrupted_erasure_is_reported_and_finished(home, opened):
+    path, extension = home.root / "data" / "diary.jsonl", opened.extension("diary")
+
+    def interrupt(number):
+        with path.open("a") as file:  # the texts are blanked after it
+            file.write(f'{{"forget": "diary/{number}"}}\n')
+        assert extension.journal.replay().unfinished == (f"diary/{number}",)
+
+    interrupt(1)
+    assert [(one.check, one.items) for one in extension.check()] == [("entry-unfinished", ("diary/1",))]
+    extension.fix(())
+    assert b"frozen" not in path.read_bytes()
+    interrupt(2)
+    assert extension.source().prepare(None) == ()
+    assert b"skated" not in path.read_bytes()
+    assert list(extension.check()) == []
+
+
+def test_an_import_adds_in_batches_and_says_what_it_refuses(home, opened, tmp_path, monkeypatch):
+    journal = opened.extension("diary").journal
+    journal.append([diary(3, "refused"), *(diary(number, f"day {number}") for number in range(4, 10))])
+    with (home.root / "data" / "diary.jsonl").open("a") as file:
+        file.write("broken\n")
+    report = opened.export(tmp_path / "export.jsonl")
+    assert (report.counts, len(report.skipped)) == ({"entry": 9}, 1)
+    journal.forget([f"diary/{number}" for number in range(1, 10)])
+    monkeypatch.setattr("klaw_core.extensions.owned._BATCH", 3)
+    batches, add = [], type(journal).add
+    monkeypatch.setattr(type(journal), "add", lambda self, records: batches.append(len(records)) or add(self, records))
+    imported = opened.import_(tmp_path / "export.jsonl")
+    assert (dict(imported.added), imported.kept) == ({"entry": 8}, ("a refused entry",))
+    assert batches == [3, 3, 2]
+
+
 def test_an_export_carries_its_records_and_an_import_adds_each_once(opened, tmp_path):
     report = opened.export(tmp_path / "export.jsonl")
     assert report.counts == {"entry": 2}
@@ -106,7 +216,9 @@ def test_a_record_that_another_program_adds_during_an_import_stays(opened, tmp_p
         return before
 
     monkeypatch.setattr(type(journal), "replay", replay_and_write)
-    assert opened.import_(tmp_path / "export.jsonl").kept == ("the entry diary/1 already exists with other content",)
+    imported = opened.import_(tmp_path / "export.jsonl")
+    assert imported.kept == ("the entry diary/1 already exists with other content",)
+    assert not imported.added.get("entry")
     assert journal.get(["diary/1"])["diary/1"]["text"] == "theirs"
 
 

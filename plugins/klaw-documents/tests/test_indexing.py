@@ -87,3 +87,24 @@ def test_web_pages_can_be_read_only_on_request(open_memory, documents):
     with open_memory(html={"on_request": True}) as memory:
         memory.index(documents)
         assert ".html" in memory.workspaces.unread("papers")
+
+
+def test_a_converted_file_has_the_day_of_its_name_its_field_or_its_last_change(open_memory, tmp_path):
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "2026-02-24 kiln.rst").write_text("The kiln was cold.\n")
+    (papers / "field.rst").write_text(":Date: 2025-05-10\n:date: 2020-01-01\n\nThe kiln was hot.\n")
+    (papers / "plain.rst").write_text("The kiln was sold.\n")
+
+    def days(memory):
+        return {
+            result.path.rpartition("/")[2]: result.created_at.date().isoformat() for result in memory.search("kiln")
+        }
+
+    with open_memory() as memory:
+        for moment, day in ((1_600_000_000, "2020-09-13"), (1_700_000_000, "2023-11-14")):
+            for path in papers.iterdir():
+                os.utime(path, (moment, moment))
+            report = memory.index(papers)
+            assert days(memory) == {"2026-02-24 kiln.rst": "2026-02-24", "field.rst": "2025-05-10", "plain.rst": day}
+        assert (report.added, report.changed, report.unchanged) == (0, 1, 2)

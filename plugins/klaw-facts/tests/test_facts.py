@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import BadLine, LanguageModelError, Message, RecordError
+from klaw_core import BadLine, LanguageModelError, Message, QueryError, RecordError
 from klaw_core.conversations.journal import Journal
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
@@ -40,6 +40,11 @@ def test_facts_are_checked_without_an_open_memory(open_memory, tmp_path):
     with (tmp_path / "data" / "facts.jsonl").open("ab") as file:
         file.write(b"{\n")
     assert [finding.check for finding in unattached.check()] == ["fact-lines"]
+
+
+def test_the_facts_of_a_moment_and_of_every_moment_are_refused_together(open_memory):
+    with pytest.raises(QueryError, match="leave out --all or --as-of"):
+        open_memory().extension(Facts).list(everything=True, as_of=MONDAY)
 
 
 def test_a_new_value_of_a_slot_ends_the_one_before(open_memory):
