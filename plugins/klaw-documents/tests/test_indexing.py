@@ -105,6 +105,5 @@ def test_a_converted_file_has_the_day_of_its_name_its_field_or_its_last_change(o
         for moment, day in ((1_600_000_000, "2020-09-13"), (1_700_000_000, "2023-11-14")):
             for path in papers.iterdir():
                 os.utime(path, (moment, moment))
-            report = memory.index(papers)
+            memory.index(papers)
             assert days(memory) == {"2026-02-24 kiln.rst": "2026-02-24", "field.rst": "2025-05-10", "plain.rst": day}
-        assert (report.added, report.changed, report.unchanged) == (0, 1, 2)
