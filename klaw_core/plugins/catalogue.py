@@ -94,7 +94,6 @@ CATALOGUE: tuple[FirstParty, ...] = (
         {"hook": "Recall for coding agents, without being asked."},
     ),
     FirstParty("klaw-agents", ("agents",)),
-    FirstParty("klaw-import", ("import",)),
     FirstParty(
         "klaw-documents",
         ("documents", "code"),

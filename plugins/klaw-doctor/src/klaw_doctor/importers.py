@@ -1,7 +1,7 @@
 """Importers: functions that read the exports of other programs, found in the entry point group ``klaw.importers``.
 
     [project.entry-points."klaw.importers"]
-    chatgpt = "klaw_import.chatgpt:read"
+    chatgpt = "klaw_doctor.readers.chatgpt:read"
 
 An importer takes a path. It yields a :class:`Record` for each item to import and a :class:`SkippedEntry` for each
 part that it cannot read. Equal input must give equal records, so that a second import changes nothing.
@@ -20,11 +20,9 @@ from klaw_core import NotFoundError, PluginError, PluginNotFoundError, Record, S
 from klaw_core.errors import isolated
 from klaw_core.files.atomic import writing_failed
 from klaw_core.files.jsonl import encode
-from klaw_core.plugins.catalogue import install_command
 from klaw_doctor.records import as_line, end, header
 
 GROUP = "klaw.importers"
-_FIRST_PARTY = "klaw-import"  # the distribution of the extra `import`
 
 #: A function that reads a file or a directory of another program.
 Importer: TypeAlias = Callable[[Path], Iterable[Record | SkippedEntry]]
@@ -42,8 +40,7 @@ def load_importer(name: str) -> Importer:
     if not points:
         known = importers()
         raise PluginNotFoundError(
-            f"no importer {name!r} is installed" + (f"; installed are {', '.join(known)}" if known else ""),
-            hint="" if _FIRST_PARTY in known.values() else install_command(["import"]),
+            f"no importer {name!r} is installed" + (f"; installed are {', '.join(known)}" if known else "")
         )
     with isolated(f"the importer {name!r}"):
         importer = points[0].load()

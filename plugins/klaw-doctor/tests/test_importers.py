@@ -18,7 +18,7 @@ from klaw_core import (
     WorkspaceError,
     load_config,
 )
-from klaw_import import basic_memory, chatgpt, claude, mem0, openclaw
+from klaw_doctor.readers import basic_memory, chatgpt, claude, mem0, openclaw
 
 T0 = 1_760_000_000.25
 WORDS_ONLY = {"memory": {"embedding": {"type": "none"}}}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from klaw_core import Record, SkippedEntry
-from klaw_import.markdown import pages
+from klaw_doctor.readers.markdown import pages
 
 
 def read(source: Path) -> Iterator[Record | SkippedEntry]:

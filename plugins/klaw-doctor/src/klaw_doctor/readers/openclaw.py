@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from klaw_core import Record, RecordError, SkippedEntry
-from klaw_import.files import named_files
-from klaw_import.markdown import pages
-from klaw_import.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
+from klaw_doctor.readers.files import named_files
+from klaw_doctor.readers.markdown import pages
+from klaw_doctor.readers.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "toolResult": "tool", "tool": "tool"}
 

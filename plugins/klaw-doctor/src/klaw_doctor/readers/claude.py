@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from klaw_core import Record, SkippedEntry
-from klaw_import.files import named_files, parse_json
-from klaw_import.records import ImportedMessage, as_string, conversation, document, moment_of, objects, skipped
+from klaw_doctor.readers.files import named_files, parse_json
+from klaw_doctor.readers.records import ImportedMessage, as_string, conversation, document, moment_of, objects, skipped
 
 _ROLES = {"human": "user", "assistant": "assistant"}
 

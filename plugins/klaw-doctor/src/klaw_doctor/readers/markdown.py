@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from klaw_core import Record, RecordError, SkippedEntry
-from klaw_import.files import named_files
-from klaw_import.records import document, skipped
+from klaw_doctor.readers.files import named_files
+from klaw_doctor.readers.records import document, skipped
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
