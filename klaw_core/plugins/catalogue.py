@@ -32,9 +32,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         (("extension", "core_memory"), ("extension", "saved"), ("extension", "documents")),
         default=True,
     ),
-    FirstParty(
-        "klaw-chunk-markdown", ("markdown",), (("chunker", "markdown"), ("chunker", "transcript")), default=True
-    ),
+    FirstParty("klaw-notes", ("notes",), (("chunker", "markdown"), ("chunker", "transcript")), default=True),
     FirstParty(
         "klaw-embed-onnx",
         ("onnx", "minilm"),

@@ -101,9 +101,9 @@ def test_a_plugin_that_cannot_be_built_is_named(home):
 @pytest.mark.parametrize(
     ("missing", "extras", "more"),
     [
-        (["klaw-embed-ollama", "klaw-chunk-markdown"], ["markdown", "ollama"], ""),
+        (["klaw-embed-ollama", "klaw-notes"], ["notes", "ollama"], ""),
         (["klaw-store-sqlitevec", "klaw-fts5"], ["fts5", "sqlitevec"], ""),
-        (["klaw-chunk-markdown", "klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"], ["default"], ""),
+        (["klaw-notes", "klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"], ["default"], ""),
         (["klaw-fts5", "klaw-rerank-http", "mine"], ["fts5", "rerank-http"], "; installed: rrf"),
     ],
 )

@@ -20,7 +20,7 @@ def installed(tmp_path_factory) -> Path:
     subprocess.run(["uv", "venv", "--quiet", home / "venv"], check=True)
     real = [
         f"{ROOT}[testing]",
-        *(ROOT / "plugins" / f"klaw-{name}" for name in ("store-sqlitevec", "fts5", "chunk-markdown")),
+        *(ROOT / "plugins" / f"klaw-{name}" for name in ("store-sqlitevec", "fts5", "notes")),
         *(ROOT / "plugins" / f"klaw-{name}" for name in ("doctor", "testing", "tools")),
     ]
     fakes = sorted(path.parent for path in FAKES.glob("*/pyproject.toml"))

@@ -120,7 +120,7 @@ def test_a_plugin_is_not_installed_beside_a_core_that_it_was_not_released_with(w
     run("uv", "venv", "--quiet", tmp_path / "venv", cwd=tmp_path)
     command = ["uv", "pip", "install", "--dry-run", "--python", tmp_path / "venv/bin/python", Path(newer.filename)]
     run(*command, cwd=tmp_path)
-    done = subprocess.run([*command, wheels["klaw-chunk-markdown"]], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, wheels["klaw-notes"]], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "klaw>=" in done.stderr
 

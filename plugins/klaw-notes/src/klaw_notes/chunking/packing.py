@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import attrgetter
 
-from klaw_chunk_markdown.blocks import Block
-from klaw_chunk_markdown.pieces import Bounds, Layout, Strength
+from klaw_notes.chunking.blocks import Block
+from klaw_notes.chunking.pieces import Bounds, Layout, Strength
 
 # How full a chunk must be before a boundary of this strength may end it. Weaker boundaries need fuller chunks.
 _FULL_ENOUGH = {

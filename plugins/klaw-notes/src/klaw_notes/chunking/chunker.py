@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from klaw_chunk_markdown.options import MarkdownOptions
 from klaw_core import Heading, HeadingChunker, Span, TokenCounter
+from klaw_notes.options import MarkdownOptions
 
 
 @frozen(eq=False)
@@ -26,9 +26,9 @@ class MarkdownChunker(HeadingChunker):
         if not text or text.isspace():
             return ()
         # markdown-it-py and regex are imported here, at the first split: `klaw --help` needs neither.
-        from klaw_chunk_markdown.blocks import outline, parse
-        from klaw_chunk_markdown.packing import pack
-        from klaw_chunk_markdown.pieces import Bounds, Gauge, lay_out, whole
+        from klaw_notes.chunking.blocks import outline, parse
+        from klaw_notes.chunking.packing import pack
+        from klaw_notes.chunking.pieces import Bounds, Gauge, lay_out, whole
 
         blocks = parse(text)
         gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, self.options.overlap_tokens))
@@ -40,6 +40,6 @@ class MarkdownChunker(HeadingChunker):
 
     def headings(self, text: str, /) -> tuple[Heading, ...]:
         """Return the headings at the top level of the text, not those in quotes and lists."""
-        from klaw_chunk_markdown.headings import headings
+        from klaw_notes.chunking.headings import headings
 
         return tuple(headings(text))

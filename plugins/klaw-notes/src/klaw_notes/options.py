@@ -1,4 +1,4 @@
-"""The options of both chunkers."""
+"""The options of the components."""
 
 from __future__ import annotations
 

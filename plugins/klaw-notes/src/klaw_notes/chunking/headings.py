@@ -9,8 +9,8 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
-from klaw_chunk_markdown.blocks import parse
 from klaw_core import Heading, line_starts
+from klaw_notes.chunking.blocks import parse
 
 # The explicit id of a heading, which Docusaurus and R Markdown know too:
 # https://pandoc.org/MANUAL.html#extension-header_attributes

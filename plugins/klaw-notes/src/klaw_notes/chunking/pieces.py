@@ -14,9 +14,9 @@ from math import ceil
 
 from attrs import evolve, field, frozen
 
-from klaw_chunk_markdown import cuts
-from klaw_chunk_markdown.blocks import Block
 from klaw_core import TokenCounter
+from klaw_notes.chunking import cuts
+from klaw_notes.chunking.blocks import Block
 
 # A limit in characters per token, because a megabyte of base64 may be a single unknown token.
 CHARACTERS_PER_TOKEN = 16

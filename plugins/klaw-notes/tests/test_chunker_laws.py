@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from klaw_chunk_markdown.chunker import MarkdownChunker
-from klaw_chunk_markdown.options import MarkdownOptions
 from klaw_core import TokenCounter
+from klaw_notes.chunking.chunker import MarkdownChunker
+from klaw_notes.options import MarkdownOptions
 from klaw_testing.chunker import LAWS, MakeChunker, MarkdownChunkerContract, Trial
 
 NOTES = sorted((Path(__file__).parent / "notes").glob("*.md"))

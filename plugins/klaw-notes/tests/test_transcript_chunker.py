@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_chunk_markdown.transcript import TranscriptChunker, TranscriptOptions
 from klaw_core import estimate_tokens
+from klaw_notes.chunking.transcript import TranscriptChunker, TranscriptOptions
 from klaw_testing import chunker_laws as laws
 from klaw_testing.chunker import COUNTERS, ChunkerContract, count_words, markdown_documents, work
 from klaw_testing.laws import scaled

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from klaw_chunk_markdown.chunker import MarkdownChunker
-from klaw_chunk_markdown.options import MarkdownOptions
 from klaw_core import Span, estimate_tokens
+from klaw_notes.chunking.chunker import MarkdownChunker
+from klaw_notes.options import MarkdownOptions
 from klaw_testing.chunker import count_characters, count_words, work
 
 
@@ -97,7 +97,7 @@ class TestCuts:
         ],
     )
     def test_the_end_of_a_sentence_is_recognised(self, text, sentences):
-        from klaw_chunk_markdown import cuts
+        from klaw_notes.chunking import cuts
 
         edges = [0, *cuts.sentences(text, 0, len(text), 0), len(text)]
         assert [text[start:end].strip() for start, end in pairwise(edges)] == sentences
@@ -258,7 +258,7 @@ class TestCost:
 
     def test_importing_the_chunker_imports_no_parser(self):
         code = (
-            "import sys; from klaw_chunk_markdown.chunker import MarkdownChunker; c = MarkdownChunker();"
+            "import sys; from klaw_notes.chunking.chunker import MarkdownChunker; c = MarkdownChunker();"
             "heavy = {'markdown_it', 'regex', 'numpy'};"
             "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
             "assert c.split('# A', lambda texts: [1 for _ in texts])"

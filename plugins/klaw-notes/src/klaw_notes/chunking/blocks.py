@@ -16,8 +16,8 @@ from attrs import frozen
 from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from klaw_chunk_markdown.cuts import cluster_boundary, content
 from klaw_core import line_starts
+from klaw_notes.chunking.cuts import cluster_boundary, content
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

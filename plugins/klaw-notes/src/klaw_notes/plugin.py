@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from klaw_chunk_markdown.options import MarkdownOptions, TranscriptOptions
 from klaw_core import Chunker, Component, ComponentContext, hookimpl
+from klaw_notes.options import MarkdownOptions, TranscriptOptions
 
 
 def build_markdown(options: MarkdownOptions, _context: ComponentContext) -> Chunker:
     """Build the chunker ``markdown``."""
-    from klaw_chunk_markdown.chunker import MarkdownChunker
+    from klaw_notes.chunking.chunker import MarkdownChunker
 
     return MarkdownChunker(options)
 
 
 def build_transcript(options: TranscriptOptions, _context: ComponentContext) -> Chunker:
     """Build the chunker ``transcript``."""
-    from klaw_chunk_markdown.transcript import TranscriptChunker
+    from klaw_notes.chunking.transcript import TranscriptChunker
 
     return TranscriptChunker(options)
 

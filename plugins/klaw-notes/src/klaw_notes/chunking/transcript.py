@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from klaw_chunk_markdown.options import TranscriptOptions
 from klaw_core import Span, TokenCounter
+from klaw_notes.options import TranscriptOptions
 
 if TYPE_CHECKING:
-    from klaw_chunk_markdown.blocks import Block
-    from klaw_chunk_markdown.pieces import Gauge
+    from klaw_notes.chunking.blocks import Block
+    from klaw_notes.chunking.pieces import Gauge
 
 _SECTION = "\f"
 
@@ -36,7 +36,7 @@ class TranscriptChunker:
         if not text or text.isspace():
             return
         # regex and markdown-it-py are imported here, at the first split: `klaw --help` needs neither.
-        from klaw_chunk_markdown.pieces import Bounds, Gauge
+        from klaw_notes.chunking.pieces import Bounds, Gauge
 
         gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, 0))
         for messages in _sessions(text):
@@ -81,8 +81,8 @@ class _Session:
 
     def _pieces(self, message: Block) -> Iterator[tuple[int, int, str | None]]:
         """Yield the chunks of a message that is larger than one."""
-        from klaw_chunk_markdown.packing import pack
-        from klaw_chunk_markdown.pieces import lay_out
+        from klaw_notes.chunking.packing import pack
+        from klaw_notes.chunking.pieces import lay_out
 
         return pack(lay_out([message], self.gauge), self.gauge.bounds)
 
@@ -103,8 +103,8 @@ class _Session:
 
     def _tail(self, start: int, end: int) -> int:
         """Return where the last sentences of ``text[start:end]`` begin that fit in a context; ``end`` if none does."""
-        from klaw_chunk_markdown import cuts
-        from klaw_chunk_markdown.pieces import Bounds
+        from klaw_notes.chunking import cuts
+        from klaw_notes.chunking.pieces import Bounds
 
         text, left = self.gauge.text, self.options.context_tokens
         nearest = max(start, end - Bounds(left, 0).max_characters)
@@ -122,9 +122,9 @@ class _Session:
 
 def _sessions(text: str) -> Iterator[list[Block]]:
     """Yield the messages of each session that has any."""
-    from klaw_chunk_markdown.blocks import Block
-    from klaw_chunk_markdown.cuts import content
     from klaw_core import line_starts
+    from klaw_notes.chunking.blocks import Block
+    from klaw_notes.chunking.cuts import content
 
     messages: list[Block] = []
     starts = [*line_starts(text), len(text)]
@@ -141,8 +141,8 @@ def _sessions(text: str) -> Iterator[list[Block]]:
 
 def _measure(messages: Sequence[Block], gauge: Gauge) -> list[int]:
     """Return each message's tokens and those of the white space after it; more than a chunk's if it is too long."""
-    from klaw_chunk_markdown.cuts import sentences
-    from klaw_chunk_markdown.pieces import Piece, Strength
+    from klaw_notes.chunking.cuts import sentences
+    from klaw_notes.chunking.pieces import Piece, Strength
 
     pieces = [Piece(message.start, message.end, Strength.END, message, (sentences,)) for message in messages]
     too_long = gauge.bounds.max_tokens + 1

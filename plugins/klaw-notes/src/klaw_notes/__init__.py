@@ -1,0 +1,1 @@
+"""Klaw chunkers ``markdown`` and ``transcript``, in ``chunking``."""
