@@ -90,6 +90,7 @@ class ConversationSource(Source):
             format=TRANSCRIPT,
             heading=(file.chat.name, named_day(file.day)),
             times=tuple((number, moment) for number, (_, moment) in enumerate(rendered, start=1) if moment),
+            is_redacted=True,
         )
 
     def log(self, path: str) -> Log | None:

@@ -81,6 +81,7 @@ class SummarySource(Source):
             format=TRANSCRIPT,
             heading=(chat.name, "summary"),
             times=tuple((number, line.created_at) for number, line, _ in shown),
+            is_redacted=True,
         )
 
     def _line(self, summary: Summary) -> str:

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from attrs import evolve, field, frozen
 
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
-from klaw_core.indexing.redacting import DocumentRedactor
+from klaw_core.indexing.redacting import DocumentRedactor, treatment
 from klaw_core.values.documents import Document, DocumentRecord, Entry
 from klaw_core.values.text import Chunk, text_hash
 
 _DIGITS = 8  # of the hash of a recipe, enough to distinguish it from earlier recipes
 _LINES = 4
-_NOTE, _OTHER = "note", "document"
 
 
 @frozen
@@ -34,7 +33,7 @@ class Cutter:
     model: str
     meter: TokenMeter
     redactor: DocumentRedactor
-    _treatments: dict[tuple[str, str, str], bool] = field(factory=dict, init=False, eq=False, repr=False)
+    _treatments: dict[tuple[str, str], bool] = field(factory=dict, init=False, eq=False, repr=False)
 
     def cut(self, document: Document) -> tuple[Document, tuple[Chunk, ...]]:
         """Return the document with its recipe, and its chunks."""
@@ -67,33 +66,33 @@ class Cutter:
         recipe = self._recipe(self.chunker_of(document.format), document, estimated=False)
         if not (entry.fingerprint or document.digest) or document.recipe != recipe:
             return ""
-        kind = f"{_NOTE if document.is_note else _OTHER} {document.format}"
+        kind = f"{treatment(document)} {document.format}"
         lines = (text_hash(recipe)[:_DIGITS], entry.fingerprint, document.digest, kind)
         # A third party's source may return any text. Text that could not be parsed again is not stored.
         return "\n".join(lines) if all(map(str.isprintable, lines)) else ""
 
-    def is_seen(self, entry: Entry, seen: str, origin: str) -> bool:
+    def is_seen(self, entry: Entry, seen: str) -> bool:
         """Return whether an entry is unchanged according to the stored lines, so that it need not be read."""
         if not entry.fingerprint or not seen:
             return False
         recipe, fingerprint, _, kind = _parts(seen)
-        return fingerprint == entry.fingerprint and self._holds(recipe, kind, origin)
+        return fingerprint == entry.fingerprint and self._holds(recipe, kind)
 
-    def digest_of(self, seen: str, origin: str) -> str:
+    def digest_of(self, seen: str) -> str:
         """Return the stored digest; empty if the same bytes would be split differently now."""
         if not seen:
             return ""
         recipe, _, digest, kind = _parts(seen)
-        return digest if digest and self._holds(recipe, kind, origin) else ""
+        return digest if digest and self._holds(recipe, kind) else ""
 
-    def _holds(self, recipe: str, kind: str, origin: str) -> bool:
+    def _holds(self, recipe: str, kind: str) -> bool:
         """Return whether documents of this kind still have this recipe."""
-        known = self._treatments.get((recipe, kind, origin))
+        known = self._treatments.get((recipe, kind))
         if known is None:
-            is_note, _, document_format = kind.partition(" ")
-            suffix = self.redactor.recipe_of(origin, is_note=is_note == _NOTE)
+            treated_as, _, document_format = kind.partition(" ")
+            suffix = self.redactor.recipe_of(treated_as)
             now = f"{self.chunker_of(document_format).recipe} {self.model}{suffix}"
-            known = self._treatments[recipe, kind, origin] = recipe == text_hash(now)[:_DIGITS]
+            known = self._treatments[recipe, kind] = recipe == text_hash(now)[:_DIGITS]
         return known
 
     def _recipe(self, found: FormatChunker, document: Document, *, estimated: bool) -> str:

@@ -284,11 +284,11 @@ class Indexer:
         seen_of = manifest.seen if isinstance(manifest, RecordedDocuments) else partial(_seen, manifest)
         for entry in entries:
             seen = "" if force else seen_of(entry.path)
-            if not verify and cutter.is_seen(entry, seen, source.origin):
+            if not verify and cutter.is_seen(entry, seen):
                 counts.keep(entry)
                 continue
             record = None if force else manifest.get(entry.path)
-            digest = cutter.digest_of(seen, source.origin)
+            digest = cutter.digest_of(seen)
             document = source.read_changed(entry, digest) if digest else source.read(entry)
             if isinstance(document, SkippedEntry):
                 counts.skipped.append(document)

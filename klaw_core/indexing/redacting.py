@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.redaction import Redactor
 from klaw_core.values.documents import Document
+
+#: What the redaction of a document depends on: a person's own note, any other document, one that is redacted already.
+NOTE, OTHER, REDACTED = "note", "document", "redacted"
+
+
+def treatment(document: Document) -> str:
+    """Return which of the three a document is."""
+    if document.is_redacted:
+        return REDACTED
+    return NOTE if document.is_note else OTHER
 
 
 @frozen
 class DocumentRedactor:
     """Redacts secrets in documents; in a person's own notes only if ``notes`` is set.
 
-    Conversations are not changed here, because their source has already redacted them.
+    Documents that their source has already redacted, such as conversations, are not changed here.
     """
 
     redactor: Redactor
@@ -21,15 +30,15 @@ class DocumentRedactor:
 
     def recipe(self, document: Document) -> str:
         """Return a string that identifies the redaction of a document; empty if it is not redacted."""
-        return self.recipe_of(document.origin, is_note=document.is_note)
+        return self.recipe_of(treatment(document))
 
-    def recipe_of(self, origin: str, *, is_note: bool) -> str:
-        """Return the same for notes, or for other documents, of an origin."""
-        return f" redacted {self.redactor.recipe}" if self._treats(origin, is_note=is_note) else ""
+    def recipe_of(self, treated_as: str) -> str:
+        """Return the same for a treatment."""
+        return f" redacted {self.redactor.recipe}" if self._redacts(treated_as) else ""
 
     def redact_labels(self, document: Document) -> Document:
         """Return the document without secrets in its labels: title, headings, source, chat and metadata."""
-        if not self._treats(document.origin, is_note=document.is_note):
+        if not self._redacts(treatment(document)):
             return document
         return evolve(
             document,
@@ -42,17 +51,13 @@ class DocumentRedactor:
 
     def text_of(self, document: Document) -> str:
         """Return the document's text without secrets. Line numbers do not change."""
-        return (
-            self.redactor.lines(document.text)
-            if self._treats(document.origin, is_note=document.is_note)
-            else document.text
-        )
+        return self.redactor.lines(document.text) if self._redacts(treatment(document)) else document.text
 
     def for_model(self, text: str, *, is_note: bool) -> str:
         """Return the text of a document, read for a model, without secrets. Line numbers do not change."""
         return text if is_note and not self.notes else self.redactor.lines(text)
 
-    def _treats(self, origin: str, *, is_note: bool) -> bool:
-        if origin == CONVERSATIONS or not self.redactor.patterns:
+    def _redacts(self, treated_as: str) -> bool:
+        if not self.redactor.patterns or treated_as == REDACTED:
             return False
-        return self.notes or not is_note
+        return self.notes or treated_as != NOTE

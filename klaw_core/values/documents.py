@@ -43,8 +43,9 @@ class Document:
     outermost first. ``title`` is the name of the document outside its text, such as its file name and folders: search
     by words finds every chunk by it, and a chunk without a heading is embedded with it. ``times`` are pairs of a line
     and the moment when the text from that line on was written, in order of lines, if known. ``is_note``: it is a
-    person's own file, in which secrets are redacted only if that is configured. ``digest``
-    identifies the bytes that it was read from, for ``Source.read_changed``.
+    person's own file, in which secrets are redacted only if that is configured. ``is_redacted``: its source has
+    redacted the text and the labels, so they are indexed as they are. ``digest`` identifies the bytes that it was read
+    from, for ``Source.read_changed``.
     """
 
     path: str
@@ -62,6 +63,7 @@ class Document:
     times: tuple[tuple[int, datetime], ...] = field(default=(), repr=False)
     is_note: bool = False
     digest: str = field(default="", repr=False)
+    is_redacted: bool = False
 
     @property
     def content_hash(self) -> str:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from attrs import evolve
 
 from klaw_core import Document, Entry, NewDocument, Source
 from klaw_core.plugins.isolation import IsolatedSource
@@ -26,6 +27,16 @@ class Transcripts(Source):
         return Document(
             entry.path, text, "session", self.origin, moment, format="transcript", title=SECRET, metadata=metadata
         )
+
+
+class Redacted(Transcripts):
+    """A source that has redacted its documents by rules of its own, and knows which have changed."""
+
+    def scan(self):
+        return [Entry("sessions/1.jsonl", 10, fingerprint="1")]
+
+    def read(self, entry):
+        return evolve(super().read(entry), is_redacted=True)
 
 
 @pytest.fixture
@@ -61,6 +72,19 @@ def test_documents_of_a_plugin_are_redacted_and_keep_their_lines(home):
         assert result.metadata == {"command": f"export KEY={REDACTED}", "tags": (REDACTED, "x")}
         assert indexer.sync(source).unchanged == 1
     assert not in_database(home)
+
+
+def test_a_document_that_its_source_has_redacted_is_indexed_as_it_is_whatever_the_patterns_are(home):
+    source = IsolatedSource.of(Redacted(), "sessions")
+    with home.open() as memory:
+        memory._assembly.indexer("memory").sync(source)
+        results = memory.search("key", mode="fts")
+        assert any(SECRET in result.content for result in results)
+        assert SECRET in results[0].metadata["command"]
+    with home.open(conversations={"redact": ["last"]}) as memory:
+        indexer = memory._assembly.indexer("memory")
+        report = indexer.sync(source)
+        assert (report.changed, report.unchanged) == (0, 1)
 
 
 def test_notes_are_redacted_if_configured_and_again_after_a_change(home):

@@ -37,11 +37,11 @@ from klaw_core import (
     one_line,
     quoted,
 )
-from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.errors import isolated
 from klaw_core.searching.snippets import show_text
 from klaw_core.values.context import ContextPart
 
+_CONVERSATIONS = "conversations"  # the origin of messages, and the first part of their paths
 #: The priority of chunks: after everything that an extension offers by default.
 CHUNK_PRIORITY = 20
 
@@ -182,7 +182,7 @@ def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
 def _chunk_item(result: SearchResult, rank: int) -> ContextItem:
     """Return a chunk as an item: its text and its place, which for a conversation is only the day, to save tokens."""
     place = f"{result.path}:{result.start_line}-{result.end_line}"
-    if result.origin == CONVERSATIONS:
+    if result.origin == _CONVERSATIONS:
         label, share = result.path[result.path.rfind("/") + 1 :].removesuffix(".jsonl"), _SHARE
     else:
         label = ", ".join(filter(None, (place, " > ".join(result.heading))))
@@ -253,7 +253,7 @@ class _Packer:
 
     def _cut(self, item: ContextItem, most: int) -> ContextItem:
         """Return an item of at most ``most`` tokens: its speaker, and the part that fits the message best."""
-        said_so = item.source.startswith(f"{CONVERSATIONS}/") and _SPEAKER.match(item.text)
+        said_so = item.source.startswith(f"{_CONVERSATIONS}/") and _SPEAKER.match(item.text)
         speaker = said_so[0] if said_so else ""
         said = item.text[len(speaker) :]
         most -= _count(speaker)
