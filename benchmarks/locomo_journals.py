@@ -25,8 +25,8 @@ from attrs import evolve
 
 from klaw_core import Memory
 from klaw_core.config.load import load_config
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.files.messages import SESSION_BREAK, Message
+from klaw_core.values.chats import Chat
 from klaw_core.values.config import Config
 from klaw_testing.messages import message_dump
 

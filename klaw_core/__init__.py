@@ -16,10 +16,10 @@ _MODULES = {
     "config.load": "load_config",
     "builtin.plain_chunker": "PlainChunker PlainOptions",
     "conversations.archive": "Conversations",
-    "conversations.chat": "Chat",
+    "values.chats": "Chat",
     "conversations.history": "HistoryStore",
     "conversations.journal": "JournalEntry",
-    "conversations.message": "Message",
+    "files.messages": "Message",
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (

@@ -4,10 +4,8 @@ from klaw_core.background import BackgroundIndexer, BackgroundRun
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 from klaw_core.config.load import load_config
 from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.history import HistoryStore
 from klaw_core.conversations.journal import JournalEntry
-from klaw_core.conversations.message import Message
 from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
@@ -46,6 +44,7 @@ from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import parse_json
 from klaw_core.files.layout import own_directory
+from klaw_core.files.messages import Message
 from klaw_core.files.new_documents import NewDocument
 from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.holds import (
@@ -116,6 +115,7 @@ from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.redaction import FILLER, REDACTED, Redactor
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
+from klaw_core.values.chats import Chat
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextQuestion

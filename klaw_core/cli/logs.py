@@ -16,9 +16,9 @@ from klaw_core.cli.neutral import escaped_json, plain_lines
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import ChatFile, Journal, JournalLine
-    from klaw_core.conversations.message import Message
+    from klaw_core.files.messages import Message
+    from klaw_core.values.chats import Chat
 
 _DEFAULT_LIMIT = 50
 _POLL_SECONDS = 0.5
@@ -37,8 +37,8 @@ _POLL_SECONDS = 0.5
 @pass_settings
 def command(settings: Settings, *, name: str, follow: bool, since: datetime | None, limit: int | None) -> None:
     """Print the last messages of a chat, oldest first. With --json, each message is a JSON object on its own line."""
-    from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import Journal
+    from klaw_core.values.chats import Chat
 
     with settings.open_journals() as journals:
         _print_chat(settings, Journal(journals.logs("conversations")), Chat.parse(name), since, limit, follow=follow)
@@ -123,7 +123,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 def _print(message: Message) -> None:
     from klaw_core.cli.output import StyledText, data
-    from klaw_core.conversations.message import SESSION_BREAK
+    from klaw_core.files.messages import SESSION_BREAK
 
     when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
     if message.type == SESSION_BREAK:

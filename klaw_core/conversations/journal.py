@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.names import Names, full_name, may_be_full
 from klaw_core.errors import RecordError
 from klaw_core.files.journals import as_logs, shown_path
+from klaw_core.files.messages import SESSION_BREAK, Message
 from klaw_core.files.timestamps import as_utc, format_ts
 from klaw_core.interfaces.journal import Log, LogFolder
+from klaw_core.values.chats import Chat
 from klaw_core.values.journals import BadLine, LogLine, LogRecord
 from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.text import text_hash

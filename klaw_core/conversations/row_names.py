@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, Place
 from klaw_core.conversations.names import base_of
 from klaw_core.conversations.row_values import Row
@@ -17,6 +16,7 @@ from klaw_core.files.journals import FileLogs
 from klaw_core.interfaces.messages import MessageReader
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage
+from klaw_core.values.chats import Chat
 from klaw_core.values.runs import SkippedEntry
 
 

@@ -18,7 +18,6 @@ from typing import Any, Self, TypeAlias
 
 from attrs import evolve, frozen
 
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.names import base_of, may_be_full
 from klaw_core.conversations.row_names import OutOfOrderError, RowNames, is_among, renamed
@@ -31,6 +30,7 @@ from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.store import Store
 from klaw_core.redaction import Redactor
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
+from klaw_core.values.chats import Chat
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import SkippedEntry

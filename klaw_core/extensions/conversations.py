@@ -14,10 +14,8 @@ from typing import Any
 from attrs import define, field, frozen
 
 from klaw_core.conversations.archive import Conversations, names_of
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.indexed_source import IndexedConversations
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.conversations.message import Message
 from klaw_core.conversations.row_checks import check_rows, fix_rows
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import CONVERSATIONS
@@ -26,6 +24,7 @@ from klaw_core.errors import KlawError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
+from klaw_core.files.messages import Message
 from klaw_core.interfaces.extension import (
     AttachedExtension,
     CheckedExtension,
@@ -36,6 +35,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
+from klaw_core.values.chats import Chat
 from klaw_core.values.checked_names import secret_in_name
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.events import ForgetEvent, MessageEvent

@@ -1,7 +1,7 @@
 """Conversations in a store: rows that copy the journal, each with its position there.
 
 The ``chat_id`` of a row is the name of the chat's directory (``telegram_123456``, see
-:class:`klaw_core.conversations.chat.Chat`), because a bare chat id is unique only within its channel.
+:class:`klaw_core.values.chats.Chat`), because a bare chat id is unique only within its channel.
 """
 
 from collections.abc import Mapping

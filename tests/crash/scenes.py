@@ -16,11 +16,11 @@ from attrs import evolve, field, frozen
 
 from klaw_core import API, Agents, BackgroundIndexer, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config.load import load_config
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import JournalEntry
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
+from klaw_core.values.chats import Chat
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

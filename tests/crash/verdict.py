@@ -12,7 +12,7 @@ from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 
 from klaw_core import Memory
 from klaw_core.conversations.journal import JournalEntry
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
 
 # What a crash may leave to be seen, and costs nothing.

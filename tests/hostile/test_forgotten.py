@@ -7,9 +7,9 @@ import pytest
 
 from klaw_core import Memory
 from klaw_core.config.load import load_config
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
 from klaw_core.indexing.backfill import Backfill
+from klaw_core.values.chats import Chat
 
 END = b"ophonium"  # of the word: FTS5 shares the beginnings of neighbouring words
 WORDS = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

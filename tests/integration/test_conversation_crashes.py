@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import JournalEntry
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
+from klaw_core.values.chats import Chat
 from klaw_testing.crash import kill_everywhere
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from klaw_core import Entry
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
-from klaw_core.conversations.message import Message
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.files.messages import Message
 from klaw_core.redaction import Redactor
+from klaw_core.values.chats import Chat
 from klaw_testing.laws import law, scaled
 from klaw_testing.messages import message_dump
 from klaw_testing.source import SourceContract

@@ -24,10 +24,10 @@ from klaw_core import (
     StoredChunk,
     VectorSpace,
 )
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
 from klaw_core.interfaces.index import Index
 from klaw_core.sources.workspaces import Workspaces
+from klaw_core.values.chats import Chat
 from klaw_doctor.doctor import diagnose_unopened, guarded
 from klaw_memories.core_memory import CoreMemory
 from klaw_testing.language_model import ScriptedModel

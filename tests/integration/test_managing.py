@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
 from klaw_core.sources.skipped import SkippedFiles
+from klaw_core.values.chats import Chat
 from klaw_core.values.runs import SkippedEntry
 
 

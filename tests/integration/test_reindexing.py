@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from klaw_core import ConfigError, EmbeddingError, PluginNotFoundError, VectorSpaceError, WorkspaceError
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import Message
 from klaw_core.embedding.run import PROBE
+from klaw_core.files.messages import Message
+from klaw_core.values.chats import Chat
 from klaw_testing.values import MOMENT
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalEntry
-from klaw_core.conversations.message import SESSION_BREAK
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource
 from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.files.messages import SESSION_BREAK
+from klaw_core.values.chats import Chat
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.documents import Entry
 from klaw_testing.laws import scaled

@@ -8,11 +8,11 @@ from hashlib import sha256
 
 import pytest
 
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalEntry
-from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import MAX_LINE_BYTES
+from klaw_core.files.messages import SESSION_BREAK, Message
+from klaw_core.values.chats import Chat
 from klaw_core.values.journals import BadLine
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
+from klaw_core.files.messages import SESSION_BREAK, Message
+from klaw_core.values.chats import Chat
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

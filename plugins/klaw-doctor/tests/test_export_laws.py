@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
-from klaw_core.conversations.message import Message
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import WorkspaceError
+from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.workspaces import Workspaces
+from klaw_core.values.chats import Chat
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
 from klaw_memories.core_memory import CoreMemory

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
-from klaw_core.conversations.message import Message
+from klaw_core.files.messages import Message
+from klaw_core.values.chats import Chat
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

@@ -12,7 +12,7 @@ from agents import FunctionTool
 from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from klaw_agents.threads import in_thread
-from klaw_core import Chat, JournalEntry, Memory, Message, ThreadLock, Tool
+from klaw_core import BadLine, Chat, Memory, Message, ThreadLock, Tool
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -76,7 +76,7 @@ class KlawSession:
     def _kept(self) -> list[tuple[str, TResponseInputItem]]:
         """Return the ids and items of the chat, oldest first. If an id occurs twice, the first item counts."""
         lines = self._memory.conversations.read(self._chat)
-        messages = (line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate)
+        messages = (line.message for line in lines if not isinstance(line, BadLine) and not line.duplicate)
         found = ((message.id, _item(message)) for message in messages if not message.type)
         return [(name, item) for name, item in found if item is not None]
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from klaw_core import Chat, Conversations, JournalEntry, LanguageModelError, format_ts, one_line
+from klaw_core import BadLine, Chat, Conversations, LanguageModelError, format_ts, one_line
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
@@ -157,7 +157,7 @@ class Compression:
         for file in self.conversations.journal.files(chat).files:
             if file.day == day:
                 for line in self.conversations.journal.read_day(file):
-                    if isinstance(line, JournalEntry) and line.message.type is None:
+                    if not isinstance(line, BadLine) and line.message.type is None:
                         yield self.extraction.read_message(chat, line.message)
 
     def _faded(self) -> list[Fact]:

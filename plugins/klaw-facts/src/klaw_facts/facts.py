@@ -14,6 +14,7 @@ from attrs import define, field
 from klaw_core import (
     ArrangingExtension,
     AttachedExtension,
+    BadLine,
     Chat,
     CheckedExtension,
     Condition,
@@ -28,7 +29,6 @@ from klaw_core import (
     GatingExtension,
     Host,
     ImportCounts,
-    JournalEntry,
     KlawError,
     ListeningExtension,
     NotFoundError,
@@ -248,7 +248,7 @@ class Facts(
         messages = [
             self.extraction.read_message(place, line.message)
             for line in conversations.read(place)
-            if isinstance(line, JournalEntry) and line.message.type is None
+            if not isinstance(line, BadLine) and line.message.type is None
         ]
         if not messages:
             raise NotFoundError(f"the chat {chat!r} has no messages", hint="klaw list --chats")

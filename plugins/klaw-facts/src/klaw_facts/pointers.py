@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
-from klaw_core import BadLine, Chat, Conversations, JournalEntry, Message, RecordError
+from klaw_core import BadLine, Chat, Conversations, Message, RecordError
 from klaw_facts.values import Fact, Quote
 
 
@@ -39,7 +39,7 @@ class Pointers:
             lines = self.conversations.read(Chat.parse(chat))
         except RecordError:
             return {}
-        said = [line for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+        said = [line for line in lines if not isinstance(line, BadLine) and not line.duplicate]
         found = {line.message.id: line.message for line in said}
         for name in {name for name in names if "~" in name} - set(found):
             found.update((name, line.message) for line in said if line.is_called(name))
@@ -85,7 +85,7 @@ class Pointers:
         for line in self.conversations.read(Chat.parse(quote.chat)):
             location = line.location if isinstance(line, BadLine) else line.file.log.location
             numbers[location] += 1
-            if isinstance(line, JournalEntry) and line.is_called(quote.message):
+            if not isinstance(line, BadLine) and line.is_called(quote.message):
                 path = f"conversations/{quote.chat}/{line.file.day.isoformat()}.jsonl"
                 return Place(path, numbers[location], line.message, quote.start, quote.end)
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from klaw_core import Chat, JournalEntry, Message
+from klaw_core import BadLine, Chat, Message
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, one_of, string
 from klaw_serve.tenants import Tenant
@@ -28,7 +28,7 @@ def _messages(tenant: Tenant, given: Json) -> Any:
         lines = conversations.tail(chat, limit)
     else:
         lines = tuple(conversations.read(chat, since, until))[-limit:]
-    said = [line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+    said = [line.message for line in lines if not isinstance(line, BadLine) and not line.duplicate]
     strike = conversations.redactor.text
     return {"messages": [{**message.record(), "content": strike(message.content)} for message in said]}
 

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 
-from klaw_core import Chat, JournalEntry, Memory, Message
+from klaw_core import BadLine, Chat, Memory, Message
 
 _KEY = "langchain"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -34,7 +34,7 @@ class KlawChatMessageHistory(BaseChatMessageHistory):
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # theirs is an attribute
         """Every message of the chat, oldest first."""
         lines = self._memory.conversations.read(self._chat)
-        return [_from_klaw(line.message) for line in lines if isinstance(line, JournalEntry) and not line.message.type]
+        return [_from_klaw(line.message) for line in lines if not isinstance(line, BadLine) and not line.message.type]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages. Raise klaw_core.StoreError if they cannot be written."""

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import Chat, Conversations, JournalEntry, LanguageModel, LanguageModelError, Message, estimate_tokens
+from klaw_core import BadLine, Chat, Conversations, LanguageModel, LanguageModelError, Message, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, speaker_of
@@ -142,7 +142,7 @@ class Extraction:
     def _unread(self, chat: Chat) -> list[Message]:
         """Return the messages of a chat after its watermark, in order."""
         lines = self.conversations.read(chat)
-        entries = [line for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+        entries = [line for line in lines if not isinstance(line, BadLine) and not line.duplicate]
         # If the last message that was read is forgotten, use the watermark of the batch before.
         through = {batch.through for batch in self.journal.state().batches.values() if batch.chat == chat.name}
         longer = through - {line.message.id for line in entries}  # removed, or called otherwise now
