@@ -85,8 +85,7 @@ class IsolatedSource:
         with self.guarded():
             found: list[Any] = list(self.source.scan())
             for item in found:
-                sound = isinstance(item, Entry) and isinstance(item.fingerprint, str)
-                if not (sound or isinstance(item, SkippedEntry)) or not isinstance(item.path, str):
+                if not _is_sound(item):
                     raise PluginContractError(
                         f"{self.name} yielded {quoted(item)}, expected an Entry or a SkippedEntry"
                     )
@@ -142,6 +141,13 @@ class IsolatedSource:
                 yield
         except PluginError as error:
             raise WorkspaceError(error.message, hint=error.hint) from error
+
+
+def _is_sound(item: Any) -> bool:
+    """Return whether this is something that a scan may yield, with values of the right types."""
+    if isinstance(item, Entry):
+        return isinstance(item.path, str) and isinstance(item.size, int) and isinstance(item.fingerprint, str)
+    return isinstance(item, SkippedEntry) and isinstance(item.path, str) and isinstance(item.reason, str)
 
 
 def _problem(document: Any, entry: Entry, origin: str) -> str:

@@ -5,7 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from klaw_core import Document, Entry, NotFoundError, PluginContractError, RecordError, Source
+from klaw_core import (
+    Document,
+    Entry,
+    NotFoundError,
+    PluginContractError,
+    RecordError,
+    SkippedEntry,
+    Source,
+    WorkspaceError,
+)
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_memories import saved as saved_module
 from klaw_memories.saved import Saved
@@ -142,6 +151,23 @@ def test_a_source_cannot_provide_documents_under_paths_of_another(memory):
         source.read(Entry("notes/a.md"))
     with pytest.raises(PluginContractError, match="does not begin with saved/"):
         memory.extensions.host.index_documents([Document("notes/a.md", "EVIL", "manual", "saved", DAY)])
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        *(Entry(7), Entry("impostor/a", "text"), Entry("impostor/a", 1, 7)),
+        *(SkippedEntry(7, "why", keep=True), SkippedEntry("impostor/a", None, keep=True)),
+        *(None, "impostor/a"),
+    ],
+)
+def test_a_scan_yields_nothing_but_sound_entries(item):
+    class Source(Impostor):
+        def scan(self):
+            return [Entry("impostor/b", 1, "x"), SkippedEntry("impostor/c", "why", keep=True), item]
+
+    with pytest.raises(WorkspaceError, match="expected an Entry or a SkippedEntry"):
+        IsolatedSource.of(Source(), "impostor").scan()
 
 
 def test_a_document_without_a_source_cannot_be_forgotten(memory):
