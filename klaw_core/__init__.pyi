@@ -106,7 +106,6 @@ from klaw_core.interfaces.source import (
     Source,
 )
 from klaw_core.interfaces.store import RepairableStore, Snapshot, Store, Transaction
-from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
@@ -132,6 +131,7 @@ from klaw_core.values.lines import line_starts
 from klaw_core.values.listings import ListedChat, ListedDocument, ListedWorkspace
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
 from klaw_core.values.migrations import Migration
+from klaw_core.values.moments import parse_moment
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, SourceStatus, Status
@@ -328,8 +328,6 @@ __all__ = [
     "Transaction",
     "VariantChunker",
     "Vector",
-    "VectorCacheReader",
-    "VectorCacheWriter",
     "VectorSpace",
     "VectorSpaceError",
     "WorkspaceError",
@@ -361,6 +359,7 @@ __all__ = [
     "own_directory",
     "parse_condition",
     "parse_json",
+    "parse_moment",
     "parse_ts",
     "pool_windows",
     "quoted",

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from klaw_core.errors import RecordError
-from klaw_core.values.days import written_moment
+from klaw_core.values.days import DATE_KEYS, written_moment
 from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, number_of, to_value
 
 # The longest block that is parsed, longer than in any real note: parsing YAML takes a microsecond per byte.
@@ -37,8 +37,6 @@ _RESOLVERS = (
 # Deeply nested values; PyYAML 6.0.4 and later refuse them.
 _NESTED = ("[[[", "{{{")
 _SOLID = re.compile(r"[^\r\n]")
-# Keys for the day on which a note was written, in order of preference; case is ignored.
-_DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
 # The tables in which Hugo and Zola keep a page's own parameters and terms.
 _TOML_TABLES = ("params", "extra", "taxonomies")
 # A list in one string: `tags: a, b`.
@@ -66,12 +64,12 @@ def read_front_matter(text: str) -> tuple[Metadata, str]:
     return _as_metadata(values), _SOLID.sub(" ", match.group(0)) + text[match.end() :]
 
 
-def written_date(metadata: Metadata, keys: Sequence[str] = _DATE_KEYS) -> datetime | None:
+def written_date(metadata: Metadata, keys: Sequence[str] = DATE_KEYS) -> datetime | None:
     """Return the time in UTC at which a note was written according to its metadata; None if it has none."""
     found = {key.casefold(): value for key, value in metadata.items()}
     for key in keys:
         value = found.get(key)
-        if isinstance(value, str | int) and (moment := written_moment(str(value))) is not None:
+        if isinstance(value, str | int | float) and (moment := written_moment(str(value))) is not None:
             return moment
     return None
 
@@ -133,13 +131,28 @@ def _number(_loader: Any, node: Any) -> Any:
 
 
 def _plain_values(block: str) -> dict[Any, Any] | None:
-    """Return the plain values of a block that is not valid YAML; None if one of its lines looks like prose."""
+    """Return the values of a block that is not valid YAML, each field read by itself; None if a line is prose.
+
+    What is not valid even so is the rest of its line.
+    """
     lines = [line for line in block.splitlines() if line.strip()]
     if not lines or not lines[0][0].isalpha() or not all(map(_FIELD_LINE.match, lines)):
         return None
-    pairs = (line.partition(":") for line in lines if not line[0].isspace() and line[0] not in "-#")
-    values = ((key.strip(), value.strip()) for key, _, value in pairs)
-    return {key: value.strip("\"'").strip() for key, value in values if value and not value.startswith(_NESTED)}
+    fields: list[list[str]] = []
+    for line in lines:
+        if line[0].isspace() or line[0] in "-#":
+            fields[-1].append(line)
+        else:
+            fields.append([line])
+    values: dict[Any, Any] = {}
+    for first, *more in fields:
+        parsed = _parsed("\n".join((first, *more)))
+        key, _, value = (part.strip() for part in first.partition(":"))
+        if parsed is not None:
+            values |= parsed
+        elif value and not value.startswith(_NESTED):
+            values[key] = value.strip("\"'").strip()
+    return values
 
 
 def _as_metadata(values: dict[Any, Any]) -> Metadata:

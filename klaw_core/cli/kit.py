@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
-    from klaw_core.cli.dates import since, until, when
+    from klaw_core.cli.dates import as_of, since, until, when
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # modules that it uses.
 _MODULES = {
     "client_files": "confirm_client_file own_command read_client_file write_client_file",
-    "dates": "since until when",
+    "dates": "as_of since until when",
     "listings": "Listing chosen_format format_option show",
     "notices": "notify",
     "output": "Output StyledText counted data duration notices print_json size tilde",
@@ -70,6 +70,7 @@ __all__ = [
     "Server",
     "Settings",
     "StyledText",
+    "as_of",
     "chosen_format",
     "common_options",
     "confirm_client_file",

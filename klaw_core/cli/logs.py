@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.dates import since as parse_moment
+from klaw_core.cli.dates import since as parse_since
 from klaw_core.cli.neutral import escaped_json, plain_lines
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.5
     "--chat", "name", required=True, metavar="NAME", help="Name of the chat: CHANNEL_ID, e.g. telegram_123456."
 )
 @click.option("-f", "--follow", is_flag=True, help="Keep running and print new messages.")
-@click.option("--since", metavar="WHEN", callback=parse_moment, help="Only messages from WHEN on.")
+@click.option("--since", metavar="WHEN", callback=parse_since, help="Only messages from WHEN on.")
 @click.option(
     "-n", "--limit", type=click.IntRange(0), metavar="N", help="Print at most the last N messages. [default: 50]"
 )

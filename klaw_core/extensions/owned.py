@@ -20,7 +20,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.interfaces.journal import Journals, RecordJournal
 from klaw_core.interfaces.source import Forgetful, Forgettable, Source
 from klaw_core.redaction import Redactor
-from klaw_core.values.checked_names import check_name
+from klaw_core.values.checked_names import check_name, secret_in_name
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX, Finding
@@ -100,6 +100,10 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
             journals = self.files if self._host is None else self._host.journals
             self._journal = journals.records(self.name, self.parse)
         return self._journal
+
+    def secret_in_name(self, what: str, name: str, /) -> str:
+        """Return why a name is refused; empty if it contains no secret. ``what`` is the thing that has the name."""
+        return secret_in_name(self.redactor, what, name)
 
     def check_name(self, what: str, name: str, /) -> None:
         """Raise RecordError if a name contains a secret. ``what`` is the thing that has the name."""

@@ -175,11 +175,6 @@ def as_logs(place: Any) -> Any:
     return FileLogs(place) if isinstance(place, Path) else place
 
 
-def as_text(place: Any) -> Any:
-    """Return the text for a file given as a path; return anything else unchanged."""
-    return FileText(place) if isinstance(place, Path) else place
-
-
 def _skipped(path: Path, reason: str, *, keep: bool = False) -> SkippedEntry:
     return SkippedEntry(shown_path(path), reason, keep=keep)
 

@@ -146,8 +146,12 @@ class IsolatedSource:
 def _is_sound(item: Any) -> bool:
     """Return whether this is something that a scan may yield, with values of the right types."""
     if isinstance(item, Entry):
-        return isinstance(item.path, str) and isinstance(item.size, int) and isinstance(item.fingerprint, str)
-    return isinstance(item, SkippedEntry) and isinstance(item.path, str) and isinstance(item.reason, str)
+        values: list[tuple[Any, type]] = [(item.path, str), (item.size, int), (item.fingerprint, str)]
+    elif isinstance(item, SkippedEntry):
+        values = [(item.path, str), (item.reason, str)]
+    else:
+        return False
+    return all(isinstance(value, kind) for value, kind in values)
 
 
 def _problem(document: Any, entry: Entry, origin: str) -> str:

@@ -14,6 +14,7 @@ from functools import cache
 
 from attrs import evolve, frozen
 
+from klaw_core.values.days import DATE_KEYS, written_moment
 from klaw_core.values.search import Contribution, Hit
 from klaw_core.values.text import StoredChunk
 
@@ -22,7 +23,6 @@ COMPONENT = "date"
 
 # Bonuses as shares of the best score. If the question contains only a day, the note of that day comes first.
 _ALONE, _NAMED, _HINT = 1.0, 0.5, 0.2
-_DATE_KEYS = ("date", "created", "created_at")
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -97,10 +97,9 @@ def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
     chunk = stored.chunk
     for text in (chunk.title, *chunk.heading):
         yield from (day for *_, day, yearless in _written(text.casefold()) if not yearless)
-    for key in _DATE_KEYS:
-        value = stored.metadata.get(key)
-        if isinstance(value, str):
-            yield from (day for *_, day, _ in _written(value.casefold()))
+    for key, value in stored.metadata.items():
+        if key.casefold() in DATE_KEYS and (moment := written_moment(str(value))) is not None:
+            yield moment.date()
 
 
 def _written(text: str) -> Iterator[tuple[int, int, date, bool]]:

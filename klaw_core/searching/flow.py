@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from klaw_core.searching.days import DayPreference
     from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
-    from klaw_core.values.search import Mode
+    from klaw_core.values.search import Mode, SearchResult
     from klaw_core.values.text import StoredChunk
     from klaw_core.values.vectors import SpaceRecord
 
@@ -144,8 +144,9 @@ class Searcher:
             collector = _collect(scope, found, ResultCollector(*final))
         also = collector.left_out
         results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken)
-        accepted = SearchResults(tuple(filter(request.accepts, results)))
-        hints[:0] = [NO_GOOD_MATCH] * accepted.nothing_fits
+        ranked = tuple(results)
+        accepted = SearchResults(tuple(filter(request.accepts, ranked)))
+        hints[:0] = _judgement(ranked, accepted, request.min_relevance)
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
         return SearchResults(accepted.results, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
@@ -230,6 +231,16 @@ def _suggest(scope: Scope, collector: ResultCollector, hints: list[str]) -> None
         from klaw_core.searching.why_nothing import suggestions
 
         hints.extend(suggestions(scope))
+
+
+def _judgement(ranked: Sequence[SearchResult], accepted: SearchResults, least: float | None) -> Sequence[str]:
+    """Return the hint that no result answers the question, or that none is as relevant as asked for; usually none."""
+    if accepted.nothing_fits:
+        return (NO_GOOD_MATCH,)
+    if accepted or not ranked or least is None:
+        return ()
+    best = max((result.relevance for result in ranked if result.relevance is not None), default=0.0)
+    return (f"no result has a relevance of {least:g} or more; the best has {best:.2f}",)
 
 
 def _preferred_days(text: str) -> DayPreference | None:

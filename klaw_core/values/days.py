@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -12,20 +12,32 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
+#: Keys of metadata for the day on which a note was written, in order of preference; case is ignored.
+DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
+
+_CLOCK = r"(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
 # The day at the start of a file's name: as most programs write it, as Logseq does (``2026_02_24``), and as Denote and
-# Zettelkasten do, with the time (``20260224T101530--title``, ``202602241015 title``).
+# Zettelkasten do, with the time (``20260224T101530--title``, ``202602241015 title``). Twelve digits that begin with 19
+# are rather a number.
 _IN_NAME = re.compile(
-    r"(\d{4})([-_])(\d{2})\2(\d{2})(?!\d)|((?:19|20)\d{2})(\d{2})(\d{2})(?:T?\d{4}(?:\d{2})?)?(?![^\W_])"
+    r"((?:19|20)\d{2})([-_])(\d{2})\2(\d{2})(?!\d)"
+    rf"|((?:19|20)\d{{2}})(\d{{2}})(\d{{2}})(?:T{_CLOCK}|(?<=20\d{{6}}){_CLOCK})?(?![^\W_])"
 )
-_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(Z|[+-]\d{1,2}(?::?\d{2})?|UTC|GMT)?"
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[Tt ].*)?|(?:19|20)\d{6}(?:T\d{4}.*)?")
+_TIME = re.compile(
+    r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?:\s*([ap])\.?m\b)?\s*([+-]\d{1,2}(?::?\d{2})?)?", re.IGNORECASE
+)
 _MONTH = r"([A-Za-z]{3,9})\.?"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-# Year, month and day, in the order of the groups that each form names; a time, if there is one, follows.
+# Year, month and day, in the order of the groups that each form names.
 _FORMS = (
-    ("ymd", r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?"),
+    ("ymd", r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})"),
     ("dmy", r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})"),
+    ("dmy", r"(1[3-9]|2\d|3[01])/(\d{1,2})/(\d{4})"),  # of 5/7/2021 nobody knows the month
+    ("mdy", r"(\d{1,2})/(1[3-9]|2\d|3[01])/(\d{4})"),
     ("mdy", rf"{_MONTH}\s+{_DAY}(?:,\s*|\s+)(\d{{4}})"),
     ("dmy", rf"{_DAY}\s+(?:of\s+)?{_MONTH},?\s+(\d{{4}})"),
+    ("ym", r"(\d{4})[-/.](\d{1,2})"),
     ("my", rf"{_MONTH}\s+(\d{{4}})"),
     ("y", r"((?:19|20)\d{2})"),
 )
@@ -52,20 +64,24 @@ def leading_day(name: str) -> tuple[date, str] | None:
 def written_moment(text: str) -> datetime | None:
     """Return the moment in UTC that a person wrote: ``2026-02-24``, ``July 5, 2021``, ``5.7.2021 10:30``, ``2021-07``.
 
-    A day is its beginning in UTC, a month or a year its first day. None for anything else, and for what is outside of
-    the range of datetime.
+    A day is its beginning in UTC, a month or a year its first day. What follows a day and is no time is ignored. None
+    for anything else, and for what is outside of the range of datetime.
     """
     text = text.strip(" <>[]\t")
     if len(text) > _MAX_CHARACTERS:
         return None
-    try:
-        return _in_utc(datetime.fromisoformat(text.replace("/", "-")))
-    except (ValueError, OverflowError):  # or a moment that UTC cannot express
-        pass
+    if _ISO.fullmatch(iso := text.replace("/", "-")):
+        try:
+            return _in_utc(datetime.fromisoformat(iso))
+        except OverflowError:  # a moment that UTC cannot express
+            return None
+        except ValueError:
+            pass
     for order, form in _forms():
         if (match := form.fullmatch(text)) is not None:
+            *parts, rest = match.groups()
             try:
-                return _moment(dict(zip(order, match.groups(), strict=False)), *match.groups()[len(order) :])
+                return _moment(dict(zip(order, parts, strict=True)), rest or "")
             except (ValueError, OverflowError):
                 continue
     return None
@@ -73,23 +89,32 @@ def written_moment(text: str) -> datetime | None:
 
 @cache
 def _forms() -> Sequence[tuple[str, re.Pattern[str]]]:
-    """Return the forms of dates, compiled when the first one is read."""
-    weekday, after = r"(?:[A-Za-z]{2,9}\.?,\s*)?", r"(?:T|,?\s+)(?:[A-Za-z]{2,9}\.?,?\s+)?"
-    return [(order, re.compile(rf"{weekday}{form}(?:{after}{_TIME}|\s+[A-Za-z]{{2,9}}\.?)?")) for order, form in _FORMS]
+    """Return the forms of dates, compiled when the first one is read. The last group is what follows a day."""
+    weekday = r"(?:[A-Za-z]{2,9}\.?,\s*)?"
+    return [
+        (order, re.compile(weekday + form + (r"((?:[Tt](?=\d)|[\s,]).*)?" if "d" in order else "()")))
+        for order, form in _FORMS
+    ]
 
 
-def _moment(
-    parts: Mapping[str, str | None], hour: str | None, minute: str | None, second: str | None, zone: str | None
-) -> datetime:
+def _moment(parts: Mapping[str, str], rest: str) -> datetime:
     """Return the moment of the parts of a date. Raise ValueError or OverflowError if there is none."""
-    month = parts.get("m") or "1"
-    day = date(int(parts["y"] or 0), int(month) if month.isdigit() else _month_of(month), int(parts.get("d") or 1))
-    moment = datetime.combine(day, time(int(hour or 0), int(minute or 0), int(second or 0)))
-    if zone is None or zone.isalpha():
-        return moment.replace(tzinfo=UTC)
+    month = parts.get("m", "1")
+    day = date(int(parts["y"]), int(month) if month.isdigit() else _month_of(month), int(parts.get("d", 1)))
+    begin = datetime.combine(day, time(), UTC)
+    match = _TIME.search(rest)
+    if match is None:
+        return begin
+    hour, minute, second, half, zone = match.groups()
+    hours = int(hour) % 12 + 12 * (half in {"p", "P"}) if half else int(hour)
+    if hours > 23 or int(minute) > 59 or int(second or 0) > 59:  # noqa: PLR2004  # of a clock
+        return begin
+    moment = begin + timedelta(hours=hours, minutes=int(minute), seconds=int(second or 0))
+    if zone is None:
+        return moment
     digits = zone[1:].replace(":", "")
     offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
-    return _in_utc(moment.replace(tzinfo=timezone(-offset if zone[0] == "-" else offset)))
+    return moment + offset if zone[0] == "-" else moment - offset
 
 
 def _month_of(name: str) -> int:

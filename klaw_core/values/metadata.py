@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
-from itertools import chain
 from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
@@ -33,7 +32,7 @@ _ORDERING = {"<", "<=", ">", ">="}
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|0o[0-7]+|0x[0-9a-fA-F]+")
 # Python refuses to parse an integer with more digits than some thousands; none that is so long fits into a store.
 _MAX_NUMBER_CHARACTERS = 100
-_WRITTEN = re.compile(r"\s*([^\s=!<>]+)\s*(=|!=|<=|>=|<|>)(.*)", re.DOTALL)
+_WRITTEN = re.compile(r"\s*([^\s=!<>]+)\s*(=|!=|<=|>=|<|>)(?![=<>!])(.*)", re.DOTALL)
 
 
 @frozen
@@ -42,7 +41,7 @@ class Condition:
 
     A tuple of strings satisfies a condition if one of its elements does (``!=``: if none is equal). Numbers and
     booleans compare with numbers and booleans (``True`` equals 1), strings with strings; values of different types are
-    unequal and have no order. A string that keeps how a number was written (``02700``, ``1.10``) compares as both.
+    unequal and have no order. A string that is a number (``2700``, ``02700``, ``1.10``) compares as both.
     ``value`` is a tuple for ``in`` and a single value otherwise. Raise QueryError for an operator or a value that does
     not exist.
     """
@@ -81,7 +80,8 @@ class Condition:
     def compared(value: MetadataValue) -> tuple[str | int | float | bool, ...]:
         """Return the values that a value of metadata is compared as, each once; stores keep them for filters."""
         items = value if isinstance(value, tuple) else (value,)
-        return tuple(dict.fromkeys((*items, *chain.from_iterable(map(_other_forms, items)))))
+        numbers = (number_of(item) for item in items if isinstance(item, str))
+        return tuple(dict.fromkeys((*items, *(number for number in numbers if number is not None))))
 
     def _in_order(self, item: Any) -> bool:
         value: Any = self.value
@@ -188,12 +188,6 @@ def number_of(text: str) -> int | float | None:
         float(text) if set(".eE") & set(text) and text[:2] != "0x" else int(text, 0 if text[1:2] in {"o", "x"} else 10)
     )
     return number if _is_single(number) else None
-
-
-def _other_forms(item: str | float) -> Iterator[int | float]:
-    """Yield the number that a string is, if it is written in another form than the number's own."""
-    if isinstance(item, str) and (number := number_of(item)) is not None and str(number) != item:
-        yield number
 
 
 def _is_text(value: object) -> bool:

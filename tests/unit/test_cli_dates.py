@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core.cli import dates
-from klaw_core.values.moments import end_moment, first_moment, parse_moment
+from klaw_core.values.moments import parse_moment
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 
@@ -43,7 +43,7 @@ def test_a_date_or_a_time_ago_becomes_a_moment(text, moment):
     ],
 )
 def test_until_a_day_includes_that_day(text, moment):
-    assert end_moment(text, NOW) == moment
+    assert parse_moment(text, NOW, day="end") == moment
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-02-30", "24.2.2026", "7", "-7d", "999999y"])
@@ -72,7 +72,7 @@ ELSEWHERE = datetime(2026, 2, 28, 23, 0, tzinfo=UTC)
 )
 def test_an_interval_of_days_has_every_moment_of_the_local_day_and_the_notes_of_that_day(clock_of, zone, today):
     clock_of(zone)
-    begin, end = first_moment("today", ELSEWHERE), end_moment("today", ELSEWHERE)
+    begin, end = parse_moment("today", ELSEWHERE, day="first"), parse_moment("today", ELSEWHERE, day="end")
     local = ELSEWHERE.astimezone()
     assert local.day == today
     assert begin <= local.replace(hour=0) < local.replace(hour=23, minute=59) < end
@@ -80,8 +80,25 @@ def test_an_interval_of_days_has_every_moment_of_the_local_day_and_the_notes_of_
     assert begin <= note < end
     assert end - begin <= timedelta(days=1, hours=14)
     assert parse_moment("today", ELSEWHERE) == note
-    assert first_moment(note.date().isoformat(), ELSEWHERE) == begin
-    assert first_moment("yesterday", ELSEWHERE) == begin - timedelta(days=1)
+    assert parse_moment(note.date().isoformat(), ELSEWHERE, day="first") == begin
+    assert parse_moment("yesterday", ELSEWHERE, day="first") == begin - timedelta(days=1)
+    assert parse_moment("today", ELSEWHERE, day="last") == note + timedelta(days=1) - timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("Asia/Tokyo", -9), ("UTC", 0), ("America/New_York", 5)])
+def test_a_time_without_a_zone_is_that_of_the_clock(clock_of, zone, hours):
+    clock_of(zone)
+    noon = datetime(2026, 2, 24, 12, tzinfo=UTC)
+    assert parse_moment("2026-02-24T12:00", ELSEWHERE) == noon + timedelta(hours=hours)
+    assert parse_moment("2026-02-24T12:00Z", ELSEWHERE) == noon
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC", "America/New_York"])
+def test_the_first_and_the_last_day_of_the_calendar_are_days(clock_of, zone):
+    clock_of(zone)
+    first = parse_moment("0001-01-01", ELSEWHERE, day="first")
+    assert first.replace(tzinfo=None) - datetime(1, 1, 1) <= timedelta(hours=5)  # noqa: DTZ001  # years have no zone
+    assert parse_moment("9999-12-31", ELSEWHERE, day="end") > datetime(9999, 12, 31, 23, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("option", "day"), [(dates.when, 24), (dates.since, 24), (dates.until, 25)])

@@ -102,6 +102,7 @@ def chunk(key, *, title="", heading=(), metadata=None, created=date(2026, 1, 1),
         chunk(9, heading=("2025-05-10",)),
         chunk(9, metadata={"date": "2025-05-10T08:00:00"}),
         chunk(9, metadata={"date": "May 10, 2025"}),
+        chunk(9, metadata={"Published": 20250510}),
         chunk(9, created=DAY, chat="telegram_1"),
     ],
 )
@@ -159,6 +160,12 @@ MORNING = datetime(2021, 7, 5, 8, 30, tzinfo=UTC)
         *((text, datetime(2021, 7, 1, tzinfo=UTC)) for text in ("2021-07", "2021/7", "July 2021", "jul. 2021")),
         *((text, datetime(2020, 9, 3, tzinfo=UTC)) for text in ("Sept 3, 2020", "sep 3 2020", "3. 9. 2020")),
         *((text, MORNING) for text in ("July 5, 2021 08:30 UTC", "5.7.2021 8:30Z", "Mon, 05 Jul 2021 14:00 +0530")),
+        *((text, MORNING) for text in ("July 5, 2021 8:30 AM", "2021-07-05 8:30am", "5 July 2021, 08:30 CET")),
+        *((text, MORNING.replace(hour=20)) for text in ("July 5, 2021 8:30 PM", "2021-07-05 08:30 p.m.")),
+        *(
+            (text, datetime(2021, 7, 15, tzinfo=UTC))
+            for text in ("7/15/2021", "15/7/2021", "2021-07-15 99:00", "15.7.2021, soon")
+        ),
         ("July 5, 2021 08:30:15", MORNING.replace(second=15)),
         ("2021/07/05 08:30:15.5", MORNING.replace(second=15, microsecond=500_000)),
         ("2021", datetime(2021, 1, 1, tzinfo=UTC)),
@@ -180,7 +187,9 @@ def test_a_moment_is_read_as_people_write_it(text, moment):
             "2021-13",
             "31 June 2021",
             "07/05/2021",
-            "2021-07-05 99:00",
+            "2021-07 99:00",
+            "1712112001234",
+            "199012311234",
         ),
         *("1234", "0815", "July 5," + " " * 60 + "2021"),
         *("v2021", "version 2021-07", "x" * 100, "0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"),
@@ -196,7 +205,7 @@ def test_any_text_has_a_moment_in_utc_or_none(text):
     assert found is None or found.tzinfo is UTC
 
 
-@pytest.mark.parametrize("day", [date(2026, 2, 24), date(1999, 12, 31)])
+@pytest.mark.parametrize("day", [date(2026, 2, 24), date(2000, 12, 31)])
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y_%m_%d", "%Y%m%d", "%Y%m%dT101530", "%Y%m%d1015"])
 @pytest.mark.parametrize("rest", ["", ".md", " a title.md", "--a-title__tag.md", "_a_title.md"])
 def test_a_name_begins_with_a_day(day, form, rest):
@@ -204,7 +213,20 @@ def test_a_name_begins_with_a_day(day, form, rest):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "notes 2026-02-24", "2026-02_24", "20261399", "202602", "20260224abc", "123456789012", "12340506"]
+    "name",
+    [
+        "",
+        "notes 2026-02-24",
+        "2026-02_24",
+        "20261399",
+        "202602",
+        "20260224abc",
+        "123456789012",
+        "12340506",
+        "1234-05-06",
+        "199012311234",
+        "20260224T9999",
+    ],
 )
 def test_other_names_begin_with_none(name):
     assert leading_day(name) is None

@@ -99,8 +99,12 @@ def test_a_block_that_is_not_a_mapping_is_text(block):
     ("block", "values"),
     [
         ("tags: [a, b", {"tags": ("[a", "b")}),
-        ("title: Rust: a history\ntags:\n  - x", {"title": "Rust: a history"}),
-        ("a: &x 1\nb: *x", {"a": "&x 1", "b": "*x"}),
+        (
+            "title: Foo: bar\nyear: 2025\ndraft: false\ntags: [a, b]\npostal: 02700",
+            {"title": "Foo: bar", "year": 2025, "draft": False, "tags": ("a", "b"), "postal": "02700"},
+        ),
+        ("title: Rust: a history\ntags:\n  - x", {"title": "Rust: a history", "tags": ("x",)}),
+        ("a: &x 1\nb: *x", {"a": 1, "b": "*x"}),
         ("a: 2026-13-45", {"a": "2026-13-45"}),
         ("date: {{date}}\n# a comment\n\nstatus:", {"date": "{{date}}"}),
         ("a: !!bool maybe", {"a": "!!bool maybe"}),
@@ -232,6 +236,8 @@ def test_the_date_in_a_note_is_its_date(line, day):
         "date: 0001-01-01T00:00:00+05:00",
         "date: 9999-12-31T23:00:00-05:00",
         "date: 12",
+        "date: 1712112001234",
+        "created: 171211200123",
         "title: 2026-02-24",
     ],
 )

@@ -43,14 +43,14 @@ def naive(condition, values):
 
 
 def numbers(text):
-    """Return the number that a string is, unless it is written like one."""
+    """Return the number that a string is."""
     if re.fullmatch(r"0x[0-9a-fA-F]+|0o[0-7]+", text):
         return [int(text, 0)]
     if not text.isascii() or not re.fullmatch(r"[-+]?([0-9]+|[0-9]*\.[0-9]+|[0-9]+\.)(e[-+]?[0-9]+)?", text.lower()):
         return []
     number = float(text) if set(text.lower()) & set(".e") else int(text)
     is_kept = -(2**63) <= number < 2**63 if isinstance(number, int) else math.isfinite(number)
-    return [number] if is_kept and str(number) != text else []
+    return [number] if is_kept else []
 
 
 def written(value):
@@ -69,20 +69,15 @@ def test_a_condition_agrees_with_the_reference_model(condition, values):
     ("value", "compared"),
     [
         *[("02700", ("02700", 2700)), ("1.10", ("1.10", 1.1)), ("0x1e", ("0x1e", 30)), ("0o17", ("0o17", 15))],
-        *[("5", ("5",)), (5, (5,)), (True, (True,)), ("five", ("five",)), ("1e999", ("1e999",))],
+        *[("5", ("5", 5)), (5, (5,)), (True, (True,)), ("five", ("five",)), ("1e999", ("1e999",))],
         *[(("a", "05", "a", "5.0"), ("a", "05", "5.0", 5)), ("1" * 5_000, ("1" * 5_000,))],
     ],
 )
-def test_a_string_that_keeps_how_a_number_was_written_compares_as_both(value, compared):
+def test_a_string_that_is_a_number_compares_as_both(value, compared):
     assert Condition.compared(value) == compared
     for item in compared:
         assert Condition("key", "=", item).holds({"key": value})
     assert not Condition("key", "=", 6).holds({"key": value})
-
-
-@pytest.mark.parametrize("value", ["5", "a", ("a", "5")])
-def test_a_string_that_is_written_as_its_number_is_no_number(value):
-    assert not Condition("key", "=", 5).holds({"key": value})
 
 
 @given(condition=conditions, values=metadata)
@@ -145,7 +140,7 @@ def test_a_value_is_parsed_with_its_type(text, value):
     assert (read, type(read)) == (value, type(value))
 
 
-@pytest.mark.parametrize("text", ["", "tags", "=x", "a b=c", "!=x", "<3"])
+@pytest.mark.parametrize("text", ["", "tags", "=x", "a b=c", "!=x", "<3", "a==b", "a>>b", "a<>b", "a=!b"])
 def test_an_invalid_condition_is_rejected(text):
     with pytest.raises(QueryError, match="is not a condition"):
         parse_condition(text)

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import time
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 
@@ -46,6 +47,32 @@ def test_remember_prints_the_id_and_what_it_ended(klaw):
     assert second.stdout.strip().startswith("f-")
     assert f"ended {first.stdout.strip()} (2025-03-01 to" in second.stderr
     assert "home = Lyon" in second.stderr
+
+
+@pytest.fixture(params=["Asia/Tokyo", "UTC", "America/New_York"])
+def in_zone(request, monkeypatch):
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_zone")
+def test_the_day_of_a_fact_is_the_day_that_was_written_wherever_the_clock_is(homes):
+    def home(day):
+        return [fact["value"] for fact in of_json(homes("facts", "list", "--as-of", day, "--json"))]
+
+    (lyon,) = of_json(homes("facts", "list", "--json"))
+    assert lyon["valid_from"].startswith("2026-01-10T00:00:00")
+    assert [home(day) for day in ("2026-01-09", "2026-01-10", "2025-02-28", "2025-03-01")] == [
+        ["Paris"],
+        ["Lyon"],
+        [],
+        ["Paris"],
+    ]
+    homes("facts", "end", lyon["id"], "--to", "2026-02-01")
+    assert [home(day) for day in ("2026-01-31", "2026-02-01")] == [["Lyon"], []]
 
 
 def test_remember_says_which_slots_it_does_not_fill(klaw):

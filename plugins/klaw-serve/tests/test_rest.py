@@ -46,6 +46,17 @@ def test_a_search_accepts_filters(server):
     assert server.get("/api/search?query=the&since=2999-01-01").json["results"] == []
 
 
+def test_times_are_read_as_in_a_command(server):
+    def found(days):
+        return server.get(f"/api/search?query=the&path=notes/boat&{days}").json["results"]
+
+    assert found("since=7d")
+    assert found("since=yesterday&until=today")
+    assert found("since=2020-01-01&until=2999-12-31")
+    assert not found("until=yesterday")
+    assert server.get("/api/chats/telegram_7?since=soon").status == 400
+
+
 def test_a_search_covers_every_collection_that_is_not_separate(home):
     with Memory.open(load_config(data_dir=home.data, environment={"KLAW_EMBEDDER": "none"})) as memory:
         for name in ("adk", "docs"):

@@ -3,16 +3,18 @@
 import time
 
 import pytest
+from attrs import evolve
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from klaw_core import JournalingStore, SpaceRecord, StoreError
+from klaw_core import Condition, Filters, JournalingStore, SpaceRecord, StoreError
 from klaw_core.values.text import text_hash
 from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_testing.laws import scaled
 from klaw_testing.messages import MessagesContract
 from klaw_testing.store import PersistentStoreContract, StoreMachine
 from klaw_testing.store_cache import OTHER, SPACE, C, vector
+from klaw_testing.values import cut_lines, make_document
 
 
 def cut(store):
@@ -110,3 +112,30 @@ def test_an_error_of_a_connection_names_the_reason_in_one_line():
     assert "cannot connect" in caught.value.message
     assert not {"\t", "\n"} & set(caught.value.message)
     assert "hidden" not in str(caught.value)
+
+
+def test_strings_that_are_numbers_are_found_in_the_data_of_an_older_version(options, monkeypatch):
+    """The data of every agent are converted by whoever opens the store first, and stay apart."""
+    from klaw_store_postgres import store as module
+    from klaw_store_postgres.store import PostgresStore
+
+    own = evolve(options, schema="earlier_numbers")
+    metadata = {"postal": "02700", "tags": ("2024", "x"), "year": 7}
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MIGRATIONS", module.MIGRATIONS[:6])
+        for agent in ("a", "b"):
+            store = PostgresStore(own, agent=agent)
+            with store.write() as transaction:
+                document = make_document(f"notes/{agent}.md", "one", metadata=metadata)
+                transaction.replace("memory", document, cut_lines(document))
+                old = "DELETE FROM document_metadata WHERE number IS NOT NULL AND key != 'year'"
+                assert transaction.resource.run(old) == 2
+            store.close()
+    for agent in ("a", "b"):
+        store = PostgresStore(own, agent=agent)
+        with store.read() as snapshot:
+            for key, value in (("postal", 2700), ("postal", "02700"), ("tags", 2024), ("tags", "x"), ("year", 7)):
+                filters = Filters(metadata=(Condition(key, "=", value),))
+                assert len(snapshot.select("memory", filters).keys()) == 1, (agent, key, value)
+            assert snapshot.resource.value("SELECT count(*) FROM document_metadata") == 6
+        store.close()

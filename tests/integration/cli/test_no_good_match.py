@@ -96,3 +96,25 @@ def test_the_results_say_so():
     assert NO_GOOD_MATCH in missed.hints
     assert NO_GOOD_MATCH in missed.notices
     assert not found.notices
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_search_for_a_relevance_that_nothing_has_names_the_best_one():
+    with Memory.open(load_config()) as memory:
+        best = max(result.relevance for result in memory.search(ANSWERED))
+        assert 0 < best < 1
+        none = memory.search(ANSWERED, min_relevance=1.0)
+        (some, unknown) = (memory.search(ANSWERED, min_relevance=least) for least in (best, None))
+        nothing = memory.search("zyzzyva", min_relevance=0.5, mode="fts")
+    assert list(none) == []
+    assert f"no result has a relevance of 1 or more; the best has {best:.2f}" in none.notices
+    assert some
+    assert not [hint for hint in (*some.hints, *unknown.hints, *nothing.hints) if "relevance" in hint]
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_context_names_weak_matches_as_such():
+    with Memory.open(load_config()) as memory:
+        missed, found = (str(memory.context(question)) for question in (UNANSWERED, ANSWERED))
+    assert ("## Weak matches" in missed, "## Chunks" in missed) == (True, False)
+    assert ("## Weak matches" in found, "## Chunks" in found) == (False, True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from klaw_core import Component, ComponentContext, NoOptions, hookimpl
-from klaw_doctor.extension import DoctorExtension
+
+if TYPE_CHECKING:
+    from klaw_doctor.extension import DoctorExtension
 
 
 @hookimpl
@@ -16,4 +19,6 @@ def klaw_extensions() -> Iterable[Component[NoOptions, DoctorExtension]]:
 
 
 def _build(_options: NoOptions, _context: ComponentContext) -> DoctorExtension:
+    from klaw_doctor.extension import DoctorExtension
+
     return DoctorExtension()

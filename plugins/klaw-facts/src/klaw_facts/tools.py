@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from klaw_core import QueryError, Tool, quoted
+from klaw_core import QueryError, Tool, parse_moment, quoted
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.recall import line_of
 from klaw_facts.values import FactResults
@@ -24,10 +24,9 @@ def moment(text: str | None) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise QueryError(f"{quoted(text, 40)} is not an ISO 8601 date", hint="write 2026-02-24") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return parse_moment(text, datetime.now(UTC))
+    except (ValueError, OverflowError) as error:
+        raise QueryError(f"{quoted(text, 40)} is not a date", hint="write 2026-02-24") from error
 
 
 def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:

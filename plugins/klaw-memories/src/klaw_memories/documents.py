@@ -126,11 +126,7 @@ class DocumentsExtension(JournalExtension):
 
     def refusal(self, record: Mapping[str, Any], /) -> str:
         """Return that the id of a document contains a secret, if so."""
-        try:
-            self.check_name("the id of a document", record["id"])
-        except RecordError as error:
-            return error.message
-        return ""
+        return self.secret_in_name("the id of a document", record["id"])
 
 
 def _checked(documents: Iterable[NewDocument]) -> list[NewDocument]:

@@ -7,15 +7,14 @@ from datetime import datetime
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, pass_settings
-from klaw_core.cli.kit import when as parse_moment
+from klaw_core.cli.kit import Settings, common_options, pass_settings, when
 
 
 @click.command("save", short_help="Save a text as a memory.")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--source", default="manual", show_default=True, metavar="LABEL", help="Source shown in results.")
 @click.option("--chat", "chat_id", metavar="NAME", help="Chat it comes from: CHANNEL_ID, e.g. telegram_123456.")
-@click.option("--date", "created_at", metavar="WHEN", callback=parse_moment, help="When it was said. [default: now]")
+@click.option("--date", "created_at", metavar="WHEN", callback=when, help="When it was said. [default: now]")
 @common_options
 @pass_settings
 def command(

@@ -28,7 +28,7 @@ def text_hash(text: str) -> str:
     """Return the SHA-256 of a text in UTF-8, in hex."""
     from hashlib import sha256
 
-    return sha256(text.encode()).hexdigest()
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @frozen

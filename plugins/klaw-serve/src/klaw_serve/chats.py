@@ -23,7 +23,7 @@ def _messages(tenant: Tenant, given: Json) -> Any:
     """Return messages with their secrets redacted, as they are indexed."""
     conversations = tenant.memory.conversations
     chat, limit = Chat.parse(given["chat"]), given.get("limit", 100)
-    since, until = moment(given, "since"), moment(given, "until", end_of_day=True)
+    since, until = moment(given, "since", day="first"), moment(given, "until", day="end")
     if since is None and until is None:
         lines = conversations.tail(chat, limit)
     else:

@@ -15,7 +15,7 @@ _EXTENSION = "facts"
 def _facts(tenant: Tenant, given: Json) -> Any:
     """Return the facts that are true now, or all facts: the newest first, or for a query the best match first."""
     extension: Any = tenant.memory.extension(_EXTENSION)
-    as_of, limit = moment(given, "as_of"), given.get("limit", 100)
+    as_of, limit = moment(given, "as_of", day="last"), given.get("limit", 100)
     if given.get("query", "").strip():
         found = extension.search(given["query"], limit, as_of=as_of)
         return {"facts": list(found), "notices": found.notices}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from klaw_core import QueryError, quoted
+from klaw_core import QueryError, parse_moment, quoted
 
 Json = dict[str, Any]
 
@@ -40,17 +40,14 @@ def several(description: str, item: Json, most: int = 20) -> Json:
     return {"type": "array", "description": description, "items": item, "maxItems": most}
 
 
-def moment(given: Json, name: str, *, end_of_day: bool = False) -> datetime | None:
-    """Return the time in an argument: ISO 8601, or a UTC day (its start, or ``end_of_day``). Raise QueryError."""
+def moment(given: Json, name: str, *, day: Literal["begin", "last", "first", "end"] = "begin") -> datetime | None:
+    """Return the time in an argument, read as in a command (:func:`klaw_core.parse_moment`). Raise QueryError."""
     text = given.get(name)
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text.strip().upper())
-        day = end_of_day and "T" not in text.upper() and ":" not in text
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
-        return found.astimezone(UTC) + timedelta(days=day)
+        return parse_moment(text, datetime.now(UTC), day=day)
     except (ValueError, OverflowError) as error:
         raise QueryError(
-            f"{name} is not an ISO 8601 date: {quoted(text)}", hint="write 2026-02-24 or 2026-02-24T10:30Z"
+            f"{name} is not a date: {quoted(text)}", hint="write 2026-02-24, 2026-02-24T10:30Z, 7d or yesterday"
         ) from error

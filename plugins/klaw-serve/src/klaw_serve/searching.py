@@ -38,8 +38,8 @@ _SEARCH: Final[dict[str, Json]] = {
     "source": string("Only this source: MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
     "path": string("Only paths that start with this: notes/2026/.", _MAX_LABEL_CHARACTERS),
     "chat_id": string("Only this chat: telegram_123456.", _MAX_LABEL_CHARACTERS),
-    "since": string("Only from this time on: 2026-02-24, or a timestamp.", 40),
-    "until": string("Only up to this time; a day is included.", 40),
+    "since": string("Only from then on: 2026-02-24, 7d, yesterday, or a timestamp.", 40),
+    "until": string("Only up to then; a day is included.", 40),
     "where": several("Only metadata like tags=work, year>=2025.", _CONDITION),
     "min_score": number("Leave out results with a lower score.", -1e9, 1e9),
     "min_relevance": number("Leave out results with a lower relevance.", 0, 1),
@@ -56,8 +56,8 @@ def _search(tenant: Tenant, given: Json) -> Any:
         source=given.get("source"),
         path=given.get("path"),
         chat_id=given.get("chat_id"),
-        since=moment(given, "since"),
-        until=moment(given, "until", end_of_day=True),
+        since=moment(given, "since", day="first"),
+        until=moment(given, "until", day="end"),
         metadata=tuple(map(_condition, given.get("where", ()))),
     )
     same = {name: given[name] for name in _SAME if name in given}

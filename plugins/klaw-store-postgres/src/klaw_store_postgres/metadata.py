@@ -15,6 +15,7 @@ from klaw_store_postgres.texts import digest, from_text, to_text
 
 if TYPE_CHECKING:
     from klaw_core import Metadata, MetadataValue
+    from klaw_store_postgres.session import Session
 
 
 def to_json(metadata: Metadata) -> str | None:
@@ -35,6 +36,30 @@ def entries(metadata: Metadata) -> Iterator[tuple[str, int, Decimal | None, str 
     for key, value in metadata.items():
         for item in Condition.compared(value):
             yield (to_text(key), *_columns(item))
+
+
+def add_numbers(session: Session) -> None:
+    """Add the rows for the numbers that strings are, which earlier versions did not have, to the data of all agents."""
+    for table in ("documents", "document_metadata"):
+        session.run(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+    found = session.rows(
+        "SELECT tenant, generation, collection, id, metadata FROM documents WHERE metadata ~ '\"[-+.0-9]'"
+    )
+    strings = [(place, key, value) for *place, text in found for key, value in from_json(text).items()]
+    numbers = [
+        (*place, to_text(key), *_columns(item))
+        for place, key, value in strings
+        if isinstance(value, str | tuple)
+        for item in Condition.compared(value)
+        if not isinstance(item, str)
+    ]
+    session.run_many(
+        "INSERT INTO document_metadata (tenant, generation, collection, document, key, digest, number, value) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        numbers,
+    )
+    for table in ("documents", "document_metadata"):
+        session.run(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
 
 
 def where(condition: Condition) -> tuple[str, list[Any]]:

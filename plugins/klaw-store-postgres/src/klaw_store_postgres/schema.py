@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from klaw_core import Migration, StoreError, update_command
 from klaw_store_postgres.isolation import AGENT_SETTING, isolate
+from klaw_store_postgres.metadata import add_numbers
 from klaw_store_postgres.words.tables import create_tables, replace_postings
 
 if TYPE_CHECKING:
@@ -255,6 +256,7 @@ MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0004-seen", _add_seen),
     Migration("0005-word-blocks", replace_postings),
     Migration("0006-dates-of-documents", _index_dates),
+    Migration("0007-numbers-in-metadata", add_numbers),
 )
 
 

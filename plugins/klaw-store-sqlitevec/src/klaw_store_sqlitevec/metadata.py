@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -66,6 +67,19 @@ def add_entries(connection: apsw.Connection, collection: str, document_id: int, 
         "INSERT INTO document_metadata (collection, key, value, document_id) VALUES (?, ?, ?, ?)",
         ((collection, key, value, document_id) for key, value in _entries(text)),
     )
+
+
+def add_numbers(connection: apsw.Connection) -> None:
+    """Add the rows for the numbers that strings are, which earlier versions did not have."""
+    rows: list[Any] = connection.execute(
+        "SELECT collection, id, metadata FROM documents WHERE metadata IS NOT NULL"
+    ).fetchall()
+    for collection, document_id, text in rows:
+        with suppress(ValueError):  # `klaw doctor` reports a damaged one
+            connection.executemany(
+                "INSERT OR IGNORE INTO document_metadata (collection, key, value, document_id) VALUES (?, ?, ?, ?)",
+                [(collection, key, value, document_id) for key, value in _entries(text)],
+            )
 
 
 def _entries(text: str | None) -> Iterator[tuple[str, str | int | float]]:

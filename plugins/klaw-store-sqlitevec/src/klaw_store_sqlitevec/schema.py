@@ -14,6 +14,7 @@ from klaw_store_sqlitevec.checksums import add_checksums
 from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
 from klaw_store_sqlitevec.errors import damaged
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
+from klaw_store_sqlitevec.metadata import add_numbers
 from klaw_store_sqlitevec.names import table_name
 
 if TYPE_CHECKING:
@@ -251,6 +252,7 @@ MIGRATIONS = (
     Migration("0011-checksums", _add_checksums),
     Migration("0012-seen", _add_seen),
     Migration("0013-dates-of-documents", _index_dates),
+    Migration("0014-numbers-in-metadata", add_numbers),
 )
 
 

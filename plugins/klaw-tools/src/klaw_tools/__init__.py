@@ -1,5 +1,17 @@
 """Tools for language models, and the context of a prompt."""
 
-from klaw_tools.tools import run_tool
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from klaw_tools.tools import run_tool
 
 __all__ = ["run_tool"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("klaw_tools.tools"), name)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from attrs import evolve, frozen
 
-from klaw_core import Filters, NotFoundError, QueryError, SearchRequest, SearchResult, SearchResults, Tool, to_json
+from klaw_core import (
+    Filters,
+    NotFoundError,
+    QueryError,
+    SearchRequest,
+    SearchResult,
+    SearchResults,
+    Tool,
+    parse_moment,
+    to_json,
+)
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
-from klaw_core.values.moments import end_moment, first_moment
 from klaw_core.values.targets import parse_target
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import shown
@@ -106,8 +115,8 @@ class _MemoryTools:
         filters = Filters(
             source=arguments.get("source"),
             path=path,
-            since=_moment(arguments, "since", first_moment),
-            until=_moment(arguments, "until", end_moment),
+            since=_moment(arguments, "since", "first"),
+            until=_moment(arguments, "until", "end"),
         )
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
@@ -230,13 +239,13 @@ class _MemoryTools:
         return {"origins": origins, "embedder": status.embedder, "problems": list(status.problems)}
 
 
-def _moment(arguments: Json, name: str, parse: Callable[[str, datetime], datetime]) -> datetime | None:
+def _moment(arguments: Json, name: str, day: Literal["first", "end"]) -> datetime | None:
     """Return the moment of an argument."""
     text = arguments.get(name)
     if text is None:
         return None
     try:
-        return parse(text, datetime.now(UTC))
+        return parse_moment(text, datetime.now(UTC), day=day)
     except (ValueError, OverflowError) as error:
         raise QueryError(
             f"{name} is not a date: {shown(text)}", hint="use a form like 2026-02-24, 7d or yesterday"

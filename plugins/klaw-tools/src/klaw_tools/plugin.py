@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from klaw_core import Component, ComponentContext, NoOptions, hookimpl
-from klaw_tools.extension import ToolsExtension
+
+if TYPE_CHECKING:
+    from klaw_tools.extension import ToolsExtension
 
 
 @hookimpl
@@ -15,4 +18,6 @@ def klaw_extensions() -> Iterable[Component[NoOptions, ToolsExtension]]:
 
 
 def _build(_options: NoOptions, _context: ComponentContext) -> ToolsExtension:
+    from klaw_tools.extension import ToolsExtension
+
     return ToolsExtension()

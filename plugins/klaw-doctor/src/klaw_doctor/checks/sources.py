@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from klaw_core import Document, DocumentRecord, Entry, Finding, KlawError, SkippedEntry, Source
+from klaw_core import Document, DocumentRecord, Entry, Finding, KlawError, SkippedEntry
 from klaw_core.builtin.workspace import EMPTY
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.cutting import Cutter
 from klaw_core.indexing.flow import Indexer, stays
+from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.findings import FIX, Severity, named
 
 _UPDATE = "klaw index"
@@ -16,7 +17,7 @@ _UPDATE = "klaw index"
 _DETAIL = re.compile(r" \([^)]*\)")
 
 
-def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
+def check_source(source: IsolatedSource, indexer: Indexer) -> Iterator[Finding]:
     """Compare one source with the index; every document is read."""
     collection, cutter = indexer.collection, indexer.cutter()
     with collection.store.read() as snapshot:
@@ -50,7 +51,7 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     if mixed:
         what = f"{len(mixed):,} documents have chunks that are not of their text: {named(mixed)}"
         yield Finding("other-chunks", "error", what, source.origin, "klaw reindex", tuple(mixed))
-    if getattr(source, "root", None) is not None:
+    if source.root is not None:
         yield from _skipped(skipped, source.origin)
 
 

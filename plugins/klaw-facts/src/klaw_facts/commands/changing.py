@@ -16,7 +16,7 @@ from klaw_core.cli.kit import (
     notify,
     pass_settings,
     print_json,
-    since,
+    when,
 )
 from klaw_facts.commands.printing import show_change, split_slot
 
@@ -35,8 +35,8 @@ _REASON = click.option("--reason", default="", metavar="TEXT", help="Why.")
 @click.option("--category", metavar="NAME", help="Category.")
 @click.option("--importance", type=click.FloatRange(0, 1), metavar="X", help="0 to 1.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="New tags, which replace the old ones.")
-@click.option("--from", "valid_from", metavar="WHEN", callback=since, help="Since when it is true.")
-@click.option("--to", "valid_to", metavar="WHEN", callback=since, help="Until when it was true.")
+@click.option("--from", "valid_from", metavar="WHEN", callback=when, help="Since when it is true.")
+@click.option("--to", "valid_to", metavar="WHEN", callback=when, help="Until when it was true.")
 @common_options
 @pass_settings
 def edit(
@@ -61,7 +61,7 @@ def edit(
 
 @click.command("end", short_help="End a fact: it is no longer true.")
 @click.argument("name", metavar="ID")
-@click.option("--to", "valid_to", metavar="WHEN", callback=since, help="The end. [default: now]")
+@click.option("--to", "valid_to", metavar="WHEN", callback=when, help="The end. [default: now]")
 @_REASON
 @common_options
 @pass_settings

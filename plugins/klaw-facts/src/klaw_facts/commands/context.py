@@ -9,13 +9,13 @@ import click
 from klaw_core.cli.kit import (
     Settings,
     StyledText,
+    as_of,
     common_options,
     data,
     echo,
     notify,
     pass_settings,
     print_json,
-    until,
 )
 
 
@@ -25,8 +25,8 @@ from klaw_core.cli.kit import (
 @click.option(
     "--budget", type=click.IntRange(min=0), default=1000, show_default=True, metavar="N", help="At most N tokens."
 )
-@click.option("--as-of", metavar="WHEN", callback=until, help="Facts that were true then. [default: now]")
-@click.option("--known-at", metavar="WHEN", callback=until, help="Facts that were known then. [default: now]")
+@click.option("--as-of", metavar="WHEN", callback=as_of, help="Facts that were true then. [default: now]")
+@click.option("--known-at", metavar="WHEN", callback=as_of, help="Facts that were known then. [default: now]")
 @click.option("--seen", multiple=True, metavar="SOURCE", help="Leave out an item that the model already has.")
 @click.option("--explain", is_flag=True, help="List the items and their sources.")
 @common_options

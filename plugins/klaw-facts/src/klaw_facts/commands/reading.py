@@ -12,6 +12,7 @@ import click
 from klaw_core.cli.kit import (
     Settings,
     StyledText,
+    as_of,
     chosen_format,
     common_options,
     counted,
@@ -21,7 +22,6 @@ from klaw_core.cli.kit import (
     pass_settings,
     print_json,
     tilde,
-    until,
 )
 from klaw_core.cli.kit import show as show_listing
 from klaw_facts.commands.printing import fact_json, listing_of
@@ -42,7 +42,7 @@ def time_options(function: Decorated) -> Decorated:
         ("--known-at", "Facts that were known then."),
         ("--as-of", "Facts that were true then. [default: now]"),
     ):
-        function = click.option(flag, metavar="WHEN", callback=until, help=what)(function)
+        function = click.option(flag, metavar="WHEN", callback=as_of, help=what)(function)
     return function
 
 

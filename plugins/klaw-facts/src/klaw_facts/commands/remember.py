@@ -20,7 +20,7 @@ from klaw_core.cli.kit import (
     notify,
     pass_settings,
     print_json,
-    since,
+    when,
 )
 from klaw_facts.commands.printing import fact_json, split_slot, tell_ends
 
@@ -40,7 +40,7 @@ _SHARE = click.FloatRange(0, 1)
     "--subject", default="user", show_default=True, metavar="NAME", help="The person or thing that it is about."
 )
 @click.option("--category", metavar="NAME", help="Category. [default: recognised in TEXT]")
-@click.option("--from", "valid_from", metavar="WHEN", callback=since, help="Since when it is true.")
+@click.option("--from", "valid_from", metavar="WHEN", callback=when, help="Since when it is true.")
 @click.option("--importance", type=_SHARE, metavar="X", help="0 to 1. [default: depends on the category]")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; repeatable.")
 @click.option("--pin", "is_pinned", is_flag=True, help="Include it in every context.")
