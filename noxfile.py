@@ -75,15 +75,15 @@ GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash")
 PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_PLUGINS = (
-    *("klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-memories", "klaw-model-minilm", "klaw-notes"),
-    *("klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
+    *("klaw-conversations", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-memories", "klaw-model-minilm"),
+    *("klaw-notes", "klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
     *("klaw-http", "klaw-models", "klaw-onnx"),
 )
 # What is optional in a plugin, and tested: the grammars of programming languages.
 EXTRAS = {"klaw-documents": "[code]"}
 # What the page of klaw serve shows something of.
 PAGE_PLUGINS = (
-    *("klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-memories", "klaw-notes", "klaw-serve"),
+    *("klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-memories", "klaw-notes", "klaw-serve"),
     *("klaw-store-sqlitevec", "klaw-tools"),
 )
 # The adapters for other frameworks, and what they are tested with.

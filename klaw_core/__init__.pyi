@@ -3,9 +3,6 @@ from klaw_core.async_memory import AsyncMemory
 from klaw_core.background import BackgroundIndexer, BackgroundRun
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 from klaw_core.config.load import load_config
-from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.history import HistoryStore
-from klaw_core.conversations.journal import JournalEntry
 from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
@@ -128,7 +125,7 @@ from klaw_core.values.journals import BadLine, BrokenRecord, JournalName, LogRec
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
-from klaw_core.values.listings import ListedChat, ListedDocument, ListedWorkspace
+from klaw_core.values.listings import ListedDocument, ListedWorkspace
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
 from klaw_core.values.migrations import Migration
 from klaw_core.values.moments import parse_moment
@@ -186,7 +183,6 @@ __all__ = [
     "ContextNotice",
     "ContextQuestion",
     "Contribution",
-    "Conversations",
     "Conversion",
     "ConversionError",
     "Converter",
@@ -218,7 +214,6 @@ __all__ = [
     "GatingExtension",
     "Heading",
     "HeadingChunker",
-    "HistoryStore",
     "Hit",
     "Hold",
     "Host",
@@ -226,7 +221,6 @@ __all__ = [
     "Index",
     "IndexEvent",
     "IndexReport",
-    "JournalEntry",
     "JournalExtension",
     "JournalFileState",
     "JournalName",
@@ -240,7 +234,6 @@ __all__ = [
     "LanguageModel",
     "LanguageModelError",
     "Lazy",
-    "ListedChat",
     "ListedDocument",
     "ListedWorkspace",
     "ListeningExtension",

@@ -20,7 +20,6 @@ from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, Se
 
 # Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
-    from klaw_core.conversations.archive import Conversations
     from klaw_core.extensions.workspaces import WorkspacesExtension
     from klaw_core.files.new_documents import NewDocument
     from klaw_core.indexing.run_counts import ProgressCallback
@@ -71,10 +70,9 @@ class Memory(OpenMemory):
         return self._part("core_memory").core
 
     @property
-    def conversations(self) -> Conversations:
-        """The conversations: append messages, read them, and search single messages."""
-        archive: Conversations = self._part("conversations").archive
-        return archive
+    def conversations(self) -> Any:
+        """The conversations: append messages, read them, and search single messages; see ``klaw_conversations``."""
+        return self._part("conversations").archive
 
     def index(
         self,

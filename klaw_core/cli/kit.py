@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
     from klaw_core.cli.dates import as_of, since, until, when
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+    from klaw_core.cli.neutral import escaped_json, plain_lines
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import (
         Output,
@@ -53,6 +54,7 @@ _MODULES = {
     "client_files": "confirm_client_file own_command read_client_file write_client_file",
     "dates": "as_of since until when",
     "listings": "Listing chosen_format format_option show",
+    "neutral": "escaped_json plain_lines",
     "notices": "notify",
     "output": "Output StyledText counted data duration notices print_json size tilde",
     "progress": "progress_bar",
@@ -78,12 +80,14 @@ __all__ = [
     "data",
     "duration",
     "echo",
+    "escaped_json",
     "format_option",
     "given_options",
     "notices",
     "notify",
     "own_command",
     "pass_settings",
+    "plain_lines",
     "print_json",
     "progress_bar",
     "read_client_file",

@@ -16,7 +16,7 @@ COMMANDS = {
     "recent": ("recent", "Show the newest documents."),
     "get": ("get", "Print a note, or some of its lines."),
     "save": ("klaw_memories.save_command", "Save a text as a memory."),
-    "logs": ("logs", "Print the messages of a chat."),
+    "logs": ("klaw_conversations.logs_command", "Print the messages of a chat."),
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "restore": ("restore", "Restore a forgotten note."),
     "workspace": ("workspace", "List, rename, remove and restrict indexed directories."),

@@ -17,7 +17,6 @@ from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.values.collections import MEMORY
 
 if TYPE_CHECKING:
-    from klaw_core.conversations.archive import Conversations
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.converter import Converters
@@ -115,11 +114,10 @@ class MemoryHost:
         return self.assembly.converters
 
     @property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> Any:
         """The conversations."""
         extension: Any = self.get_extensions().get("conversations")
-        archive: Conversations = extension.archive
-        return archive
+        return extension.archive
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""

@@ -24,7 +24,6 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
         rank=10,
         separate=(DOCS,),
     )
-    yield Component("conversations", NoOptions, _conversations, API, "messages and summaries of chats", rank=40)
 
 
 def _workspaces(_options: NoOptions, context: ComponentContext) -> Extension:
@@ -32,10 +31,3 @@ def _workspaces(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_core.files.layout import DataDirectory
 
     return WorkspacesExtension(DataDirectory(context.data_dir))
-
-
-def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:
-    from klaw_core.extensions.conversations import ConversationsExtension
-    from klaw_core.files.layout import DataDirectory
-
-    return ConversationsExtension(DataDirectory(context.data_dir))

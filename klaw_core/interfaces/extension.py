@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from klaw_core.conversations.archive import Conversations
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.converter import Converters
     from klaw_core.interfaces.journal import Journals, RecordJournal
@@ -70,8 +69,8 @@ class Host(Protocol):
         """Return the converters of all plugins, with their cache."""
 
     @property
-    def conversations(self) -> Conversations:
-        """Return the conversations: the journals of messages, and the redactor."""
+    def conversations(self) -> Any:
+        """Return the ``klaw_conversations.Conversations``: the journals of messages. Raise PluginNotFoundError."""
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""

@@ -26,6 +26,7 @@ class FirstParty:
 
 
 CATALOGUE: tuple[FirstParty, ...] = (
+    FirstParty("klaw-conversations", ("conversations",), (("extension", "conversations"),), default=True),
     FirstParty(
         "klaw-memories",
         ("memories",),

@@ -1,8 +1,8 @@
-"""What lists show: documents, chats and workspaces, one value a row."""
+"""What lists show: documents and workspaces, one value a row."""
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 from attrs import field, frozen
@@ -21,16 +21,6 @@ class ListedDocument:
     title: str
     preview: str = field(repr=False)
     chunks: int
-
-
-@frozen
-class ListedChat:
-    """A chat, the first and the last day (UTC) with messages, and the number of such days."""
-
-    name: str
-    first_day: date
-    last_day: date
-    days: int
 
 
 @frozen

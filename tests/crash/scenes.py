@@ -14,9 +14,9 @@ from zlib import crc32
 import numpy as np
 from attrs import evolve, field, frozen
 
+from klaw_conversations.journal import JournalEntry
 from klaw_core import API, Agents, BackgroundIndexer, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config.load import load_config
-from klaw_core.conversations.journal import JournalEntry
 from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer

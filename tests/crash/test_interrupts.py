@@ -21,13 +21,12 @@ from attrs import define, field
 from interrupts import Place, Sides, interrupt, places_of
 from scenes import CHAT, NOON, Home, make_registry
 
+from klaw_conversations import Conversations, HistoryStore
 from klaw_core import (
     Agents,
     BackgroundIndexer,
-    Conversations,
     FileLock,
     Flag,
-    HistoryStore,
     Memory,
     Message,
     NewDocument,

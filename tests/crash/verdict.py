@@ -10,8 +10,8 @@ from datetime import timedelta
 from attrs import define, field
 from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 
+from klaw_conversations.journal import JournalEntry
 from klaw_core import Memory
-from klaw_core.conversations.journal import JournalEntry
 from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
 

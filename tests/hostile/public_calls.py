@@ -17,14 +17,13 @@ import attrs
 from attrs import frozen
 from planted_secrets import KINDS, NOW, OTHER, World, alone, apart, beside
 
+from klaw_conversations import Conversations, HistoryStore
 from klaw_core import (
     AsyncMemory,
     Chat,
     Condition,
     ContextQuestion,
-    Conversations,
     Filters,
-    HistoryStore,
     Memory,
     Message,
     NewDocument,

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from klaw_conversations import archive as archive_module
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
-from klaw_core.conversations import archive as archive_module
 from klaw_memories import saved as saved_module
 from klaw_memories import saved_extension
 

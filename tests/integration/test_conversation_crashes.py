@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
-from klaw_core.conversations.journal import JournalEntry
+from klaw_conversations.journal import JournalEntry
 from klaw_core.files.messages import Message
 from klaw_core.values.chats import Chat
 from klaw_testing.crash import kill_everywhere

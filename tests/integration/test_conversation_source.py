@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from klaw_conversations.archive import Conversations
+from klaw_conversations.journal import Journal
+from klaw_conversations.row_sync import RowSync
+from klaw_conversations.source import ConversationSource, document_path, named_day
+from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Entry
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.journal import Journal
-from klaw_core.conversations.row_sync import RowSync
-from klaw_core.conversations.source import ConversationSource, document_path, named_day
-from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.files.messages import Message
 from klaw_core.redaction import Redactor
 from klaw_core.values.chats import Chat

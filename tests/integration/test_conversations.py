@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from attrs import evolve
 
+from klaw_conversations.history import HistoryStore
+from klaw_conversations.journal import Journal, JournalEntry
 from klaw_core import Filters, NotFoundError, StoreLockedError
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.conversations.history import HistoryStore
-from klaw_core.conversations.journal import Journal, JournalEntry
 from klaw_core.embedding.run import PROBE
 from klaw_core.errors import RecordError
 from klaw_core.files.messages import Message

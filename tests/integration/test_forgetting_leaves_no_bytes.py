@@ -7,10 +7,10 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from klaw_conversations.journal import Journal
+from klaw_conversations.row_sync import RowSync
+from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Chat, EmbeddingError, Index, Message, NotFoundError, PluginError
-from klaw_core.conversations.journal import Journal
-from klaw_core.conversations.row_sync import RowSync
-from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.values.text import text_hash
 from klaw_fts5.index import Fts5Index
 from klaw_testing.values import MOMENT

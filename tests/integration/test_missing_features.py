@@ -10,6 +10,10 @@ from klaw_core.plugins.installing import install_extras
 
 #: The calls that a memory passes on, by the extra and the extension.
 CALLS = {
+    ("conversations", "conversations"): [
+        lambda memory: memory.conversations,
+        lambda memory: memory.extensions.host.conversations,
+    ],
     ("doctor", "doctor"): [
         lambda memory: memory.doctor(),
         lambda memory: memory.export(BytesIO()),

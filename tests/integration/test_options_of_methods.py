@@ -20,10 +20,10 @@ import pytest
 from attrs import evolve, field, frozen
 from worlds import CHAT, DAY, MOMENT, OTHER_CHAT, Case, World, document, make_template, observed, opened, problems
 
+from klaw_conversations import Conversations
 from klaw_core import (
     Agents,
     BackgroundIndexer,
-    Conversations,
     Filters,
     KlawError,
     Memory,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from klaw_conversations.extension import ConversationsExtension
 from klaw_core import Chat, Message
-from klaw_core.extensions.conversations import ConversationsExtension
 from klaw_core.indexing.collection import Collection
 
 CHAT = Chat("telegram", "1")

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import Chat, HistoryStore, JournalEntry, Message, NotFoundError, QueryError
+from klaw_conversations import HistoryStore, JournalEntry
+from klaw_core import Chat, Message, NotFoundError, QueryError
 from klaw_testing.messages import message_dump
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
@@ -157,11 +158,11 @@ def test_rows_of_an_earlier_version_are_made_again(memory, home, monkeypatch):
     """They lack messages whose id was used before."""
     if home.backend == "postgres":
         pytest.skip("the same code")
-    from klaw_core.conversations import row_sync
+    from klaw_conversations import row_sync
 
     with monkeypatch.context() as earlier:
         earlier.setattr(row_sync.RowSync, "recipe", property(lambda self: self.redactor.recipe))
-        earlier.setattr("klaw_core.conversations.names.Names.name", lambda _self, message, _place: message.id)
+        earlier.setattr("klaw_conversations.names.Names.name", lambda _self, message, _place: message.id)
         memory.conversations.append_many(SAID)
         memory.index()
         assert len(memory.conversations.search("the")) == 1

@@ -11,11 +11,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from klaw_conversations.journal import Journal, JournalEntry
+from klaw_conversations.row_sync import RowSync
+from klaw_conversations.source import ConversationSource
+from klaw_conversations.summaries import SummaryFiles
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.conversations.journal import Journal, JournalEntry
-from klaw_core.conversations.row_sync import RowSync
-from klaw_core.conversations.source import ConversationSource
-from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.files.messages import SESSION_BREAK
 from klaw_core.values.chats import Chat
 from klaw_core.values.config import ConversationSettings

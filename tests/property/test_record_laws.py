@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Chat, KlawError, Message, NewDocument, RecordError
-from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.extensions.workspaces import WorkspacesExtension, _parse
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import pytest
 
-from klaw_core.conversations.journal import Journal, JournalEntry
+from klaw_conversations.journal import Journal, JournalEntry
 from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import MAX_LINE_BYTES
 from klaw_core.files.messages import SESSION_BREAK, Message

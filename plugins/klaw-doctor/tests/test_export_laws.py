@@ -11,9 +11,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from klaw_conversations.journal import Journal
+from klaw_conversations.summaries import SummaryFiles
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.conversations.journal import Journal
-from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import WorkspaceError
 from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from klaw_conversations.journal import Journal
 from klaw_core import BadLine, LanguageModelError, Message, QueryError, RecordError
-from klaw_core.conversations.journal import Journal
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines

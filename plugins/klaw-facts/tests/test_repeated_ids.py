@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from klaw_core import Chat, JournalEntry, Message
+from klaw_conversations import JournalEntry
+from klaw_core import Chat, Message
 from klaw_facts import Facts
 
 from .conftest import META, MONDAY

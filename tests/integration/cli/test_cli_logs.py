@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core.conversations.journal import Journal
+from klaw_conversations.journal import Journal
 from klaw_core.files.messages import Message
 from klaw_core.values.chats import Chat
 

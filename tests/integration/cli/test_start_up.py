@@ -95,7 +95,7 @@ class TestImports:
             assert not modules & NOT_FOR_WORDS
         assert not modules & {
             "klaw_core.indexing.flow",
-            "klaw_core.conversations",
+            "klaw_conversations",
             "klaw_memories.saved",
             "klaw_core.maintenance",
         }

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
-from klaw_core import BadLine, Chat, Conversations, LanguageModelError, format_ts, one_line
+from klaw_core import BadLine, Chat, LanguageModelError, format_ts, one_line
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
@@ -28,6 +28,9 @@ from klaw_facts.profile import profile_facts, profile_line, profile_lines, withi
 from klaw_facts.records import batch_record, digest_record, fact_record, operation
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
+
+if TYPE_CHECKING:
+    from klaw_conversations import Conversations
 
 _MAX_SENTENCES = 12
 _FADED = 0.001

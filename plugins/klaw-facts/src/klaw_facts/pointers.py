@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from klaw_core import BadLine, Chat, Conversations, Message, RecordError
+from klaw_core import BadLine, Chat, Message, RecordError
 from klaw_facts.values import Fact, Quote
+
+if TYPE_CHECKING:
+    from klaw_conversations import Conversations
 
 
 @frozen

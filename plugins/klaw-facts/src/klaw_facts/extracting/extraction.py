@@ -10,10 +10,11 @@ import hmac
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import BadLine, Chat, Conversations, LanguageModel, LanguageModelError, Message, estimate_tokens
+from klaw_core import BadLine, Chat, LanguageModel, LanguageModelError, Message, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, speaker_of
@@ -28,6 +29,9 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.records import batch_record
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
+
+if TYPE_CHECKING:
+    from klaw_conversations import Conversations
 
 #: The version of the rules. With other rules, everything is read again only on request.
 RULES_VERSION = "rules-1"

@@ -7,14 +7,9 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from klaw_core.errors import RecordError
+from klaw_core import BadLine, Chat, Log, LogFolder, LogRecord, RecordError, SkippedEntry, Summary, format_ts, parse_ts
 from klaw_core.files.journals import as_logs, shown_path
-from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
-from klaw_core.interfaces.journal import Log, LogFolder
-from klaw_core.values.chat_rows import Summary
-from klaw_core.values.chats import Chat
-from klaw_core.values.journals import BadLine, LogRecord
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.files.timestamps import as_utc
 
 #: The name of the folder of logs, and of the log of each chat.
 SUMMARIES = "summaries"

@@ -5,13 +5,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
-from klaw_core.conversations.journal import JournalEntry
-from klaw_core.conversations.row_sync import RowSync, chat_of
-from klaw_core.errors import RecordError
-from klaw_core.interfaces.messages import MessageReader
-from klaw_core.values.chat_rows import StoredMessage
-from klaw_core.values.chats import Chat
-from klaw_core.values.findings import FIX, Finding, named
+from klaw_conversations.journal import JournalEntry
+from klaw_conversations.row_sync import RowSync, chat_of
+from klaw_core import Chat, Finding, MessageReader, RecordError, StoredMessage
+from klaw_core.values.findings import FIX, named
 
 ROWS = "conversation-rows"
 

@@ -9,19 +9,27 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.row_sync import RowSync
-from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
-from klaw_core.conversations.summary_source import SummarySource
-from klaw_core.errors import RecordError
+from klaw_conversations.archive import Conversations
+from klaw_conversations.row_sync import RowSync
+from klaw_conversations.source import CONVERSATIONS, ConversationSource
+from klaw_conversations.summary_source import SummarySource
+from klaw_core import (
+    Chat,
+    Divisible,
+    Document,
+    Entry,
+    Forgetful,
+    ForgetReport,
+    Log,
+    Message,
+    RecordError,
+    RowSource,
+    Shrinking,
+    SkippedEntry,
+    Source,
+    Store,
+)
 from klaw_core.files.journals import FileLogs
-from klaw_core.files.messages import Message
-from klaw_core.interfaces.journal import Log
-from klaw_core.interfaces.source import Divisible, Forgetful, RowSource, Shrinking, Source
-from klaw_core.interfaces.store import Store
-from klaw_core.values.chats import Chat
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 
 @define(eq=False)

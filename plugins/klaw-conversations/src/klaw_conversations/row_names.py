@@ -7,17 +7,12 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, Place
-from klaw_core.conversations.names import base_of
-from klaw_core.conversations.row_values import Row
-from klaw_core.conversations.source import document_path
-from klaw_core.errors import StoreError, quoted
+from klaw_conversations.journal import ChatFile, Journal, JournalEntry, Place
+from klaw_conversations.names import base_of
+from klaw_conversations.row_values import Row
+from klaw_conversations.source import document_path
+from klaw_core import Chat, JournalFileState, MessageReader, SkippedEntry, Store, StoredMessage, StoreError, quoted
 from klaw_core.files.journals import FileLogs
-from klaw_core.interfaces.messages import MessageReader
-from klaw_core.interfaces.store import Store
-from klaw_core.values.chat_rows import JournalFileState, StoredMessage
-from klaw_core.values.chats import Chat
-from klaw_core.values.runs import SkippedEntry
 
 
 class OutOfOrderError(Exception):

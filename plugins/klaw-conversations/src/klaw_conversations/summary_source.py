@@ -6,16 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import field, frozen
 
-from klaw_core.conversations.source import CONVERSATIONS, TRANSCRIPT
-from klaw_core.conversations.summaries import SUMMARIES, SummaryFiles, summaries_path
-from klaw_core.errors import RecordError
-from klaw_core.interfaces.source import Source
-from klaw_core.redaction import Redactor
-from klaw_core.values.chat_rows import Summary
-from klaw_core.values.chats import Chat
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.journals import BadLine
-from klaw_core.values.runs import SkippedEntry
+from klaw_conversations.source import CONVERSATIONS, TRANSCRIPT
+from klaw_conversations.summaries import SUMMARIES, SummaryFiles, summaries_path
+from klaw_core import BadLine, Chat, Document, Entry, RecordError, Redactor, SkippedEntry, Source, Summary
 
 #: The source label in results.
 LABEL = "summary"

@@ -9,15 +9,12 @@ from typing import Any, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core.conversations.names import Names, full_name, may_be_full
-from klaw_core.errors import RecordError
+from klaw_conversations.names import Names, full_name, may_be_full
+from klaw_core import BadLine, Chat, Log, LogFolder, LogRecord, Message, RecordError, SkippedEntry, format_ts
 from klaw_core.files.journals import as_logs, shown_path
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.files.timestamps import as_utc, format_ts
-from klaw_core.interfaces.journal import Log, LogFolder
-from klaw_core.values.chats import Chat
-from klaw_core.values.journals import BadLine, LogLine, LogRecord
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.files.messages import SESSION_BREAK
+from klaw_core.files.timestamps import as_utc
+from klaw_core.values.journals import LogLine
 from klaw_core.values.text import text_hash
 
 _SUFFIX = ".jsonl"
@@ -51,7 +48,7 @@ class JournalEntry:
     """A message and its bytes in a log, from ``offset`` to ``end``.
 
     It is a ``duplicate`` if an equal message came before it in the same read. ``id`` is the id in the line; the id of
-    the message is its name in the chat (see :mod:`klaw_core.conversations.names`), except from ``read_file``.
+    the message is its name in the chat (see :mod:`klaw_conversations.names`), except from ``read_file``.
     """
 
     message: Message

@@ -4,7 +4,7 @@ All rows of a chat are made again if a mirrored part of its files has changed (c
 the redaction patterns have changed. A row of a message that is no longer in the files shows that its text must still be
 forgotten. So the text always leaves the index before the row is removed.
 
-The ids of rows are the names of the messages (see :mod:`klaw_core.conversations.names`).
+The ids of rows are the names of the messages (see :mod:`klaw_conversations.names`).
 """
 
 from __future__ import annotations
@@ -18,22 +18,27 @@ from typing import Any, Self, TypeAlias
 
 from attrs import evolve, frozen
 
-from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.conversations.names import base_of, may_be_full
-from klaw_core.conversations.row_names import OutOfOrderError, RowNames, is_among, renamed
-from klaw_core.conversations.row_values import Batch, ReadAhead, Row, SyncReport
-from klaw_core.conversations.source import document_path
-from klaw_core.conversations.summaries import SummaryFiles, summaries_path
-from klaw_core.errors import RecordError
-from klaw_core.interfaces.journal import Log
-from klaw_core.interfaces.messages import MessageReader, MessageWriter
-from klaw_core.interfaces.store import Store
-from klaw_core.redaction import Redactor
-from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
-from klaw_core.values.chats import Chat
+from klaw_conversations.journal import ChatFile, Journal, JournalEntry
+from klaw_conversations.names import base_of, may_be_full
+from klaw_conversations.row_names import OutOfOrderError, RowNames, is_among, renamed
+from klaw_conversations.row_values import Batch, ReadAhead, Row, SyncReport
+from klaw_conversations.source import document_path
+from klaw_conversations.summaries import SummaryFiles, summaries_path
+from klaw_core import (
+    BadLine,
+    Chat,
+    JournalFileState,
+    Log,
+    MessageReader,
+    MessageWriter,
+    RecordError,
+    Redactor,
+    SkippedEntry,
+    Store,
+    StoredMessage,
+    Summary,
+)
 from klaw_core.values.config import ConversationSettings
-from klaw_core.values.journals import BadLine
-from klaw_core.values.runs import SkippedEntry
 
 # Messages per transaction.
 _BATCH = 1000

@@ -13,36 +13,41 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from klaw_core.conversations.archive import Conversations, names_of
-from klaw_core.conversations.indexed_source import IndexedConversations
-from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.conversations.row_checks import check_rows, fix_rows
-from klaw_core.conversations.row_sync import RowSync
-from klaw_core.conversations.source import CONVERSATIONS
-from klaw_core.conversations.summaries import SUMMARIES, SummaryFiles
-from klaw_core.errors import KlawError, RecordError
-from klaw_core.extensions.owned_files import check_lines, check_private, make_private
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.layout import DataDirectory
-from klaw_core.files.messages import Message
-from klaw_core.interfaces.extension import (
+from klaw_conversations.archive import Conversations, names_of
+from klaw_conversations.indexed_source import IndexedConversations
+from klaw_conversations.journal import ChatFile, Journal, JournalEntry
+from klaw_conversations.row_checks import check_rows, fix_rows
+from klaw_conversations.row_sync import RowSync
+from klaw_conversations.source import CONVERSATIONS
+from klaw_conversations.summaries import SUMMARIES, SummaryFiles
+from klaw_core import (
     AttachedExtension,
+    BadLine,
+    Chat,
     CheckedExtension,
+    FileJournals,
+    Finding,
+    ForgetEvent,
     Host,
+    ImportCounts,
+    Journals,
+    KlawError,
+    Message,
+    MessageEvent,
+    Record,
     RecordedExtension,
+    RecordError,
+    SkippedEntry,
+    Source,
     SourcedExtension,
+    Summary,
+    check_lines,
+    check_private,
+    make_private,
 )
-from klaw_core.interfaces.journal import Journals
-from klaw_core.interfaces.source import Source
-from klaw_core.values.chat_rows import Summary
-from klaw_core.values.chats import Chat
 from klaw_core.values.checked_names import secret_in_name
 from klaw_core.values.config import ConversationSettings
-from klaw_core.values.events import ForgetEvent, MessageEvent
-from klaw_core.values.findings import Finding, named
-from klaw_core.values.journals import BadLine
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.findings import named
 
 MESSAGE = "message"
 SUMMARY = "summary"
@@ -71,7 +76,7 @@ class _ChatSummary:
 class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtension, RecordedExtension):
     """Stores conversations and makes them searchable."""
 
-    directory: DataDirectory
+    files: FileJournals
     settings: ConversationSettings = field(factory=ConversationSettings)
     origins: Sequence[str] = (CONVERSATIONS,)
     record_kinds: Sequence[str] = (MESSAGE, SUMMARY)
@@ -97,7 +102,7 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
 
     @property
     def _journals(self) -> Journals:
-        return FileJournals(self.directory) if self._host is None else self._host.journals
+        return self.files if self._host is None else self._host.journals
 
     @cached_property
     def archive(self) -> Conversations:
@@ -151,9 +156,8 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
             fix_rows(self.archive.row_sync, findings)
 
     def _files(self) -> Iterator[Path]:
-        files = FileJournals(self.directory)
-        yield from files.logs(CONVERSATIONS).files()
-        yield from files.logs(SUMMARIES).files()
+        yield from self.files.logs(CONVERSATIONS).files()
+        yield from self.files.logs(SUMMARIES).files()
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every message by chat and day, then every summary."""

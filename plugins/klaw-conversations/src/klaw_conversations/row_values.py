@@ -7,11 +7,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from klaw_core.conversations.journal import JournalEntry
-from klaw_core.interfaces.journal import Log
-from klaw_core.values.chat_rows import StoredMessage
-from klaw_core.values.journals import BadLine
-from klaw_core.values.runs import SkippedEntry
+from klaw_conversations.journal import JournalEntry
+from klaw_core import BadLine, Log, SkippedEntry, StoredMessage
 
 #: A message as it is written, and its row, whose id is that in the line.
 Row: TypeAlias = tuple[JournalEntry, StoredMessage]

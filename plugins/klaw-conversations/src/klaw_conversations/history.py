@@ -8,12 +8,10 @@ from typing import Any
 
 from attrs import field, frozen
 
-from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.journal import JournalEntry
-from klaw_core.errors import RecordError
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.holds import operations
-from klaw_core.values.chats import Chat
+from klaw_conversations.archive import Conversations
+from klaw_conversations.journal import JournalEntry
+from klaw_core import Chat, Message, RecordError, operations
+from klaw_core.files.messages import SESSION_BREAK
 
 
 def chat_of(key: str) -> Chat:

@@ -8,18 +8,12 @@ from datetime import UTC, date, datetime, time
 
 from attrs import field, frozen
 
-from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, JournalLine
-from klaw_core.conversations.names import Names
-from klaw_core.errors import RecordError
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.interfaces.journal import Log
-from klaw_core.interfaces.source import Source
-from klaw_core.redaction import Redactor
-from klaw_core.values.chats import Chat
+from klaw_conversations.journal import ChatFile, Journal, JournalEntry, JournalLine
+from klaw_conversations.names import Names
+from klaw_core import BadLine, Chat, Document, Entry, Log, Message, RecordError, Redactor, SkippedEntry, Source
+from klaw_core.files.messages import SESSION_BREAK
 from klaw_core.values.days import named_day
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.journals import BadLine
-from klaw_core.values.runs import VANISHED, SkippedEntry
+from klaw_core.values.runs import VANISHED
 
 #: The origin of conversations, and the first part of their paths.
 CONVERSATIONS = "conversations"

@@ -9,24 +9,41 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.conversations.journal import Journal, JournalEntry, JournalLine, chosen
-from klaw_core.conversations.names import full_name
-from klaw_core.conversations.row_sync import RowSync
-from klaw_core.conversations.row_values import SyncReport
-from klaw_core.conversations.source import document_path
-from klaw_core.conversations.summaries import summaries_path
-from klaw_core.errors import NotFoundError, QueryError, StoreLockedError, quoted
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.holds import operations
-from klaw_core.interfaces.store import Store
-from klaw_core.redaction import Redactor
-from klaw_core.values.chat_rows import Session, StoredMessage, Summary
-from klaw_core.values.chats import Chat
+from klaw_conversations.journal import Journal, JournalEntry, JournalLine, chosen
+from klaw_conversations.names import full_name
+from klaw_conversations.row_sync import RowSync
+from klaw_conversations.row_values import SyncReport
+from klaw_conversations.source import document_path
+from klaw_conversations.summaries import summaries_path
+from klaw_core import (
+    Chat,
+    Message,
+    NotFoundError,
+    QueryError,
+    Redactor,
+    Session,
+    Store,
+    StoredMessage,
+    StoreLockedError,
+    Summary,
+    operations,
+    quoted,
+)
+from klaw_core.files.messages import SESSION_BREAK
 from klaw_core.values.checked_names import check_name
-from klaw_core.values.listings import ListedChat
 
 # Messages in an error message.
 _MAX_LISTED = 5
+
+
+@frozen
+class ListedChat:
+    """A chat, the first and the last day (UTC) with messages, and the number of such days."""
+
+    name: str
+    first_day: date
+    last_day: date
+    days: int
 
 
 def names_of(chat: Chat, *ids: str | None) -> Iterator[tuple[str, str]]:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.dates import since as parse_since
-from klaw_core.cli.neutral import escaped_json, plain_lines
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, escaped_json, pass_settings, plain_lines
+from klaw_core.cli.kit import since as parse_since
 
 if TYPE_CHECKING:
-    from klaw_core.conversations.journal import ChatFile, Journal, JournalLine
-    from klaw_core.files.messages import Message
-    from klaw_core.values.chats import Chat
+    from klaw_conversations.journal import ChatFile, Journal, JournalLine
+    from klaw_core import Chat, Message
 
 _DEFAULT_LIMIT = 50
 _POLL_SECONDS = 0.5
@@ -37,8 +35,8 @@ _POLL_SECONDS = 0.5
 @pass_settings
 def command(settings: Settings, *, name: str, follow: bool, since: datetime | None, limit: int | None) -> None:
     """Print the last messages of a chat, oldest first. With --json, each message is a JSON object on its own line."""
-    from klaw_core.conversations.journal import Journal
-    from klaw_core.values.chats import Chat
+    from klaw_conversations.journal import Journal
+    from klaw_core import Chat
 
     with settings.open_journals() as journals:
         _print_chat(settings, Journal(journals.logs("conversations")), Chat.parse(name), since, limit, follow=follow)
@@ -47,7 +45,7 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
 def _print_chat(
     settings: Settings, journal: Journal, chat: Chat, since: datetime | None, limit: int | None, *, follow: bool
 ) -> None:
-    from klaw_core.errors import NotFoundError
+    from klaw_core import NotFoundError
 
     files = journal.files(chat).files
     if not files and not follow:
@@ -75,7 +73,7 @@ def _end_offsets(files: Iterable[ChatFile]) -> dict[str, int]:
 
 def _tracked(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[JournalLine]:
     """Yield the lines and record their ends, so that no line is shown twice."""
-    from klaw_core.conversations.journal import JournalEntry
+    from klaw_conversations.journal import JournalEntry
 
     for line in lines:
         yield line
@@ -85,7 +83,7 @@ def _tracked(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[Jou
 
 def _new_lines(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[JournalLine]:
     """Yield the lines after ``ends``. A file that was cut or replaced is read from its start."""
-    from klaw_core.values.journals import BadLine
+    from klaw_core import BadLine
 
     for file in journal.files(chat).files:
         lines = journal.read_file(file, ends.get(file.log.location, 0))
@@ -107,9 +105,8 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
     A torn (incomplete) line may be one that is being written; it is printed only with ``torn``.
     """
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.streams import echo
-    from klaw_core.values.journals import BadLine
+    from klaw_core import BadLine
+    from klaw_core.cli.kit import echo, notify
 
     for line in lines:
         if isinstance(line, BadLine):
@@ -122,7 +119,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 
 def _print(message: Message) -> None:
-    from klaw_core.cli.output import StyledText, data
+    from klaw_core.cli.kit import StyledText, data
     from klaw_core.files.messages import SESSION_BREAK
 
     when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
