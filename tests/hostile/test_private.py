@@ -8,6 +8,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("private.py")
 # What must have been seen for the test to mean anything: the database and its companions, temporary files by their
 # beginnings, and everything that a person owns.
@@ -42,6 +44,7 @@ def write_model(directory: Path) -> None:
     (directory / "model.json").write_text(json.dumps(content))
 
 
+@pytest.mark.cold_start  # what an import writes or opens counts too
 def test_nothing_is_ever_anybody_elses(tmp_path):
     home = tmp_path.resolve()
     (home / "notes").mkdir()

@@ -170,6 +170,7 @@ def test_nesting_up_to_the_limit_is_read_at_any_stack_depth(lines):
     assert deeper(600) == 1
 
 
+@pytest.mark.cold_start  # what is imported would be a part of the memory that is measured
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_line_of_100_megabytes_is_skipped_without_loading_it(tmp_path, ended):
     path = tmp_path / "x.jsonl"

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 _LATER_CORE = """
 from klaw_core import hookspecs
 hookspecs.API += 1
@@ -13,6 +15,7 @@ for plugin in discover().plugins:
 """
 
 
+@pytest.mark.cold_start
 def test_a_later_core_reports_each_plugin_of_this_version_as_outdated():
     run = subprocess.run([sys.executable, "-c", _LATER_CORE], check=True, capture_output=True, text=True)
     lines = run.stdout.splitlines()

@@ -10,6 +10,8 @@ import pytest
 import klaw_core
 from klaw_core.cli.program import COMMANDS, cli
 
+pytestmark = pytest.mark.cold_start
+
 # What only some commands need, each of them slow to import.
 HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx", "tomlkit", "regex"}
 MODELS = {"onnxruntime", "tokenizers", "klaw_models", "klaw_embed_onnx.embedder"}
