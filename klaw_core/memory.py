@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,8 @@ from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, Se
 
 # Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
-    from klaw_core.extensions.workspaces import WorkspacesExtension
     from klaw_core.files.new_documents import NewDocument
     from klaw_core.indexing.run_counts import ProgressCallback
-    from klaw_core.sources.management import WorkspaceManager
     from klaw_core.values.context import Context, ContextPart
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
@@ -114,26 +111,9 @@ class Memory(OpenMemory):
             paths = [paths] if isinstance(paths, str | Path) else paths
             return runs.over_files(paths, force=force, embed=embed, on_progress=on_progress)
         if directory is not None:
-            collection = self._assembly.registry.check_writable(MEMORY if collection is None else collection)
-            from klaw_core.values.checked_names import check_name
-
-            redactor = self.config.conversations.redactor
-            with suppress(OSError, RuntimeError, ValueError):  # no directory: what remembers it says why
-                check_name(redactor, "the name of a workspace", name or Path(directory).resolve().name)
-            check_name(redactor, "the name of a collection", collection)
-            configured = [source for source in self._assembly.sources if source.root is not None]
-            workspaces: WorkspacesExtension = self._part("workspaces")
-            workspace = workspaces.registry.remember(
-                directory,
-                name,
-                collection=collection,
-                version=version,
-                include=include,
-                exclude=exclude or (),
-                configured={source.origin: source.root for source in configured if source.root is not None},
-                elsewhere=self._sources.free_elsewhere(),
-            )
-            origin = workspace.origin
+            changes = {"version": version, "include": include, "exclude": exclude or ()}
+            collection = MEMORY if collection is None else collection
+            origin = self._part("workspaces").remember(self._sources, directory, name, collection, **changes)
         if origin is not None:
             sources = self._sources.with_origin(origin)
             return runs.over(sources, force=force, verify=verify, embed=embed, on_progress=on_progress, alone=True)
@@ -322,19 +302,17 @@ class Memory(OpenMemory):
         return tuple(name for name in self._sources.collections() if name not in separate)
 
     @property
-    def workspaces(self) -> WorkspaceManager:
-        """The directories of notes: list, rename, remove and restrict them."""
-        from klaw_core.sources.management import WorkspaceManager
-
-        extension: WorkspacesExtension = self._part("workspaces")
-        return WorkspaceManager(lambda: extension.registry, self._runs, self._assembly.collection, self.forget)
+    def workspaces(self) -> Any:
+        """The directories of notes: list, rename, remove and restrict them; see ``klaw_notes``."""
+        return self._part("workspaces").manager(self._runs, self._assembly.collection, self.forget)
 
     def restore(self, path: str) -> IndexReport:
         """Restore a note that :meth:`forget` excluded, and index it.
 
         ``path`` is its path in results, or its file. Raise NotFoundError if it was not forgotten, or is not a note.
         """
-        return self.workspaces.restore(path)
+        report: IndexReport = self.workspaces.restore(path)
+        return report
 
     def sources(self) -> tuple[SourceStatus, ...]:
         """Return every source of documents: configured, remembered, and those of extensions. Reads no document."""

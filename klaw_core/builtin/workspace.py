@@ -29,7 +29,7 @@ from klaw_core.interfaces.source import Folder, Source
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.metadata import Metadata
-from klaw_core.values.runs import VANISHED, SkippedEntry
+from klaw_core.values.runs import EMPTY, VANISHED, SkippedEntry
 from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ _READING = 2
 _DIGEST_CHARACTERS = 32  # 128 bits
 _RECIPE_CHARACTERS = 8  # enough to distinguish a converter's version from earlier ones
 _NOTES = (*_MARKDOWN, ".txt")  # these are never converted
-
-#: The reason for a file without text.
-EMPTY = "is empty"
 
 
 def can_name(name: str) -> bool:

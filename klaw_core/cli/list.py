@@ -44,7 +44,7 @@ def command(
     form: str | None,
 ) -> None:
     """List the indexed documents by path: all, or only paths that start with PREFIX (notes/2026/)."""
-    form = chosen_format(settings, form)
+    chosen_form = chosen_format(settings, form)
     kinds = [name for name, chosen in (("saved", saved), ("chats", chats), ("workspaces", workspaces)) if chosen]
     if len(kinds) > 1:
         raise click.UsageError(f"{' and '.join(f'--{name}' for name in kinds)} cannot be used together")
@@ -52,9 +52,7 @@ def command(
     if kind is not None and (prefix or after or collection):
         raise click.UsageError(f"--{kind} lists all of them; PREFIX, --after and --collection apply to documents only")
     if kind == "workspaces":
-        from klaw_core.cli.workspace import show_workspaces
-
-        show_workspaces(settings, form, limit)
+        _list_workspaces(click.get_current_context().find_root(), form=form, limit=limit)
         return
     with settings.open_memory() as memory:
         if kind == "saved":
@@ -65,7 +63,15 @@ def command(
             listing = _chats(memory, limit)
         else:
             listing = _documents(memory, prefix, collection, after, limit)
-    show(settings, listing, form)
+    show(settings, listing, chosen_form)
+
+
+def _list_workspaces(root: click.Context, **options: object) -> None:
+    """Run ``klaw workspace list``. Raise PluginNotFoundError if it is not installed."""
+    assert isinstance(root.command, click.Group)
+    workspace = root.command.get_command(root, "workspace")
+    assert isinstance(workspace, click.Group)
+    root.invoke(workspace.commands["list"], **options)
 
 
 def _documents(memory: Memory, prefix: str, collection: str | None, after: str, limit: int | None) -> Listing:

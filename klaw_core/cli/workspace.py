@@ -25,9 +25,15 @@ def command() -> None:
 @format_option
 @common_options
 @pass_settings
-def list_command(settings: Settings, *, form: str | None) -> None:
+def list_command(settings: Settings, *, form: str | None, limit: int | None = None) -> None:
     """List the indexed directories with their exclude patterns."""
-    show_workspaces(settings, chosen_format(settings, form), None)
+    from klaw_core.extensions.json_forms import to_json
+
+    form = chosen_format(settings, form)
+    with settings.open_memory() as memory:
+        rows = [to_json(workspace) for workspace in memory.workspaces.list()[:limit]]
+    columns = ("name", "root", "collection", "version", "include", "exclude", "documents", "chunks")
+    show(settings, Listing(rows, columns, "root", _cells, "nothing is indexed yet: klaw index DIR", right=(1, 2)), form)
 
 
 @command.command("rename", short_help="Rename a workspace.")
@@ -103,16 +109,6 @@ def _show_patterns(settings: Settings, name: str) -> None:
         notify(settings, f"{name} excludes nothing")
     for pattern in () if settings.json else patterns:
         data().line(pattern)
-
-
-def show_workspaces(settings: Settings, form: str, limit: int | None) -> None:
-    """Print the indexed directories."""
-    from klaw_core.extensions.json_forms import to_json
-
-    with settings.open_memory() as memory:
-        rows = [to_json(workspace) for workspace in memory.workspaces.list()[:limit]]
-    columns = ("name", "root", "collection", "version", "include", "exclude", "documents", "chunks")
-    show(settings, Listing(rows, columns, "root", _cells, "nothing is indexed yet: klaw index DIR", right=(1, 2)), form)
 
 
 def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:

@@ -152,7 +152,8 @@ class Extensions:
             origins = frozenset(extension.origins)
             try:
                 with isolated(f"the sources of the extension {name!r}"):
-                    owned.append(OwnedSources(name, origins, tuple(extension.sources())))
+                    checked = extension.checks_collections
+                    owned.append(OwnedSources(name, origins, tuple(extension.sources()), checked=checked))
             except PluginError as error:
                 owned.append(OwnedSources(name, origins, (), error))
         unbuilt = (OwnedSources(name, frozenset(), (), error, built=False) for name, error in self._failed.items())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,17 @@ from klaw_core.sources.workspaces import (
     parse_workspace,
     workspace_entry,
 )
+from klaw_core.values.checked_names import check_name
 from klaw_core.values.findings import Finding
 from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import Workspace
+    from klaw_core.indexing.collection import Collection
+    from klaw_core.sources.catalogue import Sources
+    from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.sources.management import WorkspaceManager
 
 KIND = "workspace"
 
@@ -47,6 +53,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
     _host: Host | None = field(default=None, init=False)
 
     name = "workspaces"
+    checks_collections = True
 
     def attach(self, host: Host, /) -> None:
         """Store the host."""
@@ -58,6 +65,37 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         if self._host is None:
             return Workspaces(self.directory.workspaces)
         return Workspaces(self.directory.workspaces, self._host.reserved_origins(), self._host.converters)
+
+    def remember(
+        self, sources: Sources, directory: str | Path, name: str | None, collection: str, **changes: Any
+    ) -> str:
+        """Return the name of a directory's workspace; add it if it is new. Options as for ``Workspaces.remember``.
+
+        Raise QueryError for a collection of another extension, RecordError for a name with a secret, WorkspaceError.
+        """
+        assert self._host is not None
+        self._host.check_writable(collection)
+        redactor = self._host.config.conversations.redactor
+        with suppress(OSError, RuntimeError, ValueError):  # no directory: what remembers it says why
+            check_name(redactor, "the name of a workspace", name or Path(directory).resolve().name)
+        check_name(redactor, "the name of a collection", collection)
+        workspace = self.registry.remember(
+            directory,
+            name,
+            collection=collection,
+            configured={source.origin: source.root for source in sources.assembly.sources if source.root is not None},
+            elsewhere=sources.free_elsewhere(),
+            **changes,
+        )
+        return workspace.origin
+
+    def manager(
+        self, runs: IndexRuns, get_collection: Callable[[str], Collection], forget: Callable[[str], ForgetReport]
+    ) -> WorkspaceManager:
+        """Return what ``Memory.workspaces`` offers."""
+        from klaw_core.sources.management import WorkspaceManager
+
+        return WorkspaceManager(lambda: self.registry, runs, get_collection, forget)
 
     def sources(self) -> Sequence[Source]:
         """Return the remembered workspaces. Raise StoreError."""

@@ -151,6 +151,9 @@ class SourcedExtension(Extension):
     """An extension with its own documents."""
 
     __slots__ = ()
+    #: Whether the extension checks the collection of a record when it is added. Otherwise each index run does, and
+    #: fails for an earlier record, which was added before another extension had its collection.
+    checks_collections = False
 
     if TYPE_CHECKING:  # an attribute or a property
 

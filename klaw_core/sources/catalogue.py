@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # Files that are compared to decide whether two directories have the same notes.
 _MAX_COMPARED_PATHS = 1000
-# These extensions check the collection of a record when it is added. Earlier records must not make every run fail.
-_CHECKING = {"documents", "workspaces"}
 
 
 @frozen(eq=False)
@@ -34,6 +32,7 @@ class OwnedSources:
 
     ``failure`` is the error because of which the extension cannot list its sources. Its origins stay reserved, so
     documents that are indexed under them are not strays. The origins are unknown if the extension is not ``built``.
+    ``checked``: the extension has checked their collections (``SourcedExtension.checks_collections``).
     """
 
     extension: str
@@ -41,6 +40,7 @@ class OwnedSources:
     sources: Sequence[Source]
     failure: KlawError | None = None
     built: bool = True
+    checked: bool = False
 
 
 @frozen(eq=False)
@@ -56,8 +56,7 @@ class Sources:
 
     def known(self) -> Sequence[IsolatedSource]:
         """Return every source, the configured ones first, without checking for conflicts."""
-        owned = (IsolatedSource.of(source, row.extension) for row in self.get_owned() for source in row.sources)
-        return [*self.assembly.sources, *owned]
+        return [*self.assembly.sources, *_isolated(self.get_owned())]
 
     def all(self) -> Sequence[IsolatedSource]:
         """Return every source, the configured ones first.
@@ -65,11 +64,14 @@ class Sources:
         Raise WorkspaceError if two sources of a collection have the same origin, because each would remove the other's
         documents, or if a source uses an origin or a collection that belongs to an extension.
         """
-        found = self.known()
-        owner = {origin: row.extension for row in self.get_owned() for origin in row.origins}
+        rows = self.get_owned()
+        found = [*self.assembly.sources, *_isolated(rows)]
+        owner = {origin: row.extension for row in rows for origin in row.origins}
+        checked = {row.extension for row in rows if row.checked}
         for source in found:
             _refuse_origin(source, owner)
-            self._refuse_collection(source)
+            if source.configured or source.owner not in checked:
+                self._refuse_collection(source)
         for (origin, _), count in Counter((source.origin, source.collection) for source in found).items():
             if count > 1:
                 raise WorkspaceError(
@@ -79,8 +81,6 @@ class Sources:
         return found
 
     def _refuse_collection(self, source: IsolatedSource) -> None:
-        if not source.configured and source.owner in _CHECKING:
-            return
         try:
             self.assembly.registry.check_writable(source.collection, "" if source.configured else source.owner)
         except QueryError as error:
@@ -264,6 +264,10 @@ class Sources:
         """Return the indexed documents of an origin."""
         with self.assembly.store.read() as snapshot:
             return sorted(snapshot.manifest(collection, origin))
+
+
+def _isolated(rows: Sequence[OwnedSources]) -> Iterator[IsolatedSource]:
+    return (IsolatedSource.of(source, row.extension) for row in rows for source in row.sources)
 
 
 def _refuse_origin(source: IsolatedSource, owner: Mapping[str, str]) -> None:

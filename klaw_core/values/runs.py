@@ -11,6 +11,8 @@ from klaw_core.values.vectors import VectorSpace
 
 #: The reason for an entry whose document no longer exists.
 VANISHED = "vanished"
+#: The reason for a file without text.
+EMPTY = "is empty"
 
 
 @frozen

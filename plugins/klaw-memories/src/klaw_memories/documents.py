@@ -38,6 +38,7 @@ class DocumentsExtension(JournalExtension):
 
     name = plural = DOCUMENTS
     kind = "document"
+    checks_collections = True
     label = "the document "
 
     def parse(self, record: Mapping[str, Any], /) -> Mapping[str, Any]:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from klaw_core import Document, DocumentRecord, Entry, Finding, KlawError, SkippedEntry
-from klaw_core.builtin.workspace import EMPTY
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.cutting import Cutter
 from klaw_core.indexing.flow import Indexer, stays
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.findings import FIX, Severity, named
+from klaw_core.values.runs import EMPTY
 
 _UPDATE = "klaw index"
 # The part of a reason that differs between files, such as the size in "is larger than 100 bytes (120)".
