@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions, hookimpl
 
 if TYPE_CHECKING:
-    from klaw_core.builtin.workspace import WorkspaceOptions
     from klaw_core.interfaces.components import Chunker, Embedder, Fusion
     from klaw_core.interfaces.index import Index, Retriever
-    from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
 
 
@@ -48,14 +46,6 @@ def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
 
 
 @hookimpl
-def klaw_sources() -> Iterable[Component[Any, Source]]:
-    """Yield the source ``workspace``."""
-    from klaw_core.builtin.workspace import WorkspaceOptions
-
-    yield Component("workspace", WorkspaceOptions, _workspace, API, "a directory of Markdown notes")
-
-
-@hookimpl
 def klaw_stores() -> Iterable[Component[Any, Store[Any]]]:
     """Yield the store ``memory``."""
     yield Component(
@@ -73,19 +63,6 @@ def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
     """Yield the in-memory store's two indexes."""
     yield Component("cosine", NoOptions, _cosine, API, "exact cosine similarity in the store 'memory'")
     yield Component("words", NoOptions, _words, API, "BM25 over whole words in the store 'memory'")
-
-
-def _workspace(options: WorkspaceOptions, context: ComponentContext) -> Source:
-    from klaw_core.builtin.workspace import Workspace
-
-    return Workspace(
-        options.root,
-        options.origin,
-        options.include,
-        options.exclude,
-        options.max_bytes,
-        converters=context.converters,
-    )
 
 
 def _memory_store(_options: NoOptions, _context: ComponentContext) -> Store[Any]:

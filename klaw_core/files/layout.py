@@ -20,11 +20,6 @@ class DataDirectory:
     root: Path
 
     @property
-    def workspaces(self) -> Path:
-        """The list of indexed directories."""
-        return self.root / "workspaces.json"
-
-    @property
     def skipped(self) -> Path:
         """The entries that the last index runs skipped; derived, like the store's file."""
         return self.root / "skipped.json"

@@ -33,7 +33,17 @@ CATALOGUE: tuple[FirstParty, ...] = (
         (("extension", "core_memory"), ("extension", "saved"), ("extension", "documents")),
         default=True,
     ),
-    FirstParty("klaw-notes", ("notes",), (("chunker", "markdown"), ("chunker", "transcript")), default=True),
+    FirstParty(
+        "klaw-notes",
+        ("notes",),
+        (
+            ("extension", "workspaces"),
+            ("source", "workspace"),
+            ("chunker", "markdown"),
+            ("chunker", "transcript"),
+        ),
+        default=True,
+    ),
     FirstParty(
         "klaw-embed-onnx",
         ("onnx", "minilm"),

@@ -11,7 +11,7 @@ from attrs import field, frozen
 from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError, QueryError, quoted
 from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions
 from klaw_core.kinds import KINDS, Kind
-from klaw_core.values.collections import STANDARD_COLLECTIONS, check_collection_name
+from klaw_core.values.collections import DOCS, STANDARD_COLLECTIONS, check_collection_name
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -141,8 +141,8 @@ class Registry:
         return list(dict.fromkeys(component.name for component in self._listed if component.kind == kind.name))
 
     def separate_collections(self) -> frozenset[str]:
-        """Return the collections that extensions keep separate. No plugin is loaded for it."""
-        return frozenset(name for item in self._listed for name in item.separate)
+        """Return the collections that are separate: ``docs`` and those of extensions. No plugin is loaded for it."""
+        return frozenset((DOCS, *(name for item in self._listed for name in item.separate)))
 
     def check_writable(self, collection: str, by: str = "") -> str:
         """Return the name of a collection. Raise QueryError if it is invalid or belongs to an extension but ``by``.

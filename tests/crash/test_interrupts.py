@@ -38,11 +38,12 @@ from klaw_core import (
 from klaw_core.extensions.open_memory import OpenMemory
 from klaw_core.files import held
 from klaw_core.holds import Hold, operation
-from klaw_core.sources.management import WorkspaceManager
 from klaw_facts.facts import Facts
 from klaw_facts.keeper import FactKeeper
 from klaw_memories import CoreMemory
 from klaw_watch.watcher import Watcher
+
+WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 ROOT = Path(__file__).parents[2]
 #: Places of each operation in a default run; of those that take long, fewer.

@@ -23,7 +23,6 @@ import pytest
 from attrs import define, field
 
 from klaw_core import Chat, LiveComponent, Memory, Message, NewDocument, VectorSpace, load_config
-from klaw_core.builtin import walking
 from klaw_core.cli import settings
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
@@ -137,7 +136,7 @@ def made(root: Path) -> Iterator[World]:
         patch.setattr(secrets, "token_hex", lambda size=32: f"{next(world.numbers):0{2 * size}x}")
         patch.setattr(secrets, "token_urlsafe", lambda size=32: f"token-{next(world.numbers):0{size}}")
         # The notes count as written long ago: those written in this moment would be read by every run.
-        patch.setattr(walking, "_TICK", -(10**11))
+        patch.setattr("klaw_notes.walking._TICK", -(10**11))
         patch.setattr(settings, "_registry", lambda config: registry(frozenset(config.disabled_plugins)))
         _fill(world)
         shutil.copytree(world.home, root / "template")

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 import attrs
+import pytest
 from attrs import frozen
 from planted_secrets import KINDS, NOW, OTHER, World, alone, apart, beside
 
@@ -30,13 +31,14 @@ from klaw_core import (
     Record,
     SearchRequest,
 )
-from klaw_core.sources.management import WorkspaceManager
 from klaw_facts import Fact, Facts, MemoryFactStore
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.records import fact_record
 from klaw_facts.store import JournalFactStore
 from klaw_memories import CoreMemory
+
+WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 ROOT = Path(__file__).parents[2]
 CHAT = Chat("telegram", "1")

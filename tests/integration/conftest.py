@@ -49,7 +49,7 @@ BACKENDS = {
 }
 
 #: The distributions whose extensions are there in every test: they were made for each other.
-FEATURES = {"klaw", "klaw-conversations", "klaw-doctor", "klaw-memories", "klaw-tools"}
+FEATURES = {"klaw", "klaw-conversations", "klaw-doctor", "klaw-memories", "klaw-notes", "klaw-tools"}
 
 #: The stores that the fixture ``home`` is of: KLAW_TEST_STORE=postgres lets all those tests run on a server.
 STORES = [os.environ["KLAW_TEST_STORE"]] if os.environ.get("KLAW_TEST_STORE") else ["memory", "sqlite"]

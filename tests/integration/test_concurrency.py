@@ -2,7 +2,6 @@
 
 import threading
 
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.extensions.owned import JournalSource
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
@@ -66,6 +65,8 @@ def test_documents_that_another_run_adds_after_the_scan_stay(home, check, monkey
     home.write("a.md", "the harbour")
     with home.open() as first, home.open() as second:
         first.index(home.notes)
+        from klaw_notes.workspace import Workspace
+
         scan = Workspace.scan
 
         def scan_slowly(workspace):

@@ -24,7 +24,6 @@ from klaw_core import (
     VariantChunker,
     load_config,
 )
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.files.conversions import ConversionCache
 from klaw_core.indexing.converting import InstalledConverters, NamedConverter
 from klaw_testing.converter import ConverterContract
@@ -316,6 +315,8 @@ def test_without_converters_nothing_is_built(tmp_path):
         raise AssertionError
 
     installed = InstalledConverters(build, ConversionCache(tmp_path))
+    from klaw_notes.workspace import Workspace
+
     workspace = Workspace(tmp_path, "files", converters=installed)
     (tmp_path / "a.md").write_text("a")
     (tmp_path / "b.txt").write_text("b")

@@ -26,7 +26,6 @@ from klaw_core import (
 )
 from klaw_core.files.messages import Message
 from klaw_core.interfaces.index import Index
-from klaw_core.sources.workspaces import Workspaces
 from klaw_core.values.chats import Chat
 from klaw_doctor.doctor import diagnose_unopened, guarded
 from klaw_memories.core_memory import CoreMemory
@@ -371,8 +370,8 @@ class TestSources:
         expect(memory, "source-gone", where="notes", severity="warning", fixable=False)
         assert memory.search("lighthouse")
 
-    def test_documents_of_an_unknown_workspace_are_found(self, home, memory):
-        Workspaces(home.root / "data" / "workspaces.json").forget("notes")
+    def test_documents_of_an_unknown_workspace_are_found(self, memory):
+        memory.extension("workspaces").registry.forget("notes")
         expect(memory, "ghost-source", where="notes", severity="warning", fixable=True)
         assert not memory.search("lighthouse", mode="fts")
         assert memory.search("ferry", mode="fts"), "saved memories stay"

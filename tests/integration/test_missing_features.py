@@ -26,6 +26,11 @@ CALLS = {
         lambda memory: memory.delete(["a"]),
         lambda memory: memory.get_by_ids(["a"]),
     ],
+    ("notes", "workspaces"): [
+        lambda memory: memory.index("."),
+        lambda memory: memory.workspaces,
+        lambda memory: memory.restore("notes/a.md"),
+    ],
     ("tools", "tools"): [
         lambda memory: memory.tools(),
         lambda memory: memory.toolbox(),
@@ -41,12 +46,15 @@ CALLS = {
 def test_a_method_names_the_extra_of_its_missing_feature(home, monkeypatch, feature, call):
     extra, name = feature
     without(home, monkeypatch, extra)
-    with home.open() as memory, pytest.raises(PluginNotFoundError, match=f"'{name}' is not installed") as caught:
+    with (
+        home.open(chunking={"type": "plain"}) as memory,
+        pytest.raises(PluginNotFoundError, match=f"'{name}' is not installed") as caught,
+    ):
         CALLS[feature][call](memory)
     assert caught.value.hint == install_extras([extra])
 
 
-@pytest.mark.parametrize("extra", sorted({extra for extra, _ in CALLS}))
+@pytest.mark.parametrize("extra", sorted({extra for extra, _ in CALLS} - {"notes"}))
 def test_a_memory_without_a_feature_indexes_and_finds_notes(home, monkeypatch, extra):
     without(home, monkeypatch, extra)
     home.write("a.md", "a lantern at the pier")
@@ -55,6 +63,32 @@ def test_a_memory_without_a_feature_indexes_and_finds_notes(home, monkeypatch, e
         assert [result.path for result in memory.search("lantern", mode="fts")] == ["notes/a.md"]
         assert memory.status()
         assert extra == "tools" or (memory.context("lantern").volatile and memory.tools())
+
+
+def test_a_memory_without_notes_keeps_and_finds_what_programs_add(home, monkeypatch):
+    home.write("a.md", "a lantern at the pier")
+    with home.open(chunking={"type": "plain"}) as memory:
+        memory.index(home.notes)
+    without(home, monkeypatch, "notes")
+    with home.open(chunking={"type": "plain"}) as memory:
+        memory.add([NewDocument("b", "a lantern in the window")])
+        assert memory.index().removed == 0
+        assert {result.path for result in memory.search("lantern", mode="fts")} == {"notes/a.md", "documents/b"}
+        assert memory.collections(searched=True) == ("memory",)
+
+
+@pytest.mark.parametrize(
+    ("config", "missing"),
+    [
+        ({}, "markdown"),
+        ({"chunking": {"type": "plain"}, "sources": [{"type": "workspace", "path": "/notes"}]}, "workspace"),
+    ],
+)
+def test_a_configuration_names_the_extra_of_missing_notes(home, monkeypatch, config, missing):
+    without(home, monkeypatch, "notes")
+    with pytest.raises(PluginNotFoundError, match=f"'{missing}' is not installed") as caught:
+        home.open(**config)
+    assert caught.value.hint == install_extras(["notes"])
 
 
 def without(home, monkeypatch, extra):

@@ -29,9 +29,10 @@ from klaw_core import (
     Memory,
 )
 from klaw_core.plugins.discover import discover
-from klaw_core.sources.management import WorkspaceManager
 from klaw_core.values.config import Config
 from klaw_memories import CoreMemory
+
+WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 #: Pairs of options that are tried without ``--campaigns``.
 SAMPLE = 30

@@ -7,12 +7,10 @@ from itertools import count
 import pytest
 
 from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError, VectorSpaceError
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.extensions.owned import JournalSource
 from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.forgetting import _IndexedPaths
-from klaw_core.sources.workspaces import Workspaces
 from klaw_core.values.chats import Chat
 from klaw_memories.saved import Saved
 from klaw_testing.values import MOMENT
@@ -187,7 +185,7 @@ def test_a_text_indexed_between_its_removal_and_its_record_is_removed(home, monk
         one.index(home.notes)
         saved = one.save("a lantern of blue glass").path
         record = {"notes/": "forget", "notes/b.md": "exclude", "saved": "forget"}[target]
-        kind = FileJournal if target == "saved" else Workspaces
+        kind = FileJournal if target == "saved" else type(one.extension("workspaces").registry)
         original = getattr(kind, record)
 
         def late(self, *arguments):
@@ -337,8 +335,13 @@ def test_a_text_indexed_while_it_is_forgotten_is_removed_despite_an_invalid_line
     check(one)
 
 
-def after(monkeypatch, method, action, kind=Workspace):
+def workspace_class():
+    return pytest.importorskip("klaw_notes.workspace").Workspace
+
+
+def after(monkeypatch, method, action, kind=None):
     """Let ``action`` happen once, after the next call of a method of workspaces or of another class."""
+    kind = kind or workspace_class()
     original = getattr(kind, method)
     pending = [action]
 
@@ -422,7 +425,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
 
     def test_a_run_that_is_always_overtaken_ends_with_a_notice(self, home, runs, monkeypatch, check):
         slow, quick = runs
-        original = Workspace.read_changed
+        original = workspace_class().read_changed
         moments = count(1)
         busy = []
 
@@ -436,7 +439,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
             busy.clear()
             return document
 
-        monkeypatch.setattr(Workspace, "read_changed", read)
+        monkeypatch.setattr(workspace_class(), "read_changed", read)
         report = slow.index()
         assert [(item.path, item.keep) for item in report.skipped] == [("notes/a.md", True)]
         assert "another process" in report.skipped[0].reason

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from klaw_core import NewDocument, Source, StoreReadOnlyError
-from klaw_core.builtin import walking
-from klaw_core.builtin.walking import Patterns, file_state
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_testing.laws import scaled
+
+walking = pytest.importorskip("klaw_notes.walking")
+Patterns, file_state = walking.Patterns, walking.file_state
+Workspace = pytest.importorskip("klaw_notes.workspace").Workspace
 
 
 @pytest.fixture
@@ -129,9 +130,7 @@ class TestReadFiles:
         let_the_clock_tick(home.notes)
         os.utime(home.notes / "dated.md")
         parsed = []
-        monkeypatch.setattr(
-            "klaw_core.builtin.workspace.read_front_matter", lambda text: parsed.append(text) or ({}, text)
-        )
+        monkeypatch.setattr("klaw_notes.workspace.read_front_matter", lambda text: parsed.append(text) or ({}, text))
         assert run(memory) == (0, 0, 4, 0)
         assert parsed == []
 

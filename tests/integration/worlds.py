@@ -30,7 +30,6 @@ from klaw_core import (
     VectorSpace,
     load_config,
 )
-from klaw_core.builtin import walking
 from klaw_core.extensions.json_forms import to_json
 from klaw_core.values.config import Config
 
@@ -272,7 +271,7 @@ def make_template(root: Path, more: Callable[[Memory], None] = lambda _memory: N
     Until the end, the notes count as written long ago: those written in this moment would be read by every run.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(walking, "_TICK", -(10**11))
+        patch.setattr("klaw_notes.walking._TICK", -(10**11))
         fill(World(root))
         with World(root).open() as memory:
             more(memory)

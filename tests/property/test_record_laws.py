@@ -9,10 +9,7 @@ import pytest
 
 from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Chat, KlawError, Message, NewDocument, RecordError
-from klaw_core.extensions.workspaces import WorkspacesExtension, _parse
 from klaw_core.files.journals import FileJournals
-from klaw_core.files.layout import DataDirectory
-from klaw_core.sources.workspaces import is_gone
 from klaw_core.values.records import Record
 from klaw_doctor.importing import _check_record as check_imported
 from klaw_doctor.records import parse_line
@@ -87,7 +84,10 @@ def check_fact_line(record):
 
 def check_workspace(record):
     """Check a workspace as an import does, and look at its directory."""
-    owner = WorkspacesExtension(DataDirectory(Path("/nowhere")))
+    from klaw_notes.extension import WorkspacesExtension, _parse
+    from klaw_notes.workspace_list import is_gone
+
+    owner = WorkspacesExtension(Path("/nowhere/workspaces.json"))
     try:
         check_imported(Record("workspace", record), {"workspace": owner})
         owner.effect(Record("workspace", record))

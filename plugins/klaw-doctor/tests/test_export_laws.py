@@ -8,16 +8,15 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_conversations.journal import Journal
 from klaw_conversations.summaries import SummaryFiles
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.errors import WorkspaceError
 from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
-from klaw_core.sources.workspaces import Workspaces
 from klaw_core.values.chats import Chat
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
@@ -25,6 +24,9 @@ from klaw_memories.core_memory import CoreMemory
 from klaw_memories.saved import Saved
 from klaw_testing.extension import shipped_extensions
 from klaw_testing.laws import scaled
+
+Workspace = pytest.importorskip("klaw_notes.workspace").Workspace
+Workspaces = pytest.importorskip("klaw_notes.workspace_list").Workspaces
 
 START = datetime(2026, 2, 24, 22, tzinfo=UTC)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)

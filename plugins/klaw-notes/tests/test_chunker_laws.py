@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from klaw_core import TokenCounter
-from klaw_notes.chunking.chunker import MarkdownChunker
+from klaw_notes.chunking import MarkdownChunker
 from klaw_notes.options import MarkdownOptions
 from klaw_testing.chunker import LAWS, MakeChunker, MarkdownChunkerContract, Trial
 

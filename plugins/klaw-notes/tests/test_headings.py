@@ -5,7 +5,7 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from klaw_notes.chunking.chunker import MarkdownChunker
+from klaw_notes.chunking import MarkdownChunker
 from klaw_testing import laws
 from klaw_testing.chunker import hard_documents, markdown_documents
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from klaw_core import Span, estimate_tokens
-from klaw_notes.chunking.chunker import MarkdownChunker
+from klaw_notes.chunking import MarkdownChunker
 from klaw_notes.options import MarkdownOptions
 from klaw_testing.chunker import count_characters, count_words, work
 
@@ -258,7 +258,7 @@ class TestCost:
 
     def test_importing_the_chunker_imports_no_parser(self):
         code = (
-            "import sys; from klaw_notes.chunking.chunker import MarkdownChunker; c = MarkdownChunker();"
+            "import sys; from klaw_notes.chunking import MarkdownChunker; c = MarkdownChunker();"
             "heavy = {'markdown_it', 'regex', 'numpy'};"
             "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
             "assert c.split('# A', lambda texts: [1 for _ in texts])"

@@ -20,7 +20,7 @@ NEVER = {"httpx", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "r
 # What a search for words has no use for beyond that. Every module of these makes classes, each slow to make.
 NOT_FOR_WORDS = {
     "klaw_rerank_basic",
-    "klaw_core.builtin.workspace",
+    "klaw_notes.workspace",
     "klaw_core.values.candidates",
     "klaw_core.values.documents",
     "klaw_core.embedding.run",

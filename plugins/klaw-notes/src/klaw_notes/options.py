@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from attrs import Attribute, field, frozen, validators
 
+#: The default of ``include``.
+DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt")
 _MIN_CHUNK_TOKENS = 8
 
 
@@ -41,3 +46,39 @@ class TranscriptOptions:
     max_tokens: int = field(default=256, validator=validators.ge(_MIN_CHUNK_TOKENS))
     packed_tokens: int = field(default=16, validator=validators.ge(0))
     context_tokens: int = field(default=96, validator=validators.ge(0))
+
+
+def can_name(name: str) -> bool:
+    """Return whether a workspace may have this name, with which its paths begin: ``NAME/relative/path.md``."""
+    return bool(name) and "/" not in name and not name.startswith(".") and name.isprintable()
+
+
+def _absolute(_options: object, attribute: Any, value: str) -> None:
+    if not value.startswith(("/", "~")):  # a relative path would depend on the current directory
+        raise ValueError(f"{attribute.name}: expected an absolute path, or one that begins with ~, got {value!r}")
+
+
+def _valid_name(options: WorkspaceOptions, attribute: Any, _value: str) -> None:
+    if not can_name(options.origin):
+        raise ValueError(f"{attribute.name}: {options.origin!r} is not a valid workspace name")
+
+
+@frozen
+class WorkspaceOptions:
+    """Options of ``[[memory.sources]] type = "workspace"``."""
+
+    path: str = field(validator=_absolute)
+    name: str = field(default="", validator=_valid_name)  # default: the directory's own name
+    include: tuple[str, ...] = DEFAULT_INCLUDE
+    exclude: tuple[str, ...] = ()
+    max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+        return Path(self.path).expanduser().absolute()
+
+    @property
+    def origin(self) -> str:
+        """The name with which the paths of its documents begin."""
+        return self.name or self.root.name or "root"

@@ -1,17 +1,22 @@
-"""The hooks of the plugin: the chunkers ``markdown`` and ``transcript``."""
+"""The hooks of the plugin: the source and the extension of directories of notes, and the chunkers of their texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from klaw_core import Chunker, Component, ComponentContext, hookimpl
-from klaw_notes.options import MarkdownOptions, TranscriptOptions
+from klaw_core import Chunker, Component, ComponentContext, NoOptions, hookimpl
+from klaw_notes.options import MarkdownOptions, TranscriptOptions, WorkspaceOptions
+
+if TYPE_CHECKING:
+    from klaw_core import Extension, Source
+
+_API = 2
 
 
 def build_markdown(options: MarkdownOptions, _context: ComponentContext) -> Chunker:
     """Build the chunker ``markdown``."""
-    from klaw_notes.chunking.chunker import MarkdownChunker
+    from klaw_notes.chunking import MarkdownChunker
 
     return MarkdownChunker(options)
 
@@ -23,10 +28,45 @@ def build_transcript(options: TranscriptOptions, _context: ComponentContext) -> 
     return TranscriptChunker(options)
 
 
+def build_workspace(options: WorkspaceOptions, context: ComponentContext) -> Source:
+    """Build the source ``workspace``."""
+    from klaw_notes.workspace import Workspace
+
+    return Workspace(
+        options.root,
+        options.origin,
+        options.include,
+        options.exclude,
+        options.max_bytes,
+        converters=context.converters,
+    )
+
+
+def build_workspaces(_options: NoOptions, context: ComponentContext) -> Extension:
+    """Build the extension ``workspaces``."""
+    from klaw_notes.extension import WorkspacesExtension
+    from klaw_notes.workspace_list import FILE_NAME
+
+    return WorkspacesExtension(context.data_dir / FILE_NAME)
+
+
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of Markdown and that of transcripts."""
     summary = "Markdown by its block structure, sizes by the embedder's tokens"
-    yield Component("markdown", MarkdownOptions, build_markdown, 2, summary)
+    yield Component("markdown", MarkdownOptions, build_markdown, _API, summary)
     summary = "transcripts: whole messages, one line each, session by session"
-    yield Component("transcript", TranscriptOptions, build_transcript, 2, summary)
+    yield Component("transcript", TranscriptOptions, build_transcript, _API, summary)
+
+
+@hookimpl
+def klaw_sources() -> Iterable[Component[Any, Source]]:
+    """Yield the source ``workspace``."""
+    yield Component("workspace", WorkspaceOptions, build_workspace, _API, "a directory of Markdown notes")
+
+
+@hookimpl
+def klaw_extensions() -> Iterable[Component[Any, Extension]]:
+    """Yield the extension ``workspaces``, with the rank that it has among Klaw's own."""
+    summary = "directories of notes that `klaw index DIR` added"
+    yield Component("workspaces", NoOptions, build_workspaces, _API, summary, rank=10)

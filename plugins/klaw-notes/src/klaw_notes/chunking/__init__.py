@@ -1,6 +1,50 @@
-"""Split notes along their block structure, and conversations between messages.
+"""Split notes along their block structure (``MarkdownChunker``), and conversations between messages (``transcript``).
 
 ``blocks`` parses the block structure, ``pieces`` divides the text into measured pieces that are not split further,
 ``cuts`` finds the positions where a text may be split, and ``packing`` fills chunks with pieces. They, and
 markdown-it-py, are imported at the first split.
 """
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from klaw_core import Heading, HeadingChunker, Span, TokenCounter
+from klaw_notes.options import MarkdownOptions
+
+
+@frozen(eq=False)
+class MarkdownChunker(HeadingChunker):
+    """Splits Markdown between its blocks, and keeps text that belongs together in one chunk.
+
+    ``docs/explanation/chunking.md`` says which elements are kept whole and where a text may be split.
+    """
+
+    options: MarkdownOptions = field(factory=MarkdownOptions)
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> tuple[Span, ...]:
+        """Return the spans of ``text``, in order; none if it is empty or white space.
+
+        ``count_tokens`` is called a few times with many pieces each, and reads every character about once.
+        Time and memory are linear in the text.
+        """
+        if not text or text.isspace():
+            return ()
+        # markdown-it-py and regex are imported here, at the first split: `klaw --help` needs neither.
+        from klaw_notes.chunking.blocks import outline, parse
+        from klaw_notes.chunking.packing import pack
+        from klaw_notes.chunking.pieces import Bounds, Gauge, lay_out, whole
+
+        blocks = parse(text)
+        gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, self.options.overlap_tokens))
+        layout = whole(blocks, gauge) or lay_out(blocks, gauge)
+        sections = outline(blocks)
+        return tuple(
+            Span(start, end, sections.path_at(start), continues) for start, end, continues in pack(layout, gauge.bounds)
+        )
+
+    def headings(self, text: str, /) -> tuple[Heading, ...]:
+        """Return the headings at the top level of the text, not those in quotes and lists."""
+        from klaw_notes.chunking.headings import headings
+
+        return tuple(headings(text))

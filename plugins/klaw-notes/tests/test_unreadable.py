@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.builtin import unreadable
-from klaw_core.builtin.unreadable import blank_unreadable
+from klaw_notes import unreadable
+from klaw_notes.unreadable import blank_unreadable
 
 CODE = base64.b64encode(random.Random(7).randbytes(600)).decode()
 ROWS = "\n".join(CODE[start : start + 64] for start in range(0, len(CODE), 64))

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klaw_core.cli.completion import workspace_names
-from klaw_core.cli.listings import Listing, chosen_format, format_option, show
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, format_option, pass_settings
+from klaw_notes.completion import workspace_names
 
 if TYPE_CHECKING:
-    from klaw_core.cli.output import StyledText
+    from klaw_core.cli.kit import StyledText
 
 
 @click.group("workspace", short_help="List, rename, remove and restrict indexed directories.")
@@ -27,7 +26,8 @@ def command() -> None:
 @pass_settings
 def list_command(settings: Settings, *, form: str | None, limit: int | None = None) -> None:
     """List the indexed directories with their exclude patterns."""
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core import to_json
+    from klaw_core.cli.kit import Listing, chosen_format, show
 
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:
@@ -43,7 +43,7 @@ def list_command(settings: Settings, *, form: str | None, limit: int | None = No
 @pass_settings
 def rename_command(settings: Settings, *, name: str, new_name: str) -> None:
     """Rename the workspace NAME: the paths of its notes then start with NEW_NAME. Nothing is embedded again."""
-    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.kit import progress_bar
     from klaw_core.cli.reports import report_run
 
     with settings.open_memory() as memory, progress_bar(settings) as on_progress:
@@ -80,8 +80,7 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
     * also matches /. A PATTERN that matches a directory excludes everything in it. Without a PATTERN, print the current
     patterns.
     """
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.kit import notify, progress_bar
     from klaw_core.cli.reports import report_run
 
     if not patterns:
@@ -98,9 +97,8 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
 
 
 def _show_patterns(settings: Settings, name: str) -> None:
-    from klaw_core.cli.notices import notify
-    from klaw_core.cli.output import data, print_json
-    from klaw_core.extensions.workspaces import workspaces_in
+    from klaw_core.cli.kit import data, notify, print_json
+    from klaw_notes.workspace_list import workspaces_in
 
     patterns = workspaces_in(settings.load_config().data_dir).named(name).exclude
     if settings.json:
@@ -112,8 +110,8 @@ def _show_patterns(settings: Settings, name: str) -> None:
 
 
 def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
-    from klaw_core.builtin.workspace import DEFAULT_INCLUDE
-    from klaw_core.cli.output import StyledText, counted, tilde
+    from klaw_core.cli.kit import StyledText, counted, tilde
+    from klaw_notes.options import DEFAULT_INCLUDE
 
     remarks = [
         *([f"(in the collection {row['collection']})"] if row["collection"] != "memory" else []),

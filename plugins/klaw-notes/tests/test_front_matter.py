@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.builtin.front_matter import read_front_matter, written_date
 from klaw_core.values.metadata import check_metadata
+from klaw_notes.front_matter import read_front_matter, written_date
 
 _lines = st.lists(
     st.one_of(

@@ -15,11 +15,23 @@ from typing import Any, Self
 
 from attrs import astuple, evolve, field, frozen
 
-from klaw_core.builtin.workspace import DEFAULT_INCLUDE, Workspace, can_name
-from klaw_core.errors import NotFoundError, StoreCorruptError, StoreError, WorkspaceError
-from klaw_core.files.atomic import locked, write_atomically
-from klaw_core.interfaces.converter import Converters
-from klaw_core.interfaces.source import Forgetful, Forgettable, Removable
+from klaw_core import (
+    Converters,
+    Forgetful,
+    Forgettable,
+    NotFoundError,
+    Removable,
+    StoreCorruptError,
+    StoreError,
+    WorkspaceError,
+    locked,
+    write_atomically,
+)
+from klaw_notes.options import DEFAULT_INCLUDE, can_name
+from klaw_notes.workspace import Workspace
+
+#: The name of the file in the data directory.
+FILE_NAME = "workspaces.json"
 
 
 @frozen(eq=False)
@@ -277,6 +289,11 @@ class Workspaces:
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         # Bytes that are not UTF-8 in a directory name are unpaired surrogates here; JSON writes them as `\udcff`.
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
+
+
+def workspaces_in(data_dir: Path) -> Workspaces:
+    """Return the list of workspaces of a data directory, for commands that need no database."""
+    return Workspaces(data_dir / FILE_NAME)
 
 
 def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+from klaw_core import Metadata
 from klaw_core.values.days import leading_day, named_day
-from klaw_core.values.metadata import Metadata
 
 _MAX_TITLE_CHARACTERS = 200  # a longer name was not written by a person
 _JOINTS = re.compile(r"[\s_-]+")

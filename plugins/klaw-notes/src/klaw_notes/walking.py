@@ -14,9 +14,8 @@ from operator import attrgetter
 
 from attrs import frozen
 
-from klaw_core.builtin.ignore_files import IgnoreRules
-from klaw_core.values.documents import Entry
-from klaw_core.values.runs import SkippedEntry
+from klaw_core import Entry, SkippedEntry
+from klaw_notes.ignore_files import IgnoreRules
 
 # Two changes within this time may leave all times of a file equal. The coarsest clock of a file system in use (FAT)
 # has ticks of two seconds; others have ticks of some milliseconds.

@@ -9,36 +9,35 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from klaw_core.builtin.workspace import can_name
-from klaw_core.errors import KlawError, RecordError, WorkspaceError
-from klaw_core.extensions.owned_files import check_private, check_readable, make_private
-from klaw_core.files.layout import DataDirectory
-from klaw_core.interfaces.extension import (
+from klaw_core import (
     AttachedExtension,
     CheckedExtension,
     ConsentExtension,
+    Finding,
     Host,
+    ImportCounts,
+    KlawError,
+    Record,
+    RecordError,
+    SkippedEntry,
+    Source,
     SourcedExtension,
+    WorkspaceError,
+    check_private,
+    make_private,
 )
-from klaw_core.interfaces.source import Source
-from klaw_core.sources.workspaces import (
-    RememberedWorkspace,
-    Workspaces,
-    is_gone,
-    parse_workspace,
-    workspace_entry,
-)
+from klaw_core.extensions.owned_files import check_readable
 from klaw_core.values.checked_names import check_name
-from klaw_core.values.findings import Finding
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import ForgetReport, SkippedEntry
+from klaw_notes.options import can_name
+from klaw_notes.workspace_list import RememberedWorkspace, Workspaces, is_gone, parse_workspace, workspace_entry
 
 if TYPE_CHECKING:
-    from klaw_core.builtin.workspace import Workspace
+    from klaw_core import ForgetReport
     from klaw_core.indexing.collection import Collection
     from klaw_core.sources.catalogue import Sources
     from klaw_core.sources.index_runs import IndexRuns
-    from klaw_core.sources.management import WorkspaceManager
+    from klaw_notes.management import WorkspaceManager
+    from klaw_notes.workspace import Workspace
 
 KIND = "workspace"
 
@@ -47,7 +46,7 @@ KIND = "workspace"
 class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension):
     """Remembers directories, provides their notes as sources, and exports the list."""
 
-    directory: DataDirectory
+    file: Path
     origins: Sequence[str] = ()
     record_kinds: Sequence[str] = (KIND,)
     _host: Host | None = field(default=None, init=False)
@@ -63,8 +62,8 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
     def registry(self) -> Workspaces:
         """The list of workspaces."""
         if self._host is None:
-            return Workspaces(self.directory.workspaces)
-        return Workspaces(self.directory.workspaces, self._host.reserved_origins(), self._host.converters)
+            return Workspaces(self.file)
+        return Workspaces(self.file, self._host.reserved_origins(), self._host.converters)
 
     def remember(
         self, sources: Sources, directory: str | Path, name: str | None, collection: str, **changes: Any
@@ -93,7 +92,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         self, runs: IndexRuns, get_collection: Callable[[str], Collection], forget: Callable[[str], ForgetReport]
     ) -> WorkspaceManager:
         """Return what ``Memory.workspaces`` offers."""
-        from klaw_core.sources.management import WorkspaceManager
+        from klaw_notes.management import WorkspaceManager
 
         return WorkspaceManager(lambda: self.registry, runs, get_collection, forget)
 
@@ -104,12 +103,12 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
 
     def check(self) -> Iterator[Finding]:
         """Check that the list can be read, and only by its owner."""
-        yield from check_private([self.directory.workspaces])
-        yield from check_readable("workspaces", str(self.directory.workspaces), self.registry.all)
+        yield from check_private([self.file])
+        yield from check_readable("workspaces", str(self.file), self.registry.all)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""
-        make_private([self.directory.workspaces])
+        make_private([self.file])
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every workspace. Raise StoreError if the list cannot be read."""
@@ -163,8 +162,3 @@ def _parse(value: Any) -> Workspace:
             f"not a workspace: {workspace.origin!r} is not a usable name, or {workspace.root} is not an absolute path"
         )
     return workspace
-
-
-def workspaces_in(data_dir: Path) -> Workspaces:
-    """Return the list of workspaces of a data directory, for commands that need no database."""
-    return Workspaces(DataDirectory(data_dir).workspaces)

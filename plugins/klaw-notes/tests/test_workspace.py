@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core import Document, Entry, SkippedEntry, WorkspaceError
-from klaw_core.builtin.workspace import Workspace, decode
+from klaw_notes.workspace import Workspace, decode
 from klaw_testing.source import SourceContract
 
 

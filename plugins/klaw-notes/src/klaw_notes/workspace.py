@@ -14,33 +14,38 @@ from datetime import UTC, datetime, time
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen, validators
+from attrs import evolve, field, frozen
 
-from klaw_core.builtin.front_matter import read_front_matter, written_date
-from klaw_core.builtin.ignore_files import IgnoreRules
-from klaw_core.builtin.titles import note_title
-from klaw_core.builtin.unreadable import blank_unreadable
-from klaw_core.builtin.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
-from klaw_core.errors import ConversionError, PluginError, WorkspaceError
-from klaw_core.files.held import Descriptor
-from klaw_core.interfaces.source import Folder, Source
+from klaw_core import (
+    ConversionError,
+    Descriptor,
+    Document,
+    Entry,
+    Folder,
+    Metadata,
+    PluginError,
+    SkippedEntry,
+    Source,
+    WorkspaceError,
+)
 from klaw_core.values.days import leading_day
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.metadata import Metadata
-from klaw_core.values.runs import EMPTY, VANISHED, SkippedEntry
+from klaw_core.values.runs import EMPTY, VANISHED
 from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
+from klaw_notes.front_matter import read_front_matter, written_date
+from klaw_notes.ignore_files import IgnoreRules
+from klaw_notes.options import DEFAULT_INCLUDE
+from klaw_notes.titles import note_title
+from klaw_notes.unreadable import blank_unreadable
+from klaw_notes.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
 
 if TYPE_CHECKING:
-    from klaw_core.interfaces.converter import Converters
+    from klaw_core import Converters
 
 # The two files that agents read first by convention.
 _FIRST = ("MEMORY.md", "memory.md")
 
-
-#: The default of ``include``.
-DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt")
 # Files for the configured chunker; other files are split as plain text.
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 
@@ -49,42 +54,6 @@ _READING = 2
 _DIGEST_CHARACTERS = 32  # 128 bits
 _RECIPE_CHARACTERS = 8  # enough to distinguish a converter's version from earlier ones
 _NOTES = (*_MARKDOWN, ".txt")  # these are never converted
-
-
-def can_name(name: str) -> bool:
-    """Return whether a workspace may have this name, with which its paths begin: ``NAME/relative/path.md``."""
-    return bool(name) and "/" not in name and not name.startswith(".") and name.isprintable()
-
-
-def _absolute(_options: object, attribute: Any, value: str) -> None:
-    if not value.startswith(("/", "~")):  # a relative path would depend on the current directory
-        raise ValueError(f"{attribute.name}: expected an absolute path, or one that begins with ~, got {value!r}")
-
-
-def _valid_name(options: "WorkspaceOptions", attribute: Any, _value: str) -> None:
-    if not can_name(options.origin):
-        raise ValueError(f"{attribute.name}: {options.origin!r} is not a valid workspace name")
-
-
-@frozen
-class WorkspaceOptions:
-    """Options of ``[[memory.sources]] type = "workspace"``."""
-
-    path: str = field(validator=_absolute)
-    name: str = field(default="", validator=_valid_name)  # default: the directory's own name
-    include: tuple[str, ...] = DEFAULT_INCLUDE
-    exclude: tuple[str, ...] = ()
-    max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))
-
-    @property
-    def root(self) -> Path:
-        """The directory."""
-        return Path(self.path).expanduser().absolute()
-
-    @property
-    def origin(self) -> str:
-        """The name with which the paths of its documents begin."""
-        return self.name or self.root.name or "root"
 
 
 @frozen

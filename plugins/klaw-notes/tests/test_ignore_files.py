@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from klaw_core import Entry
-from klaw_core.builtin.ignore_files import IgnoreRules
-from klaw_core.builtin.workspace import Workspace
+from klaw_notes.ignore_files import IgnoreRules
+from klaw_notes.workspace import Workspace
 
 FILES = ("a.md", "b.md", "private/c.md", "private/deep/d.md", "sub/a.md", "sub/keep/e.md", "sub/log.txt", "log.txt")
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core import StoreCorruptError, StoreError, WorkspaceError
-from klaw_core.sources.workspaces import Workspaces, is_gone
+from klaw_notes.workspace_list import Workspaces, is_gone
 
 RESERVED = ("saved", "conversations")
 

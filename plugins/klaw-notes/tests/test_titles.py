@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.builtin.titles import note_title
+from klaw_notes.titles import note_title
 
 
 @pytest.mark.parametrize(

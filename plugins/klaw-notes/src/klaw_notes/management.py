@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from glob import escape
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core.builtin.workspace import count_kinds
-from klaw_core.errors import NotFoundError, WorkspaceError
+from klaw_core import Folder, ForgetReport, IndexReport, ListedWorkspace, NotFoundError, WorkspaceError
 from klaw_core.holds import operations
-from klaw_core.indexing.collection import Collection
-from klaw_core.indexing.run_counts import ProgressCallback
-from klaw_core.interfaces.source import Folder
-from klaw_core.plugins.isolation import IsolatedSource
-from klaw_core.sources.index_runs import IndexRuns, no_progress
-from klaw_core.sources.workspaces import Workspaces, is_gone
 from klaw_core.values.checked_names import check_name
-from klaw_core.values.listings import ListedWorkspace
-from klaw_core.values.runs import ForgetReport, IndexReport
+from klaw_notes.workspace import count_kinds
+from klaw_notes.workspace_list import Workspaces, is_gone
+
+if TYPE_CHECKING:
+    from klaw_core.indexing.collection import Collection
+    from klaw_core.indexing.run_counts import ProgressCallback
+    from klaw_core.plugins.isolation import IsolatedSource
+    from klaw_core.sources.index_runs import IndexRuns
+
+
+def no_progress(_progress: object) -> None:
+    """Report nothing."""
 
 
 @operations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from klaw_core.cli.completion import forgotten_notes
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_notes.completion import forgotten_notes
 
 
 @click.command("restore", short_help="Restore a forgotten note.")
