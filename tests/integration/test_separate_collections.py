@@ -5,6 +5,7 @@ import json
 
 import pytest
 from attrs import evolve, frozen
+from homes import NoOptions
 
 from klaw_core import (
     API,
@@ -23,8 +24,6 @@ from klaw_core import (
 from klaw_core.plugins.entry_cache import installed
 from klaw_doctor.records import end, header
 from klaw_testing.values import MOMENT, make_document
-
-from .conftest import NoOptions
 
 #: A collection that an adapter writes, one of a person, one that an extension keeps separate, and the documentation.
 COLLECTIONS = ("memory", "adk", "work", "drafts", "docs")
