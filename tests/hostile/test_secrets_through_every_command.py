@@ -56,9 +56,11 @@ ORDINARY = {
 
 def commands(group=cli, path=(), context=None):
     """Yield the path and the command of each command that is installed."""
-    context = context or click.Context(group, info_name="klaw")
+    context = context or click.Context(group, info_name="klaw", resilient_parsing=True)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
+        if command is None:
+            continue
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name), click.Context(command, info_name=name, parent=context))
             if command.invoke_without_command:

@@ -2,6 +2,8 @@
 
 import os
 from datetime import UTC
+from importlib import import_module
+from importlib.util import find_spec
 
 import attrs
 import tomlkit
@@ -44,8 +46,8 @@ HOOKS = (
     plugin.klaw_chunkers,
     plugin.klaw_fusions,
     klaw_rerank_basic.plugin.klaw_rerankers,
-    plugin.klaw_sources,
     plugin.klaw_stores,
+    *([import_module("klaw_notes.plugin").klaw_sources] if find_spec("klaw_notes") else []),
 )
 AT_HAND = [component for hook in HOOKS for component in hook()]
 

@@ -23,11 +23,12 @@ COMMON = ("--json", "--config", "--data-dir", "-q", "--quiet", "-v", "--verbose"
 
 
 def commands(group: click.Group, path: str = "klaw") -> Iterator[tuple[str, click.Command]]:
-    """Yield every command of the tree with the words that call it."""
-    context = click.Context(group)
+    """Yield every installed command of the tree with the words that call it."""
+    context = click.Context(group, resilient_parsing=True)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        assert command is not None
+        if command is None:
+            continue
         yield f"{path} {name}", command
         if isinstance(command, click.Group):
             yield from commands(command, f"{path} {name}")
