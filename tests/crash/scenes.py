@@ -14,8 +14,7 @@ from zlib import crc32
 import numpy as np
 from attrs import evolve, field, frozen
 
-from klaw_conversations.journal import JournalEntry
-from klaw_core import API, Agents, BackgroundIndexer, Component, Memory, Progress, VectorSpace, estimate_tokens
+from klaw_core import API, Agents, BackgroundIndexer, BadLine, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config.load import load_config
 from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
@@ -252,7 +251,7 @@ def _said_left_over(home: Home, say: Say) -> None:
 
 def messages_of(memory: Memory) -> list[Message]:
     """Return what was said, in order."""
-    return [line.message for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
+    return [line.message for line in memory.conversations.read(CHAT) if not isinstance(line, BadLine)]
 
 
 def _act_forget_messages(memory: Memory, _home: Home, say: Say) -> None:

@@ -21,7 +21,6 @@ from attrs import define, field
 from interrupts import Place, Sides, interrupt, places_of
 from scenes import CHAT, NOON, Home, make_registry
 
-from klaw_conversations import Conversations, HistoryStore
 from klaw_core import (
     Agents,
     BackgroundIndexer,
@@ -43,6 +42,8 @@ from klaw_facts.keeper import FactKeeper
 from klaw_memories import CoreMemory
 from klaw_watch.watcher import Watcher
 
+chats = pytest.importorskip("klaw_conversations")
+Conversations, HistoryStore = chats.Conversations, chats.HistoryStore
 WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 ROOT = Path(__file__).parents[2]

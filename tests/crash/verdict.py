@@ -10,8 +10,7 @@ from datetime import timedelta
 from attrs import define, field
 from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 
-from klaw_conversations.journal import JournalEntry
-from klaw_core import Memory
+from klaw_core import BadLine, Memory
 from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
 
@@ -202,7 +201,7 @@ def _facts(memory: Memory, story: Story, when: str) -> Iterator[str]:
         yield f"{when}: facts in the index and in the journal differ: {indexed ^ state.facts.keys()}"
     yield from (f"{when}: {fact.id} is not what was said" for fact in facts.pointers.unsound(state.facts.values()))
     undone = any(batch.state == "undone" for batch in state.batches.values())
-    told = [line.message.content for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
+    told = [line.message.content for line in memory.conversations.read(CHAT) if not isinstance(line, BadLine)]
     told = sorted(text for text in told if text.startswith("My name is")) if not undone else []
     taken = sorted(fact.text for fact in state.facts.values() if fact.text.startswith("My name is"))
     if told != taken:
@@ -274,4 +273,4 @@ def _notes(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]
 
 
 def _journal(memory: Memory) -> set[str]:
-    return {line.message.id for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)}
+    return {line.message.id for line in memory.conversations.read(CHAT) if not isinstance(line, BadLine)}

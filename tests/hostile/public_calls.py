@@ -18,7 +18,6 @@ import pytest
 from attrs import frozen
 from planted_secrets import KINDS, NOW, OTHER, World, alone, apart, beside
 
-from klaw_conversations import Conversations, HistoryStore
 from klaw_core import (
     AsyncMemory,
     Chat,
@@ -38,6 +37,8 @@ from klaw_facts.records import fact_record
 from klaw_facts.store import JournalFactStore
 from klaw_memories import CoreMemory
 
+chats = pytest.importorskip("klaw_conversations")
+Conversations, HistoryStore = chats.Conversations, chats.HistoryStore
 WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 ROOT = Path(__file__).parents[2]

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_conversations import archive as archive_module
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
 from klaw_memories import saved as saved_module
 from klaw_memories import saved_extension
+
+archive_module = pytest.importorskip("klaw_conversations.archive")
 
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

@@ -20,7 +20,6 @@ import pytest
 from attrs import evolve, field, frozen
 from worlds import CHAT, DAY, MOMENT, OTHER_CHAT, Case, World, document, make_template, observed, opened, problems
 
-from klaw_conversations import Conversations
 from klaw_core import (
     Agents,
     BackgroundIndexer,
@@ -32,6 +31,7 @@ from klaw_core.plugins.discover import discover
 from klaw_core.values.config import Config
 from klaw_memories import CoreMemory
 
+Conversations = pytest.importorskip("klaw_conversations").Conversations
 WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 #: Pairs of options that are tried without ``--campaigns``.

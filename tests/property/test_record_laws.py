@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Chat, KlawError, Message, NewDocument, RecordError
 from klaw_core.files.journals import FileJournals
 from klaw_core.values.records import Record
@@ -96,6 +95,10 @@ def check_workspace(record):
         raise RecordError(error.message) from error
 
 
+def parse_summary(record):
+    return pytest.importorskip("klaw_conversations.summaries").SummaryFiles(None).parse(TELEGRAM, record)
+
+
 DOCUMENTS = DocumentsExtension(FileJournals.at(Path("/nowhere")))
 READERS = {
     **{f"facts: {op}": (line_of(op), check_fact_line) for op in sorted(OPERATIONS)},
@@ -107,7 +110,7 @@ READERS = {
     "message": (Message("user", "text", NOON, id="m1", meta=TELEGRAM.meta).record(), Message.parse),
     "summary": (
         {"ts": "2026-02-24T12:00:00Z", "content": "text", "from_message_id": "m1", "to_message_id": None},
-        lambda record: SummaryFiles(None).parse(TELEGRAM, record),
+        parse_summary,
     ),
     "workspace": (
         {"name": "notes", "value": {"path": "/notes", "exclude": ["*.tmp"], "include": ["*.md"], "collection": "docs"}},

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_conversations.journal import Journal
-from klaw_conversations.summaries import SummaryFiles
 from klaw_core.errors import WorkspaceError
 from klaw_core.files.messages import Message
 from klaw_core.files.record_journal import FileJournal
@@ -25,6 +23,8 @@ from klaw_memories.saved import Saved
 from klaw_testing.extension import shipped_extensions
 from klaw_testing.laws import scaled
 
+Journal = pytest.importorskip("klaw_conversations").Journal
+SummaryFiles = pytest.importorskip("klaw_conversations.summaries").SummaryFiles
 Workspace = pytest.importorskip("klaw_notes.workspace").Workspace
 Workspaces = pytest.importorskip("klaw_notes.workspace_list").Workspaces
 

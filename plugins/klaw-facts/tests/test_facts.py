@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_conversations.journal import Journal
 from klaw_core import BadLine, LanguageModelError, Message, QueryError, RecordError
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
@@ -266,7 +265,11 @@ def test_facts_stay_while_their_messages_cannot_be_read(open_memory, tmp_path, s
     assert facts.list() == before
     file.write_bytes(sound)
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "read_file", lambda *_: iter([BadLine(str(file), 0, 0, "cannot be read")]))
+        patch.setattr(
+            type(memory.conversations.journal),
+            "read_file",
+            lambda *_: iter([BadLine(str(file), 0, 0, "cannot be read")]),
+        )
         facts.drop_missing(is_told=True)
     memory.index()
     assert facts.list() == before

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from klaw_conversations import JournalEntry
-from klaw_core import Chat, Message
+from klaw_core import BadLine, Chat, Message
 from klaw_facts import Facts
 
 from .conftest import META, MONDAY
@@ -31,7 +30,7 @@ def facts(memory):
 
 
 def full_names(memory):
-    said = [line for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
+    said = [line for line in memory.conversations.read(CHAT) if not isinstance(line, BadLine)]
     return {line.written.content: line.full_name for line in said}
 
 
