@@ -14,11 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from klaw_core import NewDocument, Source, StoreReadOnlyError
 from klaw_core.plugins.isolation import IsolatedSource
+from klaw_notes import walking
+from klaw_notes.walking import Patterns, file_state
+from klaw_notes.workspace import Workspace
 from klaw_testing.laws import scaled
-
-walking = pytest.importorskip("klaw_notes.walking")
-Patterns, file_state = walking.Patterns, walking.file_state
-Workspace = pytest.importorskip("klaw_notes.workspace").Workspace
 
 
 @pytest.fixture
