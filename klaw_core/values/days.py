@@ -15,14 +15,6 @@ _MONTHS = (
 #: Keys of metadata for the day on which a note was written, in order of preference; case is ignored.
 DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
 
-_CLOCK = r"(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
-# The day at the start of a file's name: as most programs write it, as Logseq does (``2026_02_24``), and as Denote and
-# Zettelkasten do, with the time (``20260224T101530--title``, ``202602241015 title``). Twelve digits that begin with 19
-# are rather a number.
-_IN_NAME = re.compile(
-    r"((?:19|20)\d{2})([-_])(\d{2})\2(\d{2})(?!\d)"
-    rf"|((?:19|20)\d{{2}})(\d{{2}})(\d{{2}})(?:T{_CLOCK}|(?<=20\d{{6}}){_CLOCK})?(?![^\W_])"
-)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[Tt ].*)?|(?:19|20)\d{6}(?:T\d{4}.*)?")
 _TIME = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?:\s*([ap])\.?m\b)?\s*([+-]\d{1,2}(?::?\d{2})?)?", re.IGNORECASE
@@ -47,18 +39,6 @@ _MAX_CHARACTERS = 60
 def named_day(day: date) -> str:
     """Return a day in the forms that people search for: ``2026-02-24, Tuesday, 24 February 2026``, in every locale."""
     return f"{day.isoformat()}, {_WEEKDAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
-
-
-def leading_day(name: str) -> tuple[date, str] | None:
-    """Return the day at the beginning of a file's name, and the rest of the name; None if it begins with none."""
-    match = _IN_NAME.match(name)
-    if match is None:
-        return None
-    year, month, day = (match[1], match[3], match[4]) if match[1] else match.group(5, 6, 7)
-    try:
-        return date(int(year), int(month), int(day)), name[match.end() :]
-    except ValueError:
-        return None
 
 
 def written_moment(text: str) -> datetime | None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klaw_core.searching.days import prefer_days, preferred_days
 from klaw_core.searching.flow import _preferred_days
-from klaw_core.values.days import leading_day, named_day, written_moment
+from klaw_core.values.days import named_day, written_moment
 from klaw_core.values.search import Hit
 from klaw_core.values.text import Chunk, StoredChunk
 
@@ -203,30 +203,3 @@ def test_other_texts_are_no_moment(text):
 def test_any_text_has_a_moment_in_utc_or_none(text):
     found = written_moment(text)
     assert found is None or found.tzinfo is UTC
-
-
-@pytest.mark.parametrize("day", [date(2026, 2, 24), date(2000, 12, 31)])
-@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y_%m_%d", "%Y%m%d", "%Y%m%dT101530", "%Y%m%d1015"])
-@pytest.mark.parametrize("rest", ["", ".md", " a title.md", "--a-title__tag.md", "_a_title.md"])
-def test_a_name_begins_with_a_day(day, form, rest):
-    assert leading_day(f"{day:{form}}{rest}") == (day, rest)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "notes 2026-02-24",
-        "2026-02_24",
-        "20261399",
-        "202602",
-        "20260224abc",
-        "123456789012",
-        "12340506",
-        "1234-05-06",
-        "199012311234",
-        "20260224T9999",
-    ],
-)
-def test_other_names_begin_with_none(name):
-    assert leading_day(name) is None

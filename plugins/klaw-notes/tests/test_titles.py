@@ -1,10 +1,12 @@
 """What a note is called outside its text."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_notes.titles import note_title
+from klaw_notes.titles import leading_day, note_title
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,30 @@ def test_every_title_is_one_line(name):
     title = note_title(f"{name}.md", {"title": name, "aliases": (name, "")})
     assert "\n" not in title
     assert title == title.strip()
+
+
+@pytest.mark.parametrize("day", [date(2026, 2, 24), date(2000, 12, 31)])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y_%m_%d", "%Y%m%d", "%Y%m%dT101530", "%Y%m%d1015"])
+@pytest.mark.parametrize("rest", ["", ".md", " a title.md", "--a-title__tag.md", "_a_title.md"])
+def test_a_name_begins_with_a_day(day, form, rest):
+    assert leading_day(f"{day:{form}}{rest}") == (day, rest)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "notes 2026-02-24",
+        "2026-02_24",
+        "20261399",
+        "202602",
+        "20260224abc",
+        "123456789012",
+        "12340506",
+        "1234-05-06",
+        "199012311234",
+        "20260224T9999",
+    ],
+)
+def test_other_names_begin_with_none(name):
+    assert leading_day(name) is None
