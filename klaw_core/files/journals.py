@@ -170,11 +170,6 @@ class FileText:
         return str(copy)
 
 
-def as_logs(place: Any) -> Any:
-    """Return the logs for a directory given as a path; return anything else unchanged."""
-    return FileLogs(place) if isinstance(place, Path) else place
-
-
 def _skipped(path: Path, reason: str, *, keep: bool = False) -> SkippedEntry:
     return SkippedEntry(shown_path(path), reason, keep=keep)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_conversations.names import Names, full_name, may_be_full
 from klaw_core import BadLine, Chat, Log, LogFolder, LogRecord, Message, RecordError, SkippedEntry, format_ts
-from klaw_core.files.journals import as_logs, shown_path
+from klaw_core.files.journals import FileLogs, shown_path
 from klaw_core.files.messages import SESSION_BREAK
 from klaw_core.files.timestamps import as_utc
 from klaw_core.values.journals import LogLine
@@ -19,6 +20,11 @@ from klaw_core.values.text import text_hash
 
 _SUFFIX = ".jsonl"
 _DIGEST_CHARACTERS = 16
+
+
+def as_logs(place: Any) -> Any:
+    """Return the logs for a directory given as a path; return anything else unchanged."""
+    return FileLogs(place) if isinstance(place, Path) else place
 
 
 @frozen

@@ -7,8 +7,9 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from klaw_conversations.journal import as_logs
 from klaw_core import BadLine, Chat, Log, LogFolder, LogRecord, RecordError, SkippedEntry, Summary, format_ts, parse_ts
-from klaw_core.files.journals import as_logs, shown_path
+from klaw_core.files.journals import shown_path
 from klaw_core.files.timestamps import as_utc
 
 #: The name of the folder of logs, and of the log of each chat.
