@@ -21,6 +21,7 @@ from klaw_facts.records import (
     parse_fact,
     parse_quotes,
 )
+from klaw_facts.validity import begun_after
 from klaw_facts.values import PERSON, Batch, Digest, Fact, Proposal
 
 
@@ -87,23 +88,38 @@ class State:
         if op == "propose":
             name = record["id"]
             until = _moment(record.get("valid_to"))
-            proposal = Proposal(name, fact.id, record.get("by_fact", ""), until, record.get("reason", ""), ts)
+            precision = record.get("precision", "moment")
+            proposal = Proposal(name, fact.id, record.get("by_fact", ""), until, record.get("reason", ""), ts, precision)
             self.proposals[name] = proposal
-        else:
-            self.facts[fact.id] = _changed(fact, op, record, ts)
+            return
+        self.facts[fact.id] = _changed(fact, op, record, ts)
+        successor = self.facts.get(record.get("by_fact") or "") if op == "end" else None
+        if successor is not None:
+            self._succeed(self.facts[fact.id], successor, record)
+
+    def _succeed(self, old: Fact, new: Fact, record: Mapping[str, Any]) -> None:
+        """Note in both facts that one followed the other: no value of a slot begins before the one before has ended.
+
+        The end is known as exactly as the begin. Earlier versions did not write how exactly that is.
+        """
+        if "precision" not in record and old.valid_to == new.valid_from:
+            self.facts[old.id] = evolve(old, end_precision=new.precision)
+        self.facts[new.id] = begun_after(new, old)
 
 
 def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fact:  # noqa: PLR0911  # one for each op
     """Return a fact after one operation on it."""
     if op == "confirm":
         quotes = tuple(dict.fromkeys((*fact.quotes, *parse_quotes(record.get("quotes", ())))))
-        return evolve(fact, quotes=quotes, confirmations=fact.confirmations + 1, confirmed_at=ts)
+        affirmed, more = _moment(record.get("affirmed_at")) or fact.affirmed_at, fact.confirmations + 1
+        return evolve(fact, quotes=quotes, confirmations=more, confirmed_at=ts, affirmed_at=affirmed)
     if op == "end":
         until = _moment(record.get("valid_to")) or ts
-        by_fact, reason = record.get("by_fact"), record.get("reason", "")
-        return evolve(fact, valid_to=until, ended_at=ts, ended_by=by_fact, end_reason=reason)
+        told = {"ended_by": record.get("by_fact"), "end_reason": record.get("reason", "")}
+        return evolve(fact, valid_to=until, end_precision=record.get("precision", "moment"), ended_at=ts, **told)
     if op == "reopen":
-        return evolve(fact, valid_to=None, ended_at=None, ended_by=None, end_reason="", retracted_at=None)
+        live = evolve(fact, valid_to=None, end_precision="moment", ended_at=None, ended_by=None)
+        return evolve(live, end_reason="", retracted_at=None)
     if op == "retract":
         return evolve(fact, retracted_at=ts, end_reason=record.get("reason", fact.end_reason))
     if op == "edit":

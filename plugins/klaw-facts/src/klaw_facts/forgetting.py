@@ -10,7 +10,7 @@ from attrs import define, evolve
 
 from klaw_core import Chat, Message
 from klaw_facts.extracting.candidates import SourceMessage
-from klaw_facts.extracting.slots import slot_of
+from klaw_facts.extracting.extraction import begin_in
 from klaw_facts.index import FactIndex
 from klaw_facts.journal import FactsJournal
 from klaw_facts.pointers import Pointers
@@ -138,13 +138,16 @@ class Dropping:
             text = self._said(kept[0], there)
             if not text.strip():
                 return []
-            slot, value = slot_of(text) or (None, None)
             message = there[kept[0].chat][kept[0].message]
+            begin, stated = begin_in(text, text, text, message.ts)
             other = evolve(
                 other,
                 text=text,
-                slot=slot,
-                value=value,
+                slot=stated.slot if stated else None,
+                value=stated.value if stated else None,
+                valid_from=begin.valid_from,
+                precision=begin.precision,
+                affirmed_at=begin.affirmed_at,
                 metadata={},
                 source=kept[0].chat,
                 said_at=message.ts,

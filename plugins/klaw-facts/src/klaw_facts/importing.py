@@ -184,7 +184,7 @@ def _fact(  # noqa: PLR0917  # the values of a fact in the files
         importance=importance_of(category),
         metadata=metadata,
         valid_from=said_at if slot else None,
-        precision="day" if slot and said_at else "unknown",
+        precision="by" if slot and said_at else "unknown",
         verified="person" if made_by == PERSON else "none",
         made_by=made_by,
         source=source,

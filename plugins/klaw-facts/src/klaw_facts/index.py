@@ -34,6 +34,7 @@ from klaw_core import (
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.stale import content_words
+from klaw_facts.validity import told, told_end
 from klaw_facts.values import Fact, FactResults
 
 #: The origin, the collection, and the first part of every path.
@@ -92,9 +93,9 @@ def _bounds(fact: Fact) -> str:
     """Return the end of a fact, or its beginning if that was in the future, in brackets; empty if it has neither."""
     recorded = fact.recorded_at
     later = fact.valid_from if fact.valid_from and recorded and fact.valid_from > recorded else None
-    bounds = (("from", later), ("until", fact.valid_to))
-    told = " ".join(f"{word} {moment.date().isoformat()}" for word, moment in bounds if moment is not None)
-    return f" [{told}]" if told else ""
+    bounds = (("from", told(later, fact.precision)), ("until", told_end(fact)))
+    shown = " ".join(f"{word} {moment}" for word, moment in bounds if moment)
+    return f" [{shown}]" if shown else ""
 
 
 def _source(fact: Fact) -> str:

@@ -28,6 +28,7 @@ from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation, parse_fact
 from klaw_facts.secret_gate import secret_refused
+from klaw_facts.validity import is_dated
 from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
 
 _KEY_BYTES = 32
@@ -99,7 +100,7 @@ class FactKeeper:
             valid_from=valid_from or (now if slot else None),
             precision="unknown"
             if valid_from is None and not slot
-            else ((precision or "day") if valid_from else "moment"),
+            else ((precision or "day") if valid_from else "by"),
             verified="person" if by == PERSON else "none",
             made_by=by,
             source=source,
@@ -118,7 +119,8 @@ class FactKeeper:
             if resolver.asserted:
                 self._append(resolver.finish())
             else:
-                again = [operation("confirm", now, by=by, fact=kept.id)]
+                affirmed = None if is_dated(fact) else format_ts(now)
+                again = [operation("confirm", now, by=by, fact=kept.id, affirmed_at=affirmed)]
                 known = state.facts[kept.id]
                 if changes := _added(known, fact, by, given):
                     again.append(operation("edit", now, by=by, fact=kept.id, changes=changes))
@@ -149,8 +151,10 @@ class FactKeeper:
         return self._do(name, "edit", changes=plain)
 
     def end(self, name: str, valid_to: datetime | None = None, reason: str = "") -> Fact:
-        """Record until when a fact was true (default: now)."""
-        return self._do(name, "end", valid_to=format_ts(valid_to or self.now()), reason=reason or None)
+        """Record until when a fact was true (default: it is no longer true now, since some time)."""
+        precision = "by" if valid_to is None else "day"
+        until = format_ts(valid_to or self.now())
+        return self._do(name, "end", valid_to=until, precision=precision, reason=reason or None)
 
     def reopen(self, name: str) -> Fact:
         """Reverse the end, the retraction and the archiving of a fact."""
@@ -193,6 +197,7 @@ class FactKeeper:
             if accept:
                 until = format_ts(waiting.valid_to or now)
                 values: dict[str, Any] = {"by_fact": waiting.by_fact or None, "reason": waiting.reason or None}
+                values["precision"] = waiting.precision if waiting.valid_to else "by"
                 lines.append(operation("end", now, fact=waiting.fact, valid_to=until, **values))
             self._append(lines, [waiting.fact])
             return self.get(waiting.fact)

@@ -30,6 +30,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.replies import put_replies_after_questions
 from klaw_facts.speakers import prefer_named_speaker
 from klaw_facts.stale import content_words, mark_stale
+from klaw_facts.validity import told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
 
 HEADING = "Facts"
@@ -37,7 +38,6 @@ _DIGESTS = "What was said on a day"
 _PROFILE = "Profile"
 _PINNED, _FOUND, _ENDED, _DAYS = 8, 10, 9, 15
 _SPANS = {"moment": 1, "day": 1, "week": 7, "month": 31, "year": 366}
-_SHOWN = {"month": 7, "year": 4}  # characters of a day
 _MAX_DIGESTS = 7
 _MAX_PINNED = 10
 _PROFILE_SHARE = 10
@@ -286,20 +286,12 @@ def line_of(fact: Fact, state: State, moment: datetime) -> str:
     text = item_text(fact.text)
     earlier = [old for old in state.facts.values() if old.ended_by == fact.id and not old.is_hidden]
     was = "".join(
-        f" (was {one_line(old.value or old.text)} until {_day(old.valid_to)})"
+        f" (was {one_line(old.value or old.text)} until {told_end(old)})"
         for old in sorted(earlier, key=lambda old: old.id)
     )
     if fact.valid_to is not None and fact.valid_to <= moment:
-        was += f" (no longer true since {_day(fact.valid_to)})"
+        was += f" (no longer true since {told_end(fact)})"
     return f"[{label}] {who}{text}{was} · {fact.id}" if label else f"{who}{text}{was} · {fact.id}"
-
-
-def validity(fact: Fact) -> str:
-    """Return the period in which a fact is true, or else when it was said."""
-    if fact.valid_from is not None or fact.valid_to is not None:
-        begin, end = _day(fact.valid_from)[: _SHOWN.get(fact.precision, 10)], _day(fact.valid_to)
-        return f"{begin} to {end}" if end else f"since {begin}"
-    return _day(fact.said_at or fact.recorded_at)
 
 
 def _by_time(item: ContextItem) -> ContextItem:
@@ -324,6 +316,3 @@ def _is_in(day: str, when: When) -> bool:
         return False
     return when.moment <= moment < when.moment + timedelta(_SPANS.get(when.precision, 1))
 
-
-def _day(moment: datetime | None) -> str:
-    return "" if moment is None else moment.date().isoformat()

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from attrs import evolve
+
 from klaw_core import RecordError, check_metadata, format_ts, parse_ts, quoted
 from klaw_facts.values import PERSON, Batch, Digest, Fact, Quote, make_id
 
@@ -28,7 +30,8 @@ OPERATIONS = FACT_OPERATIONS | {"assert", "decide", "batch", "undo", "digest", "
 MAX_TEXT_CHARACTERS = 10_000
 
 _TEXTS = ("subject", "category", "slot", "value", "precision", "verified", "source", "batch")
-_MOMENTS = ("valid_from", "valid_to", "said_at")
+_MOMENTS = ("valid_from", "valid_to", "said_at", "affirmed_at")
+_NO_BEGIN = frozenset({"by", "unknown"})
 _EDITABLE = frozenset(
     {"text", "subject", "category", "slot", "value", "importance", "tags", "metadata", "valid_from", "valid_to"}
     | {"precision"}
@@ -68,6 +71,9 @@ def parse_fact(record: Mapping[str, Any]) -> Fact:
     importance = record.get("importance", 0.5)
     if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= 1:
         raise RecordError("importance must be a number from 0 to 1")
+    recorded_at = parse_ts(record.get("ts"))
+    if _is_begin_unknown(given, recorded_at):
+        given["precision"] = "by"
     return Fact(
         _text(record, "id"),
         text,
@@ -75,13 +81,21 @@ def parse_fact(record: Mapping[str, Any]) -> Fact:
         tags=_texts(record, "tags"),
         metadata=check_metadata(_object(record, "metadata")),
         quotes=parse_quotes(record.get("quotes", ())),
-        recorded_at=parse_ts(record.get("ts")),
+        recorded_at=recorded_at,
         made_by=_text(record, "by") if "by" in record else PERSON,
         is_pinned=record.get("pinned") is True,
         is_archived=record.get("archived") is True,
         supersedes=_texts(record, "supersedes"),
         **given,
     )
+
+
+def _is_begin_unknown(given: Mapping[str, Any], recorded_at: datetime) -> bool:
+    """Return whether the begin of a fact is only the moment when it was said: so earlier versions stored no begin."""
+    begin = given.get("valid_from")
+    if begin is None:
+        return False
+    return bool(begin == given.get("said_at") or (given.get("precision") == "moment" and begin == recorded_at))
 
 
 def parse_quotes(value: object) -> tuple[Quote, ...]:
@@ -206,11 +220,12 @@ def _check_details(record: Mapping[str, Any]) -> None:
         if unknown := changes.keys() - _EDITABLE:
             raise RecordError(f"an edit cannot change {', '.join(sorted(unknown))}")
         apply_changes(Fact("f", "x"), changes)
-    if record.get("valid_to") is not None:
-        parse_ts(record["valid_to"])
+    for name in ("valid_to", "affirmed_at"):
+        if record.get(name) is not None:
+            parse_ts(record[name])
     if "quotes" in record:
         parse_quotes(record["quotes"])
-    for name in ("by_fact", "other", "chat", "message", "reason"):
+    for name in ("by_fact", "other", "chat", "message", "reason", "precision"):
         if record.get(name) is not None:
             _text(record, name)
 
@@ -220,9 +235,13 @@ def apply_changes(fact: Fact, changes: Mapping[str, Any]) -> Fact:
     before = fact_record(fact, fact.recorded_at or parse_ts("1970-01-01T00:00:00Z"))
     merged = {name: value for name, value in {**before, **changes}.items() if value is not None}
     edited = parse_fact(merged)
-    from attrs import evolve
-
-    return evolve(fact, **{name: getattr(edited, name) for name in changes})
+    values = {name: getattr(edited, name) for name in changes}
+    if "valid_from" in changes and "precision" not in changes:
+        unsaid = edited.valid_from is None
+        values["precision"] = "unknown" if unsaid else "day" if fact.precision in _NO_BEGIN else fact.precision
+    if "valid_to" in changes:
+        values["end_precision"] = "day"
+    return evolve(fact, **values)
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,10 @@ from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import Fact
 
 _HEADING = "## Relevant Memory"
-_EDITED = ("text", "subject", "category", "slot", "value", "importance", "tags", "metadata", "valid_from", "valid_to")
+_EDITED = (
+    *("text", "subject", "category", "slot", "value", "importance", "tags", "metadata"),
+    *("valid_from", "precision", "valid_to"),
+)
 
 
 class FactStore(Protocol):

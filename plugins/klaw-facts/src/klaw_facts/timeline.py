@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
 
+from klaw_facts.validity import validity
 from klaw_facts.values import Fact
 
 _LEFT, _CHART, _RIGHT, _TOP, _ROW, _BAR = 230, 520, 50, 46, 34, 18
@@ -66,8 +67,7 @@ def _row(fact: Fact, begin: datetime, now: datetime, scale: tuple[datetime, time
     label = " ".join((fact.value or fact.text).split())
     short = label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
     kind = "no" if fact.retracted_at or fact.is_archived else "now" if fact.is_valid_at(now) else "was"
-    until = fact.valid_to.date().isoformat() if fact.valid_to else "now"
-    told = f"{fact.subject}: {fact.text} ({begin.date().isoformat()} to {until}, {fact.id})"
+    told = f"{fact.subject}: {fact.text} ({validity(fact)}, {fact.id})"
     yield f"<g><title>{_escaped(told)}</title>"
     yield f'<text x="{_LEFT - 12}" y="{top + _BAR - 4}" text-anchor="end">{_escaped(short)}</text>'
     yield f'<rect class="{kind}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="3"/></g>'

@@ -15,8 +15,8 @@ from klaw_core import MetadataValue
 
 #: How a fact was checked: a person stated it; its text is the quote; its text paraphrases the quotes; not checked.
 Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
-#: How exactly ``valid_from`` is known.
-Precision: TypeAlias = Literal["moment", "day", "week", "month", "year", "unknown"]
+#: How exactly ``valid_from`` or ``valid_to`` is known. ``by``: then or at any time before.
+Precision: TypeAlias = Literal["moment", "day", "week", "month", "year", "by", "unknown"]
 
 #: Makers of facts by hand. Rules and models never end, merge or rewrite such facts.
 PERSON: Literal["person"] = "person"
@@ -40,11 +40,12 @@ class Quote:
 class Fact:
     """A claim with its quotes, its time of validity, and the time when Klaw learned of it.
 
-    It is true from ``valid_from`` (None: unknown) to ``valid_to`` (None: it has not ended). Klaw learned of the fact at
-    ``recorded_at``, of its end at ``ended_at``, and that it was never true at ``retracted_at``. ``made_by`` is
-    ``person``, ``agent``, ``rules``, ``import`` or ``model:NAME``. ``source`` is the session or file that it comes
-    from. ``said_at`` is the time of its first quote. ``ended_by`` is the fact that replaced it, ``supersedes`` are the
-    facts that it can replace.
+    It is true from ``valid_from`` (None: unknown) to ``valid_to`` (None: it has not ended); ``precision`` and
+    ``end_precision`` say how exactly these are known. Klaw learned of the fact at ``recorded_at``, of its end at
+    ``ended_at``, and that it was never true at ``retracted_at``. ``made_by`` is ``person``, ``agent``, ``rules``,
+    ``import`` or ``model:NAME``. ``source`` is the session or file that it comes from. ``said_at`` is the time of its
+    first quote; at ``affirmed_at`` it was said to be true, whenever it began. ``ended_by`` is the fact that replaced
+    it, ``supersedes`` are the facts that it can replace.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Fact:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     precision: Precision = "unknown"
+    end_precision: Precision = "moment"
     recorded_at: datetime | None = None
     ended_at: datetime | None = None
     retracted_at: datetime | None = None
@@ -70,6 +72,7 @@ class Fact:
     batch: str | None = None
     source: str = ""
     said_at: datetime | None = None
+    affirmed_at: datetime | None = None
     is_pinned: bool = False
     is_archived: bool = False
     ended_by: str | None = None
@@ -154,6 +157,7 @@ class Proposal:
     valid_to: datetime | None
     reason: str
     recorded_at: datetime
+    precision: Precision = "moment"
 
 
 @frozen

@@ -19,7 +19,7 @@ _COLUMNS = ("id", "validity", "subject", "slot", "value", "text", "category", "m
 def fact_json(fact: Fact) -> dict[str, Any]:
     """Return every field of a fact, and whether it is visible now."""
     from klaw_core import to_json
-    from klaw_facts.recall import validity
+    from klaw_facts.validity import validity
 
     shown = {"current": fact.is_visible_at(datetime.now(UTC)), "validity": validity(fact)}
     return {**to_json(fact), **shown}
@@ -74,7 +74,7 @@ def split_slot(_context: click.Context, _parameter: click.Parameter, given: str 
 
 def tell_ends(settings: Settings, fact: Fact, facts: Iterable[Fact]) -> None:
     """Report the values that a new fact has ended."""
-    from klaw_facts.recall import validity
+    from klaw_facts.validity import validity
 
     for old in facts:
         if old.ended_by == fact.id:

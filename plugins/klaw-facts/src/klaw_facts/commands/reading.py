@@ -170,7 +170,7 @@ def _place_json(place: Place) -> dict[str, Any]:
 
 
 def _show_fact(fact: Fact, earlier: Sequence[Fact]) -> None:
-    from klaw_facts.recall import validity
+    from klaw_facts.validity import told_end, validity
 
     row = listing_of([fact], "").cells(fact_json(fact))
     out = data()
@@ -188,7 +188,7 @@ def _show_fact(fact: Fact, earlier: Sequence[Fact]) -> None:
     lines += [("replaced", f"{old.id}: {old.value or old.text} ({validity(old)})") for old in earlier]
     if fact.valid_to is not None:
         why = f", replaced by {fact.ended_by}" if fact.ended_by else ""
-        lines.append(("until", f"{fact.valid_to.date().isoformat()}{why}"))
+        lines.append(("until", f"{told_end(fact)}{why}"))
     out.rows([[StyledText(label, "dim"), text] for label, text in lines], indent=4)
 
 

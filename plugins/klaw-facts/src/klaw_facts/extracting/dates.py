@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_facts.values import Precision
 
@@ -74,8 +74,11 @@ class When:
     precision: Precision
 
 
-def resolve(text: str, said_at: datetime) -> When | None:
-    """Return the first date in a text; None if there is none, or it cannot be computed."""
+def resolve(text: str, said_at: datetime, *, forward: bool = False) -> When | None:
+    """Return the first date in a text; None if there is none, or it cannot be computed.
+
+    ``forward``: the text speaks of the future, so that a month without a year is the next one.
+    """
     found = []
     for pattern, compute in _rules():
         if match := pattern.search(text):
@@ -84,8 +87,15 @@ def resolve(text: str, said_at: datetime) -> When | None:
             except (ValueError, OverflowError):
                 continue
             if when is not None:
-                found.append((match.start(), when))
+                found.append((match.start(), _next_year(match, when, said_at) if forward else when))
     return min(found, key=lambda item: item[0])[1] if found else None
+
+
+def _next_year(match: re.Match[str], when: When, said_at: datetime) -> When:
+    """Return a month of the next year, if it has no year of its own and has passed."""
+    has_year = when.precision != "month" or match.groupdict().get("year", "-")
+    has_passed = (when.moment.year, when.moment.month) < (said_at.year, said_at.month)
+    return evolve(when, moment=when.moment.replace(year=when.moment.year + 1)) if has_passed and not has_year else when
 
 
 def _midnight(moment: datetime) -> datetime:
@@ -135,7 +145,8 @@ def _ago(match: re.Match[str], said_at: datetime) -> When | None:
     if unit == "day":
         return When(_midnight(said_at) - timedelta(count), "day")
     if unit == "week":
-        return When(_midnight(said_at) - timedelta(weeks=count), "week")
+        today = _midnight(said_at)
+        return When(today - timedelta(today.weekday()) - timedelta(weeks=count), "week")
     months = count * (12 if unit == "year" else 1)
     year, month = divmod(said_at.year * 12 + said_at.month - 1 - months, 12)
     return When(
@@ -193,10 +204,10 @@ def _rules() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime],
         rule(r"\b(?P<which>прошлой|прошлом|следующей|следующем)\s+(?P<unit>недел\w+|месяц\w*|год\w*)", _last_or_next),
         rule(r"(?P<which>上个|下个|上|下|去|明)(?P<unit>周|星期|月|年)", _last_or_next),
         rule(rf"\b(?P<which>last|next|прошл\w+|следующ\w+)\s+(?P<day>{_DAYS})\b", _weekday),
-        rule(r"\b(?:in|since|в|с)\s+(?P<year>(?:19|20)\d{2})\b(?![-:.]\d)", _year),
+        rule(r"\b(?:in|since|from|в|с)\s+(?P<year>(?:19|20)\d{2})\b(?![-:.]\d)", _year),
         rule(r"(?P<year>(?:19|20)\d{2})年(?!\d{1,2}月)", _year),
         rule(
-            rf"\b(?:in|since|в|с)\s+(?P<which>)?(?P<month>{_NAMES})\b(?!\s+\d{{1,2}}\b)(?:\s+(?P<year>\d{{4}}))?",
+            rf"\b(?:in|since|from|в|с)\s+(?P<which>)?(?P<month>{_NAMES})\b(?!\s+\d{{1,2}}\b)(?:\s+(?P<year>\d{{4}}))?",
             _month,
         ),
     )

@@ -17,12 +17,13 @@ from attrs import define, evolve, field, frozen
 from klaw_core import BadLine, Chat, LanguageModel, LanguageModelError, Message, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.extracting import rule_extractor
+from klaw_facts.extracting.begins import Begin, begin_of
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, speaker_of
 from klaw_facts.extracting.dates import resolve as resolve_date
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
-from klaw_facts.extracting.slots import slot_of, statements
+from klaw_facts.extracting.slots import Stated, stated_in, statements
 from klaw_facts.extracting.verify import verify
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
@@ -312,15 +313,13 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     said = message.content[verified.quote.start : verified.quote.end]
     category = candidate.category or category_of(verified.text)
     # From the message, because a model's quote may differ; of several statements, the one that is quoted.
-    stated = next((part for part in statements(said) if candidate.quote.strip() in part), said)
-    slot, value = slot_of(stated) or (None, None)
+    part = next((part for part in statements(said) if candidate.quote.strip() in part), said)
+    begin, stated = begin_in(said, part, candidate.when, message.said_at)
+    slot, value = (stated.slot, stated.value) if stated else (None, None)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not _is_said(candidate.when, said):
         when = None
     metadata = {"when": when.moment.date().isoformat()} if when else {}
-    valid_from = message.said_at if slot else None
-    if slot and when is not None and when.moment <= message.said_at:
-        valid_from = when.moment
     return Fact(
         make_id("f", message.speaker, category, slot, normalised(verified.text), verified.quote.record()),
         verified.text,
@@ -331,13 +330,27 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
         importance=importance_of(category),
         metadata=metadata,
         quotes=(verified.quote,),
-        valid_from=valid_from,
-        precision="unknown" if valid_from is None else (when.precision if when else "moment"),
+        valid_from=begin.valid_from,
+        precision=begin.precision,
         verified=verified.grade,
         made_by=candidate.made_by,
         source=message.chat,
         said_at=message.said_at,
+        affirmed_at=begin.affirmed_at,
     )
+
+
+def begin_in(
+    said: str, part: str, when: str | None, said_at: datetime
+) -> tuple[Begin, Stated | None]:
+    """Return what a part of a sentence states, and since when that is true. A plan without a date states nothing."""
+    stated = stated_in(part)
+    if when is not None and when != part and not _is_said(when, said):
+        when = None
+    begin = begin_of(part, stated, when, said_at)
+    if stated is not None and stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
+        return Begin(), None
+    return begin, stated
 
 
 def _is_said(when: str | None, content: str) -> bool:

@@ -6,7 +6,7 @@ person's fact is only proposed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,12 @@ from klaw_facts.extracting.slots import same_value
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
+from klaw_facts.succession import Turn, succession, turn_of
+from klaw_facts.validity import begun_after, is_dated
 from klaw_facts.values import Fact, normalised
+
+#: The reason of an end if another value of a slot followed.
+SLOT = "slot"
 
 
 @define(eq=False)
@@ -38,11 +43,12 @@ class Resolver:
     ends: list[dict[str, Any]] = field(factory=list)
     confirmed: int = 0
     asserted: int = 0
-    _by_text: dict[tuple[str, str], list[Fact]] = field(init=False)
-    _by_slot: dict[tuple[str, str], list[Fact]] = field(init=False)
+    _facts: dict[str, Fact] = field(init=False)
+    _by_text: dict[tuple[str, str], list[str]] = field(init=False)
+    _by_slot: dict[tuple[str, str], list[str]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._by_text, self._by_slot = {}, {}
+        self._facts, self._by_text, self._by_slot = {}, {}, {}
         for fact in self.state.facts.values():
             if fact.retracted_at is None and not fact.is_archived:
                 self._remember(fact)
@@ -55,21 +61,13 @@ class Resolver:
         known = self._same(fact)
         if known is not None:
             if set(fact.quotes) - set(known.quotes):
-                quotes = [quote.record() for quote in fact.quotes]
-                self._do("confirm", known, quotes=quotes)
-                self.confirmed += 1
-            return known
-        later = None
-        if self.options.is_single(fact.slot):
-            later = self._end_earlier(fact)
+                self._confirm(known, fact)
+            return self._facts[known.id]
         self.operations.append({**fact_record(fact, self.ts), "batch": self.batch})
-        if later is not None:  # it became known late: it was true until the later value began
-            until = format_ts(_begin(later, self.ts))
-            self._do("end", fact, by_fact=later.id, reason="slot", valid_to=until)
-            fact = evolve(fact, valid_to=parse_ts(until))
         self.asserted += 1
         self._remember(fact)
-        return fact
+        self._end_others(fact)
+        return self._facts[fact.id]
 
     def finish(self) -> list[dict[str, Any]]:
         """Return the operations of the batch."""
@@ -85,55 +83,99 @@ class Resolver:
 
     def end(self, old: Fact, new: Fact, reason: str) -> None:
         """End a fact when another begins; only propose the end of a person's fact."""
-        moment = new.valid_from or new.said_at or self.ts
-        values: dict[str, Any] = {
-            "fact": old.id,
-            "by_fact": new.id,
-            "reason": reason,
-            "valid_to": format_ts(moment),
-            "batch": self.batch,
-        }
+        self._end(old, new, turn_of(new, self.ts).begin, reason)
+
+    def _end(self, old: Fact, new: Fact, moment: datetime, reason: str) -> None:
+        precision = new.precision if is_dated(new) else "by"
+        until = format_ts(moment)
+        told = {"by_fact": new.id, "reason": reason, "valid_to": until, "precision": precision, "batch": self.batch}
         if old.is_by_person:
-            self.operations.append(operation("propose", self.ts, by=self.by, **values))
-        else:
-            self.ends.append(operation("end", self.ts, by=self.by, **values))
+            self.operations.append(operation("propose", self.ts, by=self.by, fact=old.id, **told))
+            return
+        self.ends = [end for end in self.ends if reason != SLOT or (end["fact"], end["reason"]) != (old.id, SLOT)]
+        self.ends.append(operation("end", self.ts, by=self.by, fact=old.id, **told))
+        ended = evolve(old, valid_to=parse_ts(until), end_precision=precision, ended_by=new.id, end_reason=reason)
+        self._facts[old.id] = ended
+        self._facts[new.id] = begun_after(self._facts.get(new.id, new), ended)
 
     def _same(self, fact: Fact) -> Fact | None:
-        moment = _begin(fact, self.ts)
-        same = self._by_text.get((fact.subject, normalised(fact.text)), ())
-        ended = {end["fact"] for end in self.ends}
-        for known in same:  # a fact that ended before this was said is not confirmed by it
-            if known.id not in ended and (known.valid_to is None or moment < known.valid_to):
-                return known
-        if self.words_count or not fact.slot or not self.options.is_single(fact.slot):
-            return None
-        live = [item for item in self._by_slot.get((fact.subject, fact.slot), ()) if item.valid_to is None]
-        return next((item for item in live if same_value(item.value, fact.value)), None)
+        """Return the known fact that this one only repeats."""
+        moment = turn_of(fact, self.ts).begin
+        same = [self._facts[name] for name in self._by_text.get((fact.subject, normalised(fact.text)), ())]
+        if not self.options.is_single(fact.slot):
+            return next((known for known in same if known.valid_to is None or moment < known.valid_to), None)
+        turns = self._succession(fact)
+        place = [turn.fact.id for turn in turns].index(fact.id)
+        beside = [*turns[place + 1 : place + 2], *turns[max(place - 1, 0) : place][::-1]]
+        for turn in beside:
+            known = turn.fact
+            ended = known.valid_to is not None and known.valid_to <= moment
+            if ended or not same_value(known.value, fact.value) or (self.words_count and known not in same):
+                continue
+            return known
+        return None
 
-    def _end_earlier(self, fact: Fact) -> Fact | None:
-        """End the earlier values of this slot; return the first later value, which ends this one."""
-        moment = _begin(fact, self.ts)
-        live = [
-            item
-            for item in self._by_slot.get((fact.subject, str(fact.slot)), ())
-            if item.valid_to is None and not same_value(item.value, fact.value)
-        ]
-        later = sorted(
-            (item for item in live if _begin(item, self.ts) > moment), key=lambda item: _begin(item, self.ts)
-        )
-        ended = {end["fact"] for end in self.ends}
-        for old in live:
-            if _begin(old, self.ts) <= moment and old.id not in ended:
-                self.end(old, fact, "slot")
-        return later[0] if later else None
+    def _confirm(self, known: Fact, fact: Fact) -> None:
+        """Note that a fact was said again; if that says since when it is true, or was said before, note this too."""
+        told: dict[str, Any] = {"quotes": [quote.record() for quote in fact.quotes]}
+        undated = [turn_of(item, self.ts).said for item in (fact, known) if not is_dated(item)]
+        affirmed = max((moment for moment in (*undated, known.affirmed_at) if moment), default=None)
+        if affirmed is not None:
+            told["affirmed_at"] = format_ts(affirmed)
+        self._do("confirm", known, **told)
+        self.confirmed += 1
+        again = evolve(known, affirmed_at=affirmed)
+        if fact.valid_from and known.valid_from and not is_dated(known) and not known.is_by_person:
+            if fact.valid_from < known.valid_from:
+                changes = {"valid_from": format_ts(fact.valid_from), "precision": fact.precision}
+                self._do("edit", known, changes=changes)
+                again = evolve(again, valid_from=fact.valid_from, precision=fact.precision)
+        self._facts[known.id] = again
+        if self.options.is_single(known.slot):
+            self._end_others(again)
+
+    def _succession(self, fact: Fact) -> Sequence[Turn]:
+        """Return the values of the slot of a fact, with this one."""
+        others = (self._facts[name] for name in self._by_slot.get((fact.subject, str(fact.slot)), ()))
+        return succession([*(item for item in others if item.id != fact.id), fact], self.ts)
+
+    def _end_others(self, fact: Fact) -> None:
+        """End the values of a slot that this one has followed, and this one where the next value begins."""
+        if not self.options.is_single(fact.slot):
+            return
+        turns = self._succession(fact)
+        place = [turn.fact.id for turn in turns].index(fact.id)
+        mine = turns[place]
+        for turn in turns[:place]:
+            old = turn.fact
+            is_open = old.valid_to is None or (old.end_reason == SLOT and old.valid_to > mine.begin)
+            if is_open and turn.value != mine.value:
+                self._end(old, fact, max(mine.begin, turn.known), SLOT)
+        later = next((turn for turn in turns[place + 1 :] if turn.value != mine.value), None)
+        if later is not None:
+            is_later = later.is_dated or later.begin > mine.known
+            self._end_now(fact, later, later.begin if is_later else later.known)
+
+    def _end_now(self, fact: Fact, later: Turn, moment: datetime) -> None:
+        """End a fact that became known late: it was true until the later value began."""
+        precision = later.fact.precision if later.is_dated else "by"
+        until = format_ts(moment)
+        told = {"by_fact": later.fact.id, "reason": SLOT, "valid_to": until, "precision": precision}
+        here = self._facts[fact.id]
+        if here.valid_to != parse_ts(until) and (fact.made_by == here.made_by or not here.is_by_person):
+            self._do("end", fact, **told)
+            ended = evolve(here, valid_to=parse_ts(until), end_precision=precision, ended_by=later.fact.id)
+            self._facts[fact.id] = evolve(ended, end_reason=SLOT)
+            self._facts[later.fact.id] = begun_after(later.fact, ended)
 
     def _do(self, op: str, fact: Fact, **values: Any) -> None:
         self.operations.append(operation(op, self.ts, by=self.by, fact=fact.id, batch=self.batch, **values))
 
     def _remember(self, fact: Fact) -> None:
-        self._by_text.setdefault((fact.subject, normalised(fact.text)), []).append(fact)
+        self._facts[fact.id] = fact
+        self._by_text.setdefault((fact.subject, normalised(fact.text)), []).append(fact.id)
         if fact.slot:
-            self._by_slot.setdefault((fact.subject, fact.slot), []).append(fact)
+            self._by_slot.setdefault((fact.subject, fact.slot), []).append(fact.id)
 
 
 def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
@@ -146,10 +188,6 @@ def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
         and other.subject == fact.subject
         and len(words & set(normalised(other.text).split())) > 1
     ]
-
-
-def _begin(fact: Fact, ts: datetime) -> datetime:
-    return fact.valid_from or fact.said_at or fact.recorded_at or ts
 
 
 def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.extracting.rules import MAX_PER_MESSAGE, THRESHOLD, category_of, score
 from klaw_facts.extracting.sentences import sentences
-from klaw_facts.extracting.slots import slot_of, statements
+from klaw_facts.extracting.slots import stated_in, statements
 from klaw_facts.extracting.verify import MAX_QUOTE_CHARACTERS
 
 
@@ -18,7 +18,7 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
         for sentence in sentences(message.content):
             if len(sentence.text) > MAX_QUOTE_CHARACTERS:
                 continue
-            points = score(sentence.text) + (2.0 if slot_of(sentence.text) else 0.0)
+            points = score(sentence.text) + (2.0 if stated_in(sentence.text) else 0.0)
             if points >= THRESHOLD:
                 scored.append((points, sentence))
         best = sorted(scored, key=lambda item: -item[0])[:MAX_PER_MESSAGE]

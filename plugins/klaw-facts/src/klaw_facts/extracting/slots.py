@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from attrs import frozen
+
 from klaw_facts.values import normalised
 
 _MONTHS = (
@@ -24,6 +26,11 @@ _DATE = (
 _PLACE = r"[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -][A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
 _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
+# A time between the subject and the verb of a Chinese sentence.
+_ZH_TIME = (
+    r"(?:现在|已经|刚刚?|最近|上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|(?:\d{4}年)?(?:\d{1,2}月)?(?:\d{1,2}[日号])?"
+    r"|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自][^，。我]{2,12}?(?:起|开始)|开始|就)*"
+)
 _TOPIC = r"(?P<topic>[\w][\w /-]{1,40}?)"
 
 # (slot, pattern): the group "value", and where the slot's name ends in ":" the group "topic".
@@ -36,7 +43,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         rf"(?:live|living|moved|relocated)(?: back| permanently)? (?:in|to) (?P<value>{_PLACE})",
     ),
     ("home", rf"\b[Яя] (?:теперь |сейчас )?(?:живу в|переехала? в) (?P<value>{_RU_NAME})"),
-    ("home", r"我(?:现在)?(?:住在|搬到了?|搬去了?)(?P<value>[一-鿿]{2,8}?)(?=[了，。,.！!]|$)"),
+    ("home", rf"我(?:们)?{_ZH_TIME}(?:住在|搬到了?|搬去了?)(?P<value>[一-鿿]{{2,8}}?)(?=[了，。,.！!]|$)"),
     (
         "employer",
         r"\bI(?:'m| am| have|'ve)? (?:now |just |currently |recently )?"
@@ -44,7 +51,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "employer",
-        rf"\b[Яя] (?:теперь |сейчас )?работаю в (?P<value>{_RU_NAME})|我在(?P<value2>[一-鿿A-Za-z]{{2,12}}?)(?:工作|上班)",
+        rf"\b[Яя] (?:теперь |сейчас )?работаю в (?P<value>{_RU_NAME})"
+        rf"|我{_ZH_TIME}在(?P<value2>[一-鿿A-Za-z]{{2,12}}?)(?:工作|上班)",
     ),
     (
         "job_title",
@@ -107,6 +115,23 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     ("port:", r"\b(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})"),
 )
+# What will be true: only with its date.
+_PLANS: tuple[tuple[str, str], ...] = (
+    (
+        "home",
+        r"\b(?:I|[Ww]e)(?:'m|’m| am|'re|’re| are|'ll|’ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to)"
+        rf" (?P<value>{_PLACE})",
+    ),
+    (
+        "employer",
+        r"\bI(?:'m|’m| am|'ll|’ll| will)?(?: be)? (?:join|joining|start|starting|work|working|start working|starting work)"
+        rf"(?: at| for)? (?P<value>{_PLACE})",
+    ),
+    ("home", rf"\b(?:[Яя]|[Мм]ы) (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в (?P<value>{_RU_NAME})"),
+    ("employer", rf"\b[Яя] (?:выхожу на работу|буду работать|перехожу) в (?P<value>{_RU_NAME})"),
+    ("home", rf"我(?:们)?{_ZH_TIME}(?:将|要|会|将要)(?:搬到|搬去|住在)(?P<value>[一-鿿]{{2,8}}?)(?=[了，。,.！!]|$)"),
+    ("employer", rf"我{_ZH_TIME}(?:将|要|会|将要)(?:加入|去)(?P<value>[一-鿿A-Za-z]{{2,12}}?)(?=工作|上班|[了，。,.！!]|$)"),
+)
 _UNSURE = re.compile(
     r"[?？]|\b(?:if|would|could|might|may be|maybe|perhaps|wish|want(?:ed)? to|used to|not|never|n't|n’t|imagine|suppose|planning|plan to"
     r"|hope|thinking)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
@@ -120,18 +145,41 @@ _POINTERS = frozenset(
         "ours он она оно они его её ее их это этот эта то тот та всё все 它 他 她 这 那 这个 那个",
     )
 )
-# The connection of two statements in one sentence.
-_CONNECTION = re.compile(
+#: The connection of two statements in one sentence.
+CONNECTION = re.compile(
     r"\s*[,;，；、]?\s+(?:and|but|и|а|но)\s+|\s*[,;]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
 )
 _TRAILING = re.compile(r"\s+(?:and|but|so|because|since|where|with|when|for|in|at|now|и|но|потому)\b.*$")
 
 
+@frozen
+class Stated:
+    """The slot and the value that characters ``start`` to ``end`` of a sentence state: ``said``.
+
+    ``is_planned``: it says what will be true.
+    """
+
+    slot: str
+    value: str
+    start: int
+    end: int
+    said: str
+    is_planned: bool = False
+
+
 def slot_of(text: str) -> tuple[str, str] | None:
     """Return the slot and the value that a sentence states; None if it does not clearly state one."""
+    found = stated_in(text)
+    return None if found is None or found.is_planned else (found.slot, found.value)
+
+
+def stated_in(text: str) -> Stated | None:
+    """Return what a sentence states, also if it is only planned; None if it does not clearly state a slot."""
     if _UNSURE.search(text):
         return None
-    for slot, pattern in _compiled():
+    planned = {False: _compiled(), True: _compiled_plans()}
+    found = ((is_planned, item) for is_planned, patterns in planned.items() for item in patterns)
+    for is_planned, (slot, pattern) in found:
         match = pattern.search(text)
         if match is None:
             continue
@@ -139,12 +187,13 @@ def slot_of(text: str) -> tuple[str, str] | None:
         value = _TRAILING.sub("", (groups.get("value") or groups.get("value2") or "").strip(" ,.;:")).strip()
         if not value:
             continue
+        name = slot
         if slot.endswith(":"):
             topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
             if topic in _POINTERS:
                 continue
-            return f"{slot}{topic}", value
-        return slot, value
+            name = f"{slot}{topic}"
+        return Stated(name, value, *match.span(), match[0], is_planned)
     return None
 
 
@@ -156,7 +205,7 @@ def statements(text: str) -> tuple[str, ...]:
     """
     parts, start = [], 0
     for place in sorted({match.start() for _, pattern in _compiled() for match in pattern.finditer(text)}):
-        before = [cut for cut in _CONNECTION.finditer(text, start) if cut.start() > start and cut.end() <= place]
+        before = [cut for cut in CONNECTION.finditer(text, start) if cut.start() > start and cut.end() <= place]
         if before and slot_of(text[start : before[-1].start()]):
             parts.append(text[start : before[-1].start()])
             start = before[-1].end()
@@ -173,3 +222,8 @@ def same_value(one: str | None, other: str | None) -> bool:
 @cache
 def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((slot, re.compile(pattern)) for slot, pattern in _PATTERNS)
+
+
+@cache
+def _compiled_plans() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((slot, re.compile(pattern)) for slot, pattern in _PLANS)

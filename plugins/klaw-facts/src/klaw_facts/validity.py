@@ -1,0 +1,79 @@
+"""How exactly the beginning and the end of a fact are known, and how that is told.
+
+A beginning is an interval. ``by``: at some time, at the latest when it was said. A calendar unit (``day``, ``week``,
+``month``, ``year``): at some time from ``valid_from`` to the end of the unit that contains it. ``moment``: exactly then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from attrs import evolve
+
+from klaw_facts.values import Fact, Precision
+
+_MONTHS = "January February March April May June July August September October November December".split()
+_COARSE = frozenset({"week", "month", "year"})
+
+
+def unit_start(moment: datetime, precision: Precision) -> datetime:
+    """Return the start of the calendar unit that contains a moment; other precisions return the moment."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    starts: Mapping[str, Callable[[], datetime]] = {
+        "day": lambda: day,
+        "week": lambda: day - timedelta(day.weekday()),
+        "month": lambda: day.replace(day=1),
+        "year": lambda: day.replace(month=1, day=1),
+    }
+    return starts[precision]() if precision in starts else moment
+
+
+def unit_end(moment: datetime, precision: Precision) -> datetime:
+    """Return the end of the calendar unit that contains a moment; other precisions return the moment."""
+    start = unit_start(moment, precision)
+    if precision == "year":
+        return start.replace(year=start.year + 1)
+    if precision == "month":
+        return unit_start(start + timedelta(31), "month")
+    return start + timedelta({"week": 7, "day": 1}.get(precision, 0))
+
+
+def is_dated(fact: Fact) -> bool:
+    """Whether somebody said when a fact began. Otherwise all that is known is that it was true when it was said."""
+    return fact.valid_from is not None and fact.precision != "by" and fact.valid_from != fact.said_at
+
+
+def begun_after(new: Fact, old: Fact) -> Fact:
+    """Return a fact that followed another one: where its begin is not known exactly, it is not before that one's end."""
+    if not is_dated(new) or new.valid_from is None or old.valid_to is None or old.valid_to <= new.valid_from:
+        return new
+    return evolve(new, valid_from=old.valid_to) if old.valid_to <= unit_end(new.valid_from, new.precision) else new
+
+
+def told(moment: datetime | None, precision: Precision) -> str:
+    """Return a moment as a day, or as the longer time that it was said with: ``about June 2026``."""
+    if moment is None:
+        return ""
+    if precision not in _COARSE:
+        return moment.date().isoformat()
+    start = unit_start(moment, precision)
+    names = {"week": start.date().isoformat(), "month": f"{_MONTHS[start.month - 1]} {start.year:04}"}
+    return f"about {names.get(precision, f'{start.year:04}')}"
+
+
+def told_end(fact: Fact) -> str:
+    """Return the end of a fact: ``2026-06-05``, ``about June 2026``, or ``2026-06-05 or before``; empty without one."""
+    if fact.valid_to is None:
+        return ""
+    return told(fact.valid_to, fact.end_precision) + (" or before" if fact.end_precision == "by" else "")
+
+
+def validity(fact: Fact) -> str:
+    """Return the period in which a fact is true, as exactly as it is known, or else when it was said."""
+    if fact.valid_from is None and fact.valid_to is None:
+        said = fact.said_at or fact.recorded_at
+        return "" if said is None else said.date().isoformat()
+    begin, end = told(fact.valid_from, fact.precision), told_end(fact)
+    since = f"by {begin}" if fact.precision == "by" else begin if end else f"since {begin}"
+    return f"{since} to {end}" if end else since
