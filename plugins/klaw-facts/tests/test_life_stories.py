@@ -144,6 +144,7 @@ class Story:
     def __init__(self, dice):
         self.dice = dice
         self.slot, self.language = dice.choice(sorted(SAYS))
+        self.returns = dice.random() < 0.5  # then nothing is told late: what was said again would hide it
         count = dice.randint(1, 5)
         days = sorted(dice.sample(range(20, 700), count))
         self.changes = [
@@ -162,7 +163,7 @@ class Story:
         chosen = []
         while len(chosen) < count:
             value = self.dice.choice(VALUES[self.slot, self.language])
-            if not chosen or chosen[-1] != value:
+            if value not in (chosen[-1:] if self.returns else chosen):
                 chosen.append(value)
         return chosen
 
@@ -189,7 +190,7 @@ class Story:
                 self.sayings.append(Saying(text, said, number, change.day, change.day + DAY))
         if way == "told":
             self.say_when(number, self.moment_in(change.day + DAY, self.end_of(number)))
-        if way == "late" and number + 1 < len(self.changes):
+        if way == "late" and not self.returns and number + 1 < len(self.changes):
             self.say_so(number + 1)
             self.say_when(number, self.sayings[-1].said + timedelta(self.dice.randint(1, 200)))
         if way not in {"wrong", "left out"} and self.dice.random() < 0.4:
@@ -213,7 +214,10 @@ class Story:
 
     def say_when(self, number, said):
         change = self.changes[number]
-        words, low, high = self.dice.choice(whens(change.day, said, self.language))
+        ways = whens(change.day, said, self.language)
+        if said >= self.end_of(number):  # of what is past it is said when it was: before what followed
+            ways = [way for way in ways if way[2] <= self.end_of(number)]
+        words, low, high = self.dice.choice(ways)
         text = self.dice.choice(TELLS[self.slot, self.language]).format(v=change.value, w=words)
         self.sayings.append(Saying(text, said, number, low, min(high, said)))
 

@@ -44,6 +44,12 @@ class Turn:
         """The value as it is compared."""
         return normalised(self.fact.value or "")
 
+    def differs_from(self, earlier: Turn) -> bool:
+        """Whether this is not the earlier value going on: another one, or one that began again later."""
+        begin = self.fact.valid_from
+        began_again = self.is_dated and begin is not None and begin > earlier.known
+        return began_again or self.value != earlier.value
+
     def is_before(self, other: Turn) -> bool:
         """Whether it had begun, whenever that was, before the other value is known to have been true."""
         is_unit = self.is_dated and self.latest != self.said and self.fact.precision not in {"moment", "unknown"}

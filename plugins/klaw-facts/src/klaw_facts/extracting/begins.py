@@ -17,12 +17,12 @@ from klaw_facts.values import Precision
 
 #: Slots whose value is a date.
 _OF_DATES = re.compile(r"birthday$|deadline:")
-_END = re.compile(r"\b(?:until|till|through|up to|before|до|по)\s|(?:到|至|直到|之前|以前)", re.IGNORECASE)
+_END = re.compile(r"\b(?:until|till|through|up to|before|до|по)\s|直到|为止|之前|以前", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"\b(?:i|we|my|our|я|мы|мой|моя|наш\w*)\b|[我咱]", re.IGNORECASE)
 # What happened at a time. Other statements are about the present: they were true when they were said.
 _EVENT = re.compile(
     r"\b(?:moved|relocated|joined|started|changed|switched|upgraded|updated|migrated|got|became|was|were|been promoted"
-    r"|\w*ехал[аи]?|перебрал\w+|начал[аи]?|устроил\w+|обновил\w+|перешл[иа]|стал[аи]?)\b|[搬加升换改成]",
+    r"|\w*ехал[аи]?|перебрал\w+|начал[аи]?|устроил\w+|обновил\w+|перешл[иа]|стал[аи]?)\b|开始|加入|[搬升换改成]",
     re.IGNORECASE,
 )
 _MAX_ADVERBIAL_WORDS = 6

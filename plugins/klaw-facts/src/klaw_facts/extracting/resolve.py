@@ -13,7 +13,6 @@ from typing import Any
 from attrs import define, evolve, field
 
 from klaw_core import format_ts, parse_ts
-from klaw_facts.extracting.slots import same_value
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
@@ -106,13 +105,14 @@ class Resolver:
             return next((known for known in same if known.valid_to is None or moment < known.valid_to), None)
         turns = self._succession(fact)
         place = [turn.fact.id for turn in turns].index(fact.id)
-        beside = [*turns[place + 1 : place + 2], *turns[max(place - 1, 0) : place][::-1]]
-        for turn in beside:
+        mine = turns[place]
+        beside = [(later, later.differs_from(mine)) for later in turns[place + 1 : place + 2]]
+        beside += [(earlier, mine.differs_from(earlier)) for earlier in turns[max(place - 1, 0) : place]]
+        for turn, differs in beside:
             known = turn.fact
             ended = known.valid_to is not None and known.valid_to <= moment
-            if ended or not same_value(known.value, fact.value) or (self.words_count and known not in same):
-                continue
-            return known
+            if not ended and not differs and (not self.words_count or known in same):
+                return known
         return None
 
     def _confirm(self, known: Fact, fact: Fact) -> None:
@@ -149,9 +149,9 @@ class Resolver:
         for turn in turns[:place]:
             old = turn.fact
             is_open = old.valid_to is None or (old.end_reason == SLOT and old.valid_to > mine.begin)
-            if is_open and turn.value != mine.value:
+            if is_open and mine.differs_from(turn):
                 self._end(old, fact, max(mine.begin, turn.known), SLOT)
-        later = next((turn for turn in turns[place + 1 :] if turn.value != mine.value), None)
+        later = next((turn for turn in turns[place + 1 :] if turn.differs_from(mine)), None)
         if later is not None:
             is_later = later.is_dated or later.begin > mine.known
             self._end_now(fact, later, later.begin if is_later else later.known)

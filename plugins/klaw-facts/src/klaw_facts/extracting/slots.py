@@ -28,8 +28,8 @@ _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
 # A time between the subject and the verb of a Chinese sentence.
 _ZH_TIME = (
-    r"(?:现在|已经|刚刚?|最近|上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|(?:\d{4}年)?(?:\d{1,2}月)?(?:\d{1,2}[日号])?"
-    r"|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自][^，。我]{2,12}?(?:起|开始)|开始|就)*"
+    r"(?:现在|已经|刚刚?|最近|上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?"
+    r"|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自][^，。我]{2,12}?(?:起|开始)|开始|就){0,4}"
 )
 _TOPIC = r"(?P<topic>[\w][\w /-]{1,40}?)"
 
@@ -51,7 +51,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "employer",
-        rf"\b[Яя] (?:теперь |сейчас )?работаю в (?P<value>{_RU_NAME})"
+        rf"\b[Яя] (?:теперь |сейчас |недавно )?(?:работаю|начала? работать|устроил(?:ся|ась)(?: на работу)?|переш(?:ёл|ел|ла)(?: на работу)?) в"
+        rf" (?P<value>{_RU_NAME})"
         rf"|我{_ZH_TIME}在(?P<value2>[一-鿿A-Za-z]{{2,12}}?)(?:工作|上班)",
     ),
     (
@@ -212,11 +213,6 @@ def statements(text: str) -> tuple[str, ...]:
     parts.append(text[start:])
     stated = {found[0] for part in parts if (found := slot_of(part))}
     return tuple(parts) if len(stated) == len(parts) else (text,)
-
-
-def same_value(one: str | None, other: str | None) -> bool:
-    """Return whether two values of a slot are the same."""
-    return normalised(one or "") == normalised(other or "")
 
 
 @cache
