@@ -89,7 +89,9 @@ class State:
             name = record["id"]
             until = _moment(record.get("valid_to"))
             precision = record.get("precision", "moment")
-            proposal = Proposal(name, fact.id, record.get("by_fact", ""), until, record.get("reason", ""), ts, precision)
+            proposal = Proposal(
+                name, fact.id, record.get("by_fact", ""), until, record.get("reason", ""), ts, precision
+            )
             self.proposals[name] = proposal
             return
         self.facts[fact.id] = _changed(fact, op, record, ts)

@@ -98,9 +98,7 @@ class FactKeeper:
             tags=tuple(tags),
             metadata=check_metadata(metadata or {}),
             valid_from=valid_from or (now if slot else None),
-            precision="unknown"
-            if valid_from is None and not slot
-            else ((precision or "day") if valid_from else "by"),
+            precision="unknown" if valid_from is None and not slot else ((precision or "day") if valid_from else "by"),
             verified="person" if by == PERSON else "none",
             made_by=by,
             source=source,

@@ -315,4 +315,3 @@ def _is_in(day: str, when: When) -> bool:
     except ValueError:
         return False
     return when.moment <= moment < when.moment + timedelta(_SPANS.get(when.precision, 1))
-

@@ -1,7 +1,7 @@
 """How exactly the beginning and the end of a fact are known, and how that is told.
 
 A beginning is an interval. ``by``: at some time, at the latest when it was said. A calendar unit (``day``, ``week``,
-``month``, ``year``): at some time from ``valid_from`` to the end of the unit that contains it. ``moment``: exactly then.
+``month``, ``year``): at some time from ``valid_from`` to the end of the unit that contains it. ``moment``: then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,20 @@ from attrs import evolve
 
 from klaw_facts.values import Fact, Precision
 
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _COARSE = frozenset({"week", "month", "year"})
 
 
@@ -45,7 +58,7 @@ def is_dated(fact: Fact) -> bool:
 
 
 def begun_after(new: Fact, old: Fact) -> Fact:
-    """Return a fact that followed another one: where its begin is not known exactly, it is not before that one's end."""
+    """Return a fact that followed another one: if its begin is not known exactly, it is not before that one's end."""
     if not is_dated(new) or new.valid_from is None or old.valid_to is None or old.valid_to <= new.valid_from:
         return new
     return evolve(new, valid_from=old.valid_to) if old.valid_to <= unit_end(new.valid_from, new.precision) else new
@@ -63,7 +76,7 @@ def told(moment: datetime | None, precision: Precision) -> str:
 
 
 def told_end(fact: Fact) -> str:
-    """Return the end of a fact: ``2026-06-05``, ``about June 2026``, or ``2026-06-05 or before``; empty without one."""
+    """Return the end of a fact: ``2026-06-05``, ``about June 2026``, ``2026-06-05 or before``; empty without one."""
     if fact.valid_to is None:
         return ""
     return told(fact.valid_to, fact.end_precision) + (" or before" if fact.end_precision == "by" else "")

@@ -340,9 +340,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     )
 
 
-def begin_in(
-    said: str, part: str, when: str | None, said_at: datetime
-) -> tuple[Begin, Stated | None]:
+def begin_in(said: str, part: str, when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
     """Return what a part of a sentence states, and since when that is true. A plan without a date states nothing."""
     stated = stated_in(part)
     if when is not None and when != part and not _is_said(when, said):

@@ -125,11 +125,11 @@ class Resolver:
         self._do("confirm", known, **told)
         self.confirmed += 1
         again = evolve(known, affirmed_at=affirmed)
-        if fact.valid_from and known.valid_from and not is_dated(known) and not known.is_by_person:
-            if fact.valid_from < known.valid_from:
-                changes = {"valid_from": format_ts(fact.valid_from), "precision": fact.precision}
-                self._do("edit", known, changes=changes)
-                again = evolve(again, valid_from=fact.valid_from, precision=fact.precision)
+        is_undated = known.valid_from is not None and not is_dated(known) and not known.is_by_person
+        if is_undated and fact.valid_from and known.valid_from and fact.valid_from < known.valid_from:
+            changes = {"valid_from": format_ts(fact.valid_from), "precision": fact.precision}
+            self._do("edit", known, changes=changes)
+            again = evolve(again, valid_from=fact.valid_from, precision=fact.precision)
         self._facts[known.id] = again
         if self.options.is_single(known.slot):
             self._end_others(again)
@@ -146,10 +146,11 @@ class Resolver:
         turns = self._succession(fact)
         place = [turn.fact.id for turn in turns].index(fact.id)
         mine = turns[place]
+        after = {turn.fact.id for turn in turns[place + 1 :]}
         for turn in turns[:place]:
             old = turn.fact
-            is_open = old.valid_to is None or (old.end_reason == SLOT and old.valid_to > mine.begin)
-            if is_open and mine.differs_from(turn):
+            ended_later = old.valid_to is not None and (old.valid_to > mine.begin or old.ended_by in after)
+            if (old.valid_to is None or (ended_later and old.end_reason == SLOT)) and mine.differs_from(turn):
                 self._end(old, fact, max(mine.begin, turn.known), SLOT)
         later = next((turn for turn in turns[place + 1 :] if turn.differs_from(mine)), None)
         if later is not None:

@@ -128,10 +128,16 @@ _PLANS: tuple[tuple[str, str], ...] = (
         r"\bI(?:'m|’m| am|'ll|’ll| will)?(?: be)? (?:join|joining|start|starting|work|working|start working|starting work)"
         rf"(?: at| for)? (?P<value>{_PLACE})",
     ),
-    ("home", rf"\b(?:[Яя]|[Мм]ы) (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в (?P<value>{_RU_NAME})"),
+    (
+        "home",
+        rf"\b(?:[Яя]|[Мм]ы) (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в (?P<value>{_RU_NAME})",
+    ),
     ("employer", rf"\b[Яя] (?:выхожу на работу|буду работать|перехожу) в (?P<value>{_RU_NAME})"),
     ("home", rf"我(?:们)?{_ZH_TIME}(?:将|要|会|将要)(?:搬到|搬去|住在)(?P<value>[一-鿿]{{2,8}}?)(?=[了，。,.！!]|$)"),
-    ("employer", rf"我{_ZH_TIME}(?:将|要|会|将要)(?:加入|去)(?P<value>[一-鿿A-Za-z]{{2,12}}?)(?=工作|上班|[了，。,.！!]|$)"),
+    (
+        "employer",
+        rf"我{_ZH_TIME}(?:将|要|会|将要)(?:加入|去)(?P<value>[一-鿿A-Za-z]{{2,12}}?)(?=工作|上班|[了，。,.！!]|$)",
+    ),
 )
 _UNSURE = re.compile(
     r"[?？]|\b(?:if|would|could|might|may be|maybe|perhaps|wish|want(?:ed)? to|used to|not|never|n't|n’t|imagine|suppose|planning|plan to"
