@@ -77,6 +77,8 @@ def succession(facts: Iterable[Fact], now: datetime) -> Sequence[Turn]:
         place = len(ordered)
         while place and turn.is_before(ordered[place - 1]):
             place -= 1
+        if place < len(ordered):  # it was overtaken when it was said
+            turn = evolve(turn, likely=turn.known)  # noqa: PLW2901  # the same value
         ordered[place:] = _after(ordered[:place], [turn, *ordered[place:]])
     return ordered
 
