@@ -390,12 +390,13 @@ def test_the_lines_of_an_earlier_version_keep_their_meaning():
 
 def test_the_order_in_which_statements_arrive_does_not_matter(cases):
     """Of statements that no statement repeats."""
+    wrong = []
     for number in range(cases.number(30, 1_000)):
         story, dice = Story(Random(f"order {number}")), Random(number)
         heard = [saying for saying in story.sayings if saying.change >= 0]
         told = list({saying.change: saying for saying in heard}.values())
-        if story.returns:
-            continue
         moments = [START + timedelta(days) for days in range(0, 900, 7)]
         in_order, in_disorder = fold(lines_of(told)), fold(lines_of(dice.sample(told, len(told))))
-        assert [shown(in_order, moment) for moment in moments] == [shown(in_disorder, moment) for moment in moments]
+        same = all(shown(in_order, moment) == shown(in_disorder, moment) for moment in moments)
+        wrong += [] if same or story.returns else [(number, told)]
+    assert wrong == []
