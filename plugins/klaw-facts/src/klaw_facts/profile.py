@@ -56,9 +56,9 @@ def within(lines: Iterable[tuple[Fact, str]], options: FactsOptions) -> list[tup
     """Return the first lines that fit in the profile, one per slot of a subject, with the ids of their facts."""
     chosen: list[tuple[Fact, str]] = []
     used = 0
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for fact, line in lines:
-        if fact.slot and (fact.subject, fact.slot) in seen:
+        if fact.slot and (fact.who, fact.subject, fact.slot) in seen:
             continue
         tokens = estimate_tokens([line])[0]
         if used + tokens > options.profile_tokens:
@@ -66,5 +66,5 @@ def within(lines: Iterable[tuple[Fact, str]], options: FactsOptions) -> list[tup
         used += tokens
         chosen.append((fact, one_line(line)))
         if fact.slot:
-            seen.add((fact.subject, fact.slot))
+            seen.add((fact.who, fact.subject, fact.slot))
     return [(fact.id, line) for fact, line in sorted(chosen, key=lambda item: (item[0].slot or "~", item[0].id))]

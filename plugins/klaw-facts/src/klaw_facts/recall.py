@@ -136,8 +136,12 @@ class Recall:
 
         All of them pass the filters of the question.
         """
-        state = self.journal.state(question.known_at)
+        state, left_out = _of_chat(self.journal.state(question.known_at), question.chat)
         moment = question.as_of or self.now()
+        if asked := content_words(question.message):
+            fitting = [fact for fact in left_out if fact.is_visible_at(moment) and asked & content_words(fact.text)]
+            if fitting:
+                yield ContextNotice(f"facts of people who are not in {question.chat}, left out: {len(fitting):,}")
         yield from self._profile(state, question, moment)
         if not state.facts or self.declines(question):
             return
@@ -182,11 +186,11 @@ class Recall:
         asked = content_words(question.message)
         fits = [(item.fit(asked), item.fact) for item in candidates.changed if _is_shown(item.fact, question, moment)]
         changed = [fact for fit, fact in sorted(fits, key=lambda pair: -pair[0]) if fit and fact.is_trusted]
-        searched, notices = self._searched(candidates, question, moment)
+        searched, notices = self._searched(state, candidates, question, moment)
         return [*changed, *searched][: self.options.max_facts], notices
 
     def _searched(
-        self, candidates: _Candidates, question: ContextQuestion, moment: datetime
+        self, state: State, candidates: _Candidates, question: ContextQuestion, moment: datetime
     ) -> tuple[Sequence[Fact], Sequence[str]]:
         """Return the stated facts within the cut of the best one, weighted by age, and what the search went without.
 
@@ -206,7 +210,7 @@ class Recall:
         scored = [
             (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
             for fact, score in zip(ranked, ranked.scores, strict=True)
-            if fact.is_trusted and fact.id in candidates.stated
+            if fact.is_trusted and fact.id in candidates.stated and fact.id in state.facts
         ]
         scored.sort(key=lambda pair: -pair[0])
         best = scored[0][0] if scored else 0.0
@@ -254,6 +258,19 @@ class Recall:
             if lines := self.digest_lines(digest):
                 text = f"[{digest.day}, {one_line(digest.chat)}] " + "\n  ".join(lines)
                 yield ContextItem(text, "volatile", _DAYS, _DIGESTS, _place(digest), filtered=True)
+
+
+def _of_chat(state: State, chat: str | None) -> tuple[State, list[Fact]]:
+    """Return a state without the facts of people who are not in a chat, and these facts."""
+    if chat is None:
+        return state, []
+    here = {"", *(fact.who for fact in state.facts.values() if any(quote.chat == chat for quote in fact.quotes))}
+    others = [fact for fact in state.facts.values() if fact.who not in here]
+    if not others:
+        return state, []
+    own = state.copy()
+    own.facts = {name: fact for name, fact in state.facts.items() if fact.who in here}
+    return own, others
 
 
 def _is_shown(fact: Fact, question: ContextQuestion, moment: datetime) -> bool:

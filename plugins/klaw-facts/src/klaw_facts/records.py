@@ -29,7 +29,7 @@ OPERATIONS = FACT_OPERATIONS | {"assert", "decide", "batch", "undo", "digest", "
 
 MAX_TEXT_CHARACTERS = 10_000
 
-_TEXTS = ("subject", "category", "slot", "value", "precision", "verified", "source", "batch")
+_TEXTS = ("subject", "person", "category", "slot", "value", "precision", "verified", "source", "batch")
 _MOMENTS = ("valid_from", "valid_to", "said_at", "affirmed_at")
 _NO_BEGIN = frozenset({"by", "unknown"})
 _EDITABLE = frozenset(

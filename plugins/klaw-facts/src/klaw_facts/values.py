@@ -45,12 +45,14 @@ class Fact:
     ``ended_at``, and that it was never true at ``retracted_at``. ``made_by`` is ``person``, ``agent``, ``rules``,
     ``import`` or ``model:NAME``. ``source`` is the session or file that it comes from. ``said_at`` is the time of its
     first quote; at ``affirmed_at`` it was said to be true, whenever it began. ``ended_by`` is the fact that replaced
-    it, ``supersedes`` are the facts that it can replace.
+    it, ``supersedes`` are the facts that it can replace. ``person`` identifies who said it: channel and
+    sender's id, or chat and name.
     """
 
     id: str
     text: str
     subject: str = "user"
+    person: str = ""
     category: str = "conversation"
     slot: str | None = None
     value: str | None = None
@@ -108,6 +110,17 @@ class Fact:
         """Whether it is true at a moment."""
         begun = self.valid_from is None or self.valid_from <= moment
         return begun and (self.valid_to is None or self.valid_to > moment)
+
+    @property
+    def who(self) -> str:
+        """The person who said it: ``person``, or the chat and the subject; empty if nobody said it in a chat."""
+        return self.person or (f"{self.quotes[0].chat}/{self.subject}" if self.quotes else "")
+
+    def may_be_of_same_person(self, other: Fact) -> bool:
+        """Whether two facts can be about one person: said by the same one, or one of them was not said in a chat."""
+        if self.who and other.who:
+            return self.who == other.who
+        return self.subject == other.subject
 
     @property
     def is_hidden(self) -> bool:

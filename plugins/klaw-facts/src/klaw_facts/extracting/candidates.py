@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from klaw_core import Chat
 from klaw_facts.values import Quote
 
 #: The headings of Klaw's contexts. Text below them is never extracted again.
@@ -34,6 +35,7 @@ class SourceMessage:
     speaker: str
     content: str = field(repr=False)
     said_at: datetime
+    person: str = ""
 
     def quote(self, start: int, end: int) -> Quote:
         """Return a quote of this message."""
@@ -64,6 +66,15 @@ def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
     name = meta.get("name")
     known = isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARACTERS and not name.isspace()
     return " ".join(str(name).split()) if known else role
+
+
+def person_of(chat: Chat, role: str, meta: Mapping[str, Any]) -> str:
+    """Return who said a message: the channel and the sender's id, or else the chat and the name or role."""
+    sender = meta.get("sender_id")
+    is_known = (
+        isinstance(sender, str | int) and not isinstance(sender, bool) and 0 < len(str(sender)) <= _MAX_NAME_CHARACTERS
+    )
+    return f"{chat.channel}:{sender}" if is_known else f"{chat.name}/{speaker_of(role, meta)}"
 
 
 def _told(value: object) -> Iterator[str]:

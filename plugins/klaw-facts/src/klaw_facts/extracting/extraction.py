@@ -18,7 +18,7 @@ from klaw_core import BadLine, Chat, LanguageModel, LanguageModelError, Message,
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import Begin, begin_of
-from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, speaker_of
+from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, speaker_of
 from klaw_facts.extracting.dates import resolve as resolve_date
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
@@ -92,7 +92,8 @@ class Extraction:
         """Return a message as extractors read it."""
         content = blanked(self.journal.gate.blank(message.content), message.meta)
         speaker = speaker_of(message.role, message.meta)
-        return SourceMessage(chat.name, message.id, message.role, speaker, content, message.ts)
+        person = person_of(chat, message.role, message.meta)
+        return SourceMessage(chat.name, message.id, message.role, speaker, content, message.ts, person)
 
     def suppression(self, subject: str, text: str) -> str:
         """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
@@ -324,6 +325,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
         make_id("f", message.speaker, category, slot, normalised(verified.text), verified.quote.record()),
         verified.text,
         subject=message.speaker,
+        person=message.person,
         category=category,
         slot=slot,
         value=value,

@@ -43,8 +43,8 @@ class Resolver:
     confirmed: int = 0
     asserted: int = 0
     _facts: dict[str, Fact] = field(init=False)
-    _by_text: dict[tuple[str, str], list[str]] = field(init=False)
-    _by_slot: dict[tuple[str, str], list[str]] = field(init=False)
+    _by_text: dict[str, list[str]] = field(init=False)
+    _by_slot: dict[str, list[str]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._facts, self._by_text, self._by_slot = {}, {}, {}
@@ -100,7 +100,8 @@ class Resolver:
     def _same(self, fact: Fact) -> Fact | None:
         """Return the known fact that this one only repeats."""
         moment = turn_of(fact, self.ts).begin
-        same = [self._facts[name] for name in self._by_text.get((fact.subject, normalised(fact.text)), ())]
+        same = [self._facts[name] for name in self._by_text.get(normalised(fact.text), ())]
+        same = [known for known in same if known.may_be_of_same_person(fact)]
         if not self.options.is_single(fact.slot):
             return next((known for known in same if known.valid_to is None or moment < known.valid_to), None)
         turns = self._succession(fact)
@@ -136,8 +137,8 @@ class Resolver:
 
     def _succession(self, fact: Fact) -> Sequence[Turn]:
         """Return the values of the slot of a fact, with this one."""
-        others = (self._facts[name] for name in self._by_slot.get((fact.subject, str(fact.slot)), ()))
-        return succession([*(item for item in others if item.id != fact.id), fact], self.ts)
+        others = [self._facts[name] for name in self._by_slot.get(str(fact.slot), ()) if name != fact.id]
+        return succession([*(item for item in others if item.may_be_of_same_person(fact)), fact], self.ts)
 
     def _end_others(self, fact: Fact) -> None:
         """End the values of a slot that this one has followed, and this one where the next value begins."""
@@ -174,9 +175,9 @@ class Resolver:
 
     def _remember(self, fact: Fact) -> None:
         self._facts[fact.id] = fact
-        self._by_text.setdefault((fact.subject, normalised(fact.text)), []).append(fact.id)
+        self._by_text.setdefault(normalised(fact.text), []).append(fact.id)
         if fact.slot:
-            self._by_slot.setdefault((fact.subject, fact.slot), []).append(fact.id)
+            self._by_slot.setdefault(fact.slot, []).append(fact.id)
 
 
 def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
@@ -186,7 +187,7 @@ def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
         other
         for other in facts
         if other.id != fact.id
-        and other.subject == fact.subject
+        and other.may_be_of_same_person(fact)
         and len(words & set(normalised(other.text).split())) > 1
     ]
 

@@ -18,8 +18,9 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
         for sentence in sentences(message.content):
             if len(sentence.text) > MAX_QUOTE_CHARACTERS:
                 continue
-            points = score(sentence.text) + (2.0 if stated_in(sentence.text) else 0.0)
-            if points >= THRESHOLD:
+            stated = stated_in(sentence.text) is not None
+            points = score(sentence.text) + (2.0 if stated else 0.0)
+            if stated or points >= THRESHOLD:
                 scored.append((points, sentence))
         best = sorted(scored, key=lambda item: -item[0])[:MAX_PER_MESSAGE]
         for _, sentence in sorted(best, key=lambda item: item[1].start):
