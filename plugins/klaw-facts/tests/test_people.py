@@ -54,3 +54,13 @@ def test_a_statement_of_a_slot_passes_with_a_greeting(open_memory):
     facts = memory.extension(Facts)
     facts.extract()
     assert sorted(fact.value for fact in facts.list()) == ["Vera", "Анна", "李明"]
+
+
+def test_the_history_of_a_fact_has_only_what_its_person_said(open_memory):
+    memory = open_memory(extractor="rules")
+    say(memory, "1", "I live in Lyon.", 1)
+    say(memory, "2", "I live in Oslo.", 2)
+    facts = memory.extension(Facts)
+    facts.extract()
+    assert [[item.value for item in facts.history(fact.id)] for fact in facts.list()] == [["Lyon"], ["Oslo"]]
+    assert facts.history() == []
