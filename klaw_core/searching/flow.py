@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.values.search import Mode, SearchResult
     from klaw_core.values.text import StoredChunk
-    from klaw_core.values.vectors import SpaceRecord
+    from klaw_core.values.vectors import SpaceRecord, Vector
 
 #: The hint for a search in empty collections.
 NOTHING_INDEXED = "nothing is indexed yet: klaw index DIR"
@@ -111,7 +111,8 @@ class Searcher:
                         raise SpaceChangedError
                     _leave_out_vectors(name, retrievers, notices)
                 within = snapshot.select(name, request.filters) if request.filters else None
-                targets.append(Target(Query(request.text, name, embedded, within), retrievers, familiar))
+                unrelated = _similarity_to_nothing(embedded, space)
+                targets.append(Target(Query(request.text, name, embedded, within, unrelated), retrievers, familiar))
             _remove_needless_notice(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, request.duplicates == "collapse")
             preference = _preferred_days(request.text)
@@ -143,8 +144,7 @@ class Searcher:
         if reorders:
             collector = _collect(scope, found, ResultCollector(*final))
         also = collector.left_out
-        results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken)
-        ranked = tuple(results)
+        ranked = [scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken]
         accepted = SearchResults(tuple(filter(request.accepts, ranked)))
         hints[:0] = _judgement(ranked, accepted, request.min_relevance)
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
@@ -241,6 +241,11 @@ def _judgement(ranked: Sequence[SearchResult], accepted: SearchResults, least: f
         return ()
     best = max((result.relevance for result in ranked if result.relevance is not None), default=0.0)
     return (f"no result has a relevance of {least:g} or more; the best has {best:.2f}",)
+
+
+def _similarity_to_nothing(vector: Vector | None, space: SpaceRecord | None) -> float | None:
+    """Return the cosine of a question and the probe sentence, which answers none."""
+    return None if vector is None or space is None else float(space.probe @ vector)
 
 
 def _preferred_days(text: str) -> DayPreference | None:

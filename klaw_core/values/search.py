@@ -22,6 +22,9 @@ Duplicates = Literal["collapse", "keep"]
 # Characters. The mean vector of a longer question would be too vague to find anything.
 MAX_QUERY_CHARACTERS = 10_000
 
+# The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
+_SIMILARITY_SCALE = 0.3
+_MIN_RANGE = 1e-3
 #: Results of a lower relevance are shown as weak matches.
 WEAK_RELEVANCE = 0.15
 #: The notice of a search of which all results are weak.
@@ -122,13 +125,16 @@ class ChunkSelection(Protocol):
 class Query:
     """The input of a retriever: text, its vector if the retriever needs one, and the allowed keys.
 
-    ``within`` selects the keys that may be returned; None means no restriction.
+    ``within`` selects the keys that may be returned; None means no restriction. ``unrelated`` is the cosine of the
+    vector and that of a sentence about nothing in particular: in an index with too few vectors to estimate it, a
+    greater cosine means that a text has something to do with the question. None if it is unknown.
     """
 
     text: str
     collection: str = MEMORY
     vector: Vector | None = field(default=None, eq=False, repr=False)
     within: ChunkSelection | None = field(default=None, eq=False, repr=False)
+    unrelated: float | None = None
 
 
 @frozen
@@ -159,6 +165,24 @@ class Hit:
     contributions: tuple[Contribution, ...] = ()
     relevance: float | None = None
     unreached: bool = False
+
+
+def similar_hits(found: Sequence[tuple[int, float]], query: Query, typical: float | None = None) -> list[Hit]:
+    """Return keys and cosines, best first, as hits. Their relevance is the excess over the cosine of unrelated texts.
+
+    It is 0.0 in some spaces and 0.75 in others. ``typical`` is an index's estimate; None if it has too few vectors.
+    """
+    if typical is None and query.unrelated is not None and found:
+        # Not above the last cosine, or texts that are less similar than one sentence would all be equal.
+        typical = min(query.unrelated, found[-1][1])
+    if typical is None:
+        return [Hit(key, cosine) for key, cosine in found]
+    span = max(1.0 - typical, _MIN_RANGE)
+    shares = ((key, cosine, (cosine - typical) / span) for key, cosine in found)
+    return [
+        Hit(key, cosine, (), _SIMILARITY_SCALE * (share if 0.0 < share < 1.0 else float(share > 0.0)))
+        for key, cosine, share in shares
+    ]
 
 
 @frozen

@@ -20,6 +20,9 @@ from klaw_core.words.query import Term
 _FULL = 2.2
 # The coverage that is added if the chunk contains all word pairs of the question.
 _SIDE_BY_SIDE = 0.3
+# A smaller index counts as one with this number of chunks: by its own frequencies, a word that is in none of two chunks
+# would weigh ten times as much as one that is in both. Measured in memories of 1 to 50 chunks (docs/decisions/0031).
+_FEWEST_ROWS = 30
 
 
 class Plan(Protocol):
@@ -82,7 +85,7 @@ def _weigh(found: Sequence[tuple[int, Collection[int]]], rows: int) -> tuple[lis
 
 
 def _weight(count: int, rows: int) -> float:
-    return log(1 + (rows - count + 0.5) / (count + 0.5))
+    return log(1 + (max(rows, _FEWEST_ROWS) - count + 0.5) / (count + 0.5))
 
 
 def _shares(

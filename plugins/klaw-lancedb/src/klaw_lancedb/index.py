@@ -31,6 +31,7 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
+from klaw_core.values.search import similar_hits
 from klaw_lancedb import rows
 from klaw_lancedb.options import LanceOptions
 from klaw_lancedb.rows import TableRecord
@@ -40,10 +41,8 @@ if TYPE_CHECKING:
 
 # A filter with at most this number of keys is sent to LanceDB; with more, its results are filtered here.
 _MAX_SENT_KEYS = 5_000
+# The least vectors for a typical cosine; with fewer, that of the question and a sentence about nothing takes its place.
 _MIN_SAMPLED = 8
-_MIN_RANGE = 1e-3
-# The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
-_SIMILARITY_SCALE = 0.3
 # The factor for the limit if too many results are invalid.
 _GROWTH = 4
 
@@ -193,7 +192,8 @@ class LanceIndex(Index[apsw.Connection]):
             found += self._search_lance(resource, table, question)
         found.sort(key=lambda pair: (-pair[1], pair[0]))
         samples = rows.read_samples(resource, query.collection, table.dimension)
-        return _with_relevance(found[:limit], samples @ query.vector)
+        typical = float(np.median(samples @ query.vector)) if len(samples) >= _MIN_SAMPLED else None
+        return similar_hits(found[:limit], query, typical)
 
     def _search_lance(
         self, resource: apsw.Connection, table: TableRecord, question: _VectorQuery
@@ -277,14 +277,3 @@ def _search_buffer(resource: apsw.Connection, table: TableRecord, question: _Vec
         chosen = np.isin(keys, question.allowed)
         keys, scores = keys[chosen], scores[chosen]
     return list(zip(keys.tolist(), scores.tolist(), strict=True))
-
-
-def _with_relevance(found: Sequence[tuple[int, float]], sampled: Vector) -> list[Hit]:
-    """Return keys and cosines as hits. Their relevance is the excess over the typical cosine of a sample."""
-    if len(sampled) < _MIN_SAMPLED:
-        return [Hit(key, score) for key, score in found]
-    typical = float(np.median(sampled))
-    span = max(1.0 - typical, _MIN_RANGE)
-    return [
-        Hit(key, score, (), _SIMILARITY_SCALE * min(max((score - typical) / span, 0.0), 1.0)) for key, score in found
-    ]

@@ -12,17 +12,16 @@ import apsw
 import numpy as np
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, RetrievalError, StoredChunk, Vector, VectorSpace
+from klaw_core.values.search import similar_hits
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.samples import SampleCache
 
 _MAX_NEIGHBOURS = 4096  # vec0 rejects a larger k
-# The size of the sample for a typical similarity, and its minimum: in a smaller collection, each may be an answer.
+# The size of the sample for a typical similarity, and its minimum: in a smaller collection each may be an answer, and
+# the similarity of the question to a sentence about nothing takes its place.
 _SAMPLED, _MIN_SAMPLED = 256, 8
-_MIN_RANGE = 1e-3
-# The factor from similarity to relevance, so that vectors and words have the same scale (docs/decisions/0030).
-_SIMILARITY_SCALE = 0.3
 
 
 class VectorStorage:
@@ -151,13 +150,12 @@ class VectorStorage:
             return []
         typical = None
         if quantization is not None:
-            typical = quantized.typical_similarity(resource, self._cache, quantization, query, _SAMPLED)
+            sizes = (_MIN_SAMPLED, _SAMPLED)
+            typical = quantized.typical_similarity(resource, self._cache, quantization, query, sizes)
         if typical is None and has_table and query.vector is not None:
             sample = self._samples.get(resource, query.collection, len(query.vector))
             typical = _median(sample @ query.vector) if len(sample) >= _MIN_SAMPLED else None
-        if typical is None:
-            return [Hit(key, score) for key, score in found]
-        return _with_relevance(found, typical)
+        return similar_hits(found, query, typical)
 
     def _has_table(self, resource: apsw.Connection, collection: str) -> bool:
         """Return whether there is a vec0 table; without vec0, which is needed to drop one, whether it has content."""
@@ -209,19 +207,6 @@ def _median(values: Vector) -> float:
     middle = len(values) // 2
     low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1]
     return float(high if len(values) % 2 else (low + high) / np.float32(2))
-
-
-def _with_relevance(found: Sequence[tuple[int, float]], typical: float) -> list[Hit]:
-    """Return keys and cosines as hits. Their relevance is the excess over ``typical``, the cosine of unrelated texts.
-
-    Unrelated texts have a cosine of 0.0 in some spaces and of 0.75 in others.
-    """
-    span = max(1.0 - typical, _MIN_RANGE)
-    above = [(score - typical) / span for _, score in found]
-    return [
-        Hit(key, score, (), _SIMILARITY_SCALE * (share if 0.0 < share < 1.0 else float(share > 0.0)))
-        for (key, score), share in zip(found, above, strict=True)
-    ]
 
 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:

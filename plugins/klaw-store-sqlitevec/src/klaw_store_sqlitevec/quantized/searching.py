@@ -62,11 +62,12 @@ def search(
 
 
 def typical_similarity(
-    connection: apsw.Connection, cache: SegmentCache, quantization: Quantization, query: Query, most: int
+    connection: apsw.Connection, cache: SegmentCache, quantization: Quantization, query: Query, sizes: tuple[int, int]
 ) -> float | None:
-    """Return the typical similarity of a query to unrelated texts: the median over at most ``most`` vectors.
+    """Return the typical similarity of a query to unrelated texts: the median over a sample of the vectors.
 
-    With many vectors, the similarity to their known centre is close enough. None if there are no vectors.
+    ``sizes`` are the least and the most vectors of the sample; None if there are fewer. With many vectors, the
+    similarity to their known centre is close enough.
     """
     if query.vector is None:
         return None
@@ -76,9 +77,10 @@ def typical_similarity(
     if not view.held:
         return None
     # `np.unique` is not used, because it imports `numpy.ma`.
+    least, most = sizes
     even = np.linspace(0, view.starts[-1] - 1, min(most, view.starts[-1])).astype(np.int64)
     positions = np.setdiff1d(even, view.dead, assume_unique=True)
-    if not len(positions):
+    if len(positions) < least:
         return None
     _, rows = read_rows(connection, query.collection, view.places(positions), quantization.dimension)
     return float(np.median(arithmetic.similarities(rows, quantization.centre, query.vector)))
