@@ -136,6 +136,24 @@ class Query:
     within: ChunkSelection | None = field(default=None, eq=False, repr=False)
     unrelated: float | None = None
 
+    def hits(self, found: Sequence[tuple[int, float]], typical: float | None = None) -> list[Hit]:
+        """Return keys and cosines, best first, as hits, with the excess over unrelated texts as relevance.
+
+        The cosine of these is 0.0 in some spaces and 0.75 in others: ``typical`` is an index's estimate of it, None
+        if it has too few vectors.
+        """
+        if typical is None and self.unrelated is not None and found:
+            # Not above the last cosine, or texts that are less similar than one sentence would all be equal.
+            typical = min(self.unrelated, found[-1][1])
+        if typical is None:
+            return [Hit(key, cosine) for key, cosine in found]
+        span = max(1.0 - typical, _MIN_RANGE)
+        shares = ((key, cosine, (cosine - typical) / span) for key, cosine in found)
+        return [
+            Hit(key, cosine, (), _SIMILARITY_SCALE * (share if 0.0 < share < 1.0 else float(share > 0.0)))
+            for key, cosine, share in shares
+        ]
+
 
 @frozen
 class Contribution:
@@ -165,24 +183,6 @@ class Hit:
     contributions: tuple[Contribution, ...] = ()
     relevance: float | None = None
     unreached: bool = False
-
-
-def similar_hits(found: Sequence[tuple[int, float]], query: Query, typical: float | None = None) -> list[Hit]:
-    """Return keys and cosines, best first, as hits. Their relevance is the excess over the cosine of unrelated texts.
-
-    It is 0.0 in some spaces and 0.75 in others. ``typical`` is an index's estimate; None if it has too few vectors.
-    """
-    if typical is None and query.unrelated is not None and found:
-        # Not above the last cosine, or texts that are less similar than one sentence would all be equal.
-        typical = min(query.unrelated, found[-1][1])
-    if typical is None:
-        return [Hit(key, cosine) for key, cosine in found]
-    span = max(1.0 - typical, _MIN_RANGE)
-    shares = ((key, cosine, (cosine - typical) / span) for key, cosine in found)
-    return [
-        Hit(key, cosine, (), _SIMILARITY_SCALE * (share if 0.0 < share < 1.0 else float(share > 0.0)))
-        for key, cosine, share in shares
-    ]
 
 
 @frozen

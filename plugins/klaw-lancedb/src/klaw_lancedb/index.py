@@ -31,7 +31,6 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
-from klaw_core.values.search import similar_hits
 from klaw_lancedb import rows
 from klaw_lancedb.options import LanceOptions
 from klaw_lancedb.rows import TableRecord
@@ -193,7 +192,7 @@ class LanceIndex(Index[apsw.Connection]):
         found.sort(key=lambda pair: (-pair[1], pair[0]))
         samples = rows.read_samples(resource, query.collection, table.dimension)
         typical = float(np.median(samples @ query.vector)) if len(samples) >= _MIN_SAMPLED else None
-        return similar_hits(found[:limit], query, typical)
+        return query.hits(found[:limit], typical)
 
     def _search_lance(
         self, resource: apsw.Connection, table: TableRecord, question: _VectorQuery

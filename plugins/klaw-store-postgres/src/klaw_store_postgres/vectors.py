@@ -26,7 +26,6 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
-from klaw_core.values.search import similar_hits
 from klaw_store_postgres.errors import retrieval_errors
 from klaw_store_postgres.filtering import SqlSelection, as_keys
 from klaw_store_postgres.isolation import isolate
@@ -208,7 +207,7 @@ class VectorIndex(Index[Session]):
             f"SELECT key, 1 - (embedding <=> %s::halfvec) AS score FROM {sql} ORDER BY score DESC, key LIMIT %s",
             (wanted, *values, limit),
         )
-        return similar_hits(rows, query)
+        return query.hits(rows)
 
     def _nearest(self, resource: Session, table: str, query: Query, vector: Vector, limit: int) -> Sequence[Hit]:
         """Ask the HNSW index."""
@@ -221,7 +220,7 @@ class VectorIndex(Index[Session]):
                 ORDER BY distance, key""",
             (wanted, *values, limit),
         )
-        return similar_hits(rows, query)
+        return query.hits(rows)
 
     def _statement(self, resource: Session, table: str, query: Query) -> tuple[str, list[Any]]:
         """Return the table and the condition for the rows of the collection that pass the filters, and its values."""

@@ -12,7 +12,6 @@ import apsw
 import numpy as np
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, RetrievalError, StoredChunk, Vector, VectorSpace
-from klaw_core.values.search import similar_hits
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
@@ -155,7 +154,7 @@ class VectorStorage:
         if typical is None and has_table and query.vector is not None:
             sample = self._samples.get(resource, query.collection, len(query.vector))
             typical = _median(sample @ query.vector) if len(sample) >= _MIN_SAMPLED else None
-        return similar_hits(found, query, typical)
+        return query.hits(found, typical)
 
     def _has_table(self, resource: apsw.Connection, collection: str) -> bool:
         """Return whether there is a vec0 table; without vec0, which is needed to drop one, whether it has content."""
