@@ -68,7 +68,7 @@ COMMANDS = [
         },
         {**_SAME, **_WHOLE, **_NARROWED},
     ),
-    Command("search note1 --top-k 3", {"--per-document": ["1"], "--json": []}),
+    Command("search boat --top-k 8", {"--per-document": ["1"], "--json": []}),
     Command(
         "list",
         {

@@ -194,7 +194,7 @@ CALLS = [
     Call("Memory.embed", itself, {}, {"limit": 2, "texts_per_call": 1, "on_progress": PROGRESS}),
     Call("Memory.reindex", itself, {}, {"embedding": "other", "on_progress": PROGRESS}),
     Call("Memory.search", itself, {"query": "the harbour chart"}, {**_SEARCH, "query": "the pier"}, _NARROWED),
-    Call("Memory.search", itself, {"query": "note1", "limit": 3}, {"per_document": 1, "limit": 2}),
+    Call("Memory.search", itself, {"query": "boat", "limit": 8}, {"per_document": 1, "limit": 2}),
     Call(
         "Memory.context",
         itself,

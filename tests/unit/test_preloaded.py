@@ -179,7 +179,7 @@ def test_what_programs_need_is_imported_and_no_thread_is_lost(tmp_path):
     import fork_server
 
     names, threads = modules(tmp_path)
-    assert {"klaw_core.memory", "klaw_core.cli.search", "numpy", "apsw", "klaw_facts.recall"} <= names
+    assert {"klaw_core.memory", "klaw_core.cli.search", "numpy", "apsw", "klaw_tools.context"} <= names
     assert threads == 1
     names, threads = modules(tmp_path, about=" ".join(sorted(fork_server.LATE)))
     assert {"klaw_serve.app", "klaw_mcp.server", "mcp", "anyio._backends._asyncio"} <= names
