@@ -355,6 +355,16 @@ def test_what_is_said_later_is_true_unless_all_of_its_time_is_before(before, new
     assert slots_of(state, "2026-05-20")[0][1] in before
 
 
+def test_no_value_ends_before_it_begins_and_last_week_may_be_the_days_before_it_is_said():
+    state = told(("2026-02-23", "I live in Paris since 2020."), ("2026-03-01", "I moved to Lyon last week."))
+    assert slots_of(state, "2026-03-02") == [("home", "Lyon")]
+    assert slots_of(state, "2026-02-10") == [("home", "Paris")]
+    state = told(("2026-02-28", "I live in Paris since 2020."), ("2026-03-01", "I moved to Lyon in January."))
+    facts = list(state.facts.values())
+    assert len(facts) == 2
+    assert all(fact.valid_to is None or fact.valid_from <= fact.valid_to for fact in facts)
+
+
 def test_what_begins_in_the_future_ends_nothing_before():
     state = told(("2026-11-20", "I live in Rome."), ("2026-11-21", "From 15 January 2027 I live in Oslo."))
     assert slots_of(state, "2027-01-14") == [("home", "Rome")]

@@ -64,6 +64,8 @@ def turn_of(fact: Fact, now: datetime) -> Turn:
         known = max(said, affirmed)
         return Turn(fact, said, fact.valid_from or said, said, known, known)
     latest = unit_end(fact.valid_from, fact.precision)
+    if fact.precision == "week":  # many mean the seven days before they speak, or do not know when the week began
+        latest += timedelta(days=7)
     if fact.valid_from <= said:
         latest = min(latest, said)
     known = max(fact.valid_from, affirmed)
@@ -90,7 +92,7 @@ def _after(before: Sequence[Turn], turns: Iterable[Turn]) -> Iterator[Turn]:
     for turn in turns:
         if turn.is_dated:
             floor = likely if likely < turn.latest else known
-            if turn.begin <= floor < turn.latest:
+            if turn.begin <= floor < max(turn.latest, turn.known):
                 begin = floor + _RESOLUTION
                 turn = evolve(turn, begin=begin, known=max(begin, turn.known))  # noqa: PLW2901  # the same value
         yield turn
