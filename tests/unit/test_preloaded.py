@@ -176,11 +176,16 @@ def modules(tmp_path, about="", **options):
 
 
 def test_what_programs_need_is_imported_and_no_thread_is_lost(tmp_path):
-    import fork_server
-
     names, threads = modules(tmp_path)
     assert {"klaw_core.memory", "klaw_core.cli.search", "numpy", "apsw", "klaw_tools.context"} <= names
     assert threads == 1
+
+
+def test_what_servers_need_is_imported_and_no_thread_is_lost(tmp_path):
+    import fork_server
+
+    pytest.importorskip("klaw_serve")
+    pytest.importorskip("klaw_mcp")
     names, threads = modules(tmp_path, about=" ".join(sorted(fork_server.LATE)))
     assert {"klaw_serve.app", "klaw_mcp.server", "mcp", "anyio._backends._asyncio"} <= names
     assert threads == 1
