@@ -7,6 +7,7 @@ process that was killed then. 8 lives by default, 200 with ``--hypothesis-profil
 """
 
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from itertools import count
@@ -194,7 +195,8 @@ class Lives(RuleBasedStateMachine):
         self.resurrect(copies[moment])
         if moment:
             calls = count(1)
-            with pytest.raises(_DeathError):
+            # It has not died before, so it may know that nothing has changed since its last run, and tell less.
+            with suppress(_DeathError):
                 run(self.memories[1], lambda _: die_at(moment, next(calls)))
 
     def copy(self):

@@ -92,7 +92,7 @@ def _after(before: Sequence[Turn], turns: Iterable[Turn]) -> Iterator[Turn]:
     for turn in turns:
         if turn.is_dated:
             floor = likely if likely < turn.latest else known
-            if turn.begin <= floor < max(turn.latest, turn.known):
+            if turn.begin <= floor < turn.latest:
                 begin = floor + _RESOLUTION
                 turn = evolve(turn, begin=begin, known=max(begin, turn.known))  # noqa: PLW2901  # the same value
         yield turn

@@ -155,12 +155,13 @@ class Resolver:
                 self._end(old, fact, max(mine.begin, turn.known), SLOT)
         later = next((turn for turn in turns[place + 1 :] if turn.differs_from(mine)), None)
         if later is not None:
-            is_later = later.is_dated or later.begin > mine.known
+            # A value whose time encloses this one has begun before it: it is known again when it is said.
+            is_later = later.begin > mine.known or (later.is_dated and later.begin >= mine.begin)
             self._end_now(fact, later, later.begin if is_later else later.known)
 
     def _end_now(self, fact: Fact, later: Turn, moment: datetime) -> None:
         """End a fact that became known late: it was true until the later value began."""
-        precision = later.fact.precision if later.is_dated else "by"
+        precision = later.fact.precision if later.is_dated and moment == later.begin else "by"
         until = format_ts(moment)
         told = {"by_fact": later.fact.id, "reason": SLOT, "valid_to": until, "precision": precision}
         here = self._facts[fact.id]
