@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.searching.relevance import combine_relevance, is_unreachable
-from klaw_core.values.search import WEAK_RELEVANCE, Hit, Ranking
+from klaw_core.values.search import WEAK_RELEVANCE, Hit, Query, Ranking
 
 beliefs = st.floats(0.0, 1.0)
 
@@ -67,3 +67,14 @@ def test_finding_a_word_agrees_with_tokenizing_the_text(text: str, around: str) 
     whole = around.format(text, text)
     shared = set(question.split()) & set(re.findall(r"[^\W\d_]+", whole.casefold()))
     assert is_unreachable(question, f"1 {whole} xyz") is not bool(shared)
+
+
+def test_the_relevance_of_few_vectors_is_their_excess_over_a_sentence_about_nothing():
+    found = [(1, 0.6), (2, 0.2), (3, 0.1)]
+    assert [hit.relevance for hit in Query("x").hits(found)] == [None] * 3
+    near, far, last = (hit.relevance for hit in Query("x", unrelated=0.2).hits(found))
+    assert (near > 0.13, 0 < far < 0.05, last) == (True, True, 0.0)
+    near, far, last = (hit.relevance for hit in Query("x", unrelated=0.9).hits(found, 0.2))
+    assert (near > 0.13, far, last) == (True, 0.0, 0.0), "the index knows better"
+    assert Query("x", unrelated=0.2).hits([]) == []
+    assert [hit.score for hit in Query("x", unrelated=0.2).hits(found)] == [0.6, 0.2, 0.1]

@@ -209,6 +209,19 @@ def test_relevance_is_the_share_of_the_question_in_a_chunk(
     assert 0 <= best("stock") <= 1
 
 
+def test_a_word_that_is_missing_weighs_in_a_small_index_as_in_a_larger_one(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    texts = ["the ferry leaves Split at nine", "bring the jacket to the ferry", *("gulls cry" for _ in range(28))]
+    found = {}
+    for size in (2, 30):
+        index.reset(connection, f"size{size}", None)
+        chosen = [stored(key, text) for key, text in enumerate(texts[:size], 1)]
+        index.add(connection, f"size{size}", chosen, None)
+        found[size] = index.search(connection, Query("does the ferry sell coffee", f"size{size}"), 5)[0].relevance
+    assert found[2] == pytest.approx(found[30], rel=0.3)
+    assert found[2] > 0.15
+
+
 def test_corrected_words_count_half(connection: apsw.Connection) -> None:
     index = Fts5Index()
     texts = [*(f"gulls number {number}" for number in range(50)), "it warrants bikeshedding", "a bicycle"]
