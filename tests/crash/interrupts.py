@@ -9,6 +9,7 @@ import fcntl
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import isgenerator
@@ -26,6 +27,7 @@ _STANDARD = {"contextlib.py", "threading.py", "tempfile.py", "pathlib.py", "func
 #: Files whose places differ by who called them.
 _SERVING = _STANDARD | {"holds.py", "held.py", "atomic.py"}
 _OWN = str(Path(__file__).parent)
+_LOOKS = 1200  # for a minute
 
 
 @frozen
@@ -99,6 +101,17 @@ class Interrupter:
         return "" if outer is None else f"{outer.f_code.co_qualname}:{outer.f_lineno}"
 
 
+def _held() -> list[object]:
+    """Return what is held: by this thread now, and by any other, which may go on with its work, after a while."""
+    mine = threading.get_ident()
+    for _ in range(_LOOKS):
+        held = {thread: list(ledger) for thread, ledger in list(holds._ledgers.items()) if ledger}
+        if not held or mine in held:
+            break
+        time.sleep(0.05)
+    return [hold for ledger in held.values() for hold in ledger]
+
+
 @define
 class Sides:
     """Looks at a memory from four sides: this thread, another thread, another connection, and another descriptor."""
@@ -125,7 +138,7 @@ class Sides:
 
     def problems(self, *, settled: bool = True) -> Iterator[str]:
         """Yield what is not as it should be after an interrupt, first without touching the memory."""
-        if left := [hold for ledger in holds._ledgers.values() for hold in ledger]:
+        if left := _held():
             yield f"still held: {[type(hold).__name__ for hold in left]}"
         yield from self._locked()
         if settled and (now := _open_files()) > self._descriptors:

@@ -213,10 +213,9 @@ class TestInstall:
         command = settings["hooks"]["SessionStart"][1]["hooks"][0]["command"]
         call = json.dumps({"session_id": "s1", "source": "startup"})
         # From another directory, and with nothing of this environment but a search path.
+        command = ["sh", "-c", f"{command} --timeout 60"]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "HOME": str(home)}
-        done = subprocess.run(
-            ["sh", "-c", command], input=call, env=environment, cwd="/", capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, input=call, env=environment, cwd="/", capture_output=True, text=True, check=True)
         assert "Ada" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
 
     def test_installing_again_changes_nothing_and_removing_leaves_the_rest(self, install, home):
