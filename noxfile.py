@@ -200,7 +200,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session
 def properties(session: nox.Session) -> None:
-    """Run the laws with many more examples, and in every form of each engine.
+    """Run the laws with many more examples, new ones in every run, and in every form of each engine.
 
     KLAW_TEST_NOTES names a directory of real notes to hold them against.
     """
@@ -211,6 +211,8 @@ def properties(session: nox.Session) -> None:
     long = ["--hypothesis-profile=thorough", "-o", "faulthandler_timeout=0"]
     session.run("pytest", *IN_PARALLEL, *places, *long, *session.posargs)
     if not session.posargs:
+        fresh = ["-m", "hypothesis", "--hypothesis-profile=fresh", *(f"--ignore={place}" for place in places)]
+        session.run("pytest", *IN_PARALLEL, *fresh, *PLACES, *without_adapters())
         session.run("pytest", *IN_PARALLEL, "--campaigns", "-m", "one_of", "plugins", *without_adapters())
 
 
