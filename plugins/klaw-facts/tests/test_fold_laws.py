@@ -32,39 +32,59 @@ def at(hours):
     return START + timedelta(hours=hours)
 
 
-def naive_visible(lines, as_of, known_at):  # noqa: C901  # one case an operation
+def is_of_person(lines, name):
+    """Return whether a person stated a fact or changed its text, in these lines."""
+    own = [line for line in lines if name in (line["id"], line.get("fact"))]
+    return any(line["by"] == "person" and (line["op"] == "assert" or "text" in line.get("changes", ())) for line in own)
+
+
+def naive_period(lines, name):
+    """Return from when to when a fact is true, told by reading every line for it; None if it is hidden.
+
+    If only the day is known on which it began, and another fact is true on that day and followed by it, it began then.
+    """
+    begin = end = precision = None
+    is_gone = is_hidden = False
+    for place, line in enumerate(lines):
+        before = lines[:place]
+        by_person = line["by"] == "person"
+        if line["op"] in {"end", "archive", "edit", "retract"} and not by_person and is_of_person(before, line["fact"]):
+            continue
+        is_followed = line["op"] == "end" and line.get("by_fact") == name and any(item["id"] == name for item in before)
+        if is_followed and precision == "day" and (by_person or not is_of_person(before, name)):
+            until, midnight = parse_ts(line["valid_to"]), begin.replace(hour=0, minute=0, second=0, microsecond=0)
+            begin = max(begin, until) if until <= midnight + timedelta(days=1) else begin
+        if name not in (line["id"], line.get("fact")):
+            continue
+        told = line.get("changes", {}) if line["op"] == "edit" else line
+        match line["op"]:
+            case "assert" | "edit":
+                begin = parse_ts(told["valid_from"]) if told.get("valid_from") else begin
+                end = parse_ts(told["valid_to"]) if told.get("valid_to") else end
+                precision = told.get("precision", precision)
+            case "end":
+                end = parse_ts(line.get("valid_to") or line["ts"])
+            case "reopen":
+                end, is_gone = None, False
+            case "retract":
+                is_gone = True
+            case "archive" | "restore":
+                is_hidden = line["op"] == "archive"
+    return None if is_gone or is_hidden else (begin, end)
+
+
+def naive_visible(lines, as_of, known_at):
     """Return the ids of the facts that are shown, told by reading every line for every fact."""
     known = [line for line in lines if parse_ts(line["ts"]) <= known_at]
     undone = {line["batch"] for line in known if line["op"] == "undo"}
     counted = [line for line in known if line["op"] == "batch" or line.get("batch") not in undone]
     shown = set()
-    for stated in counted:
-        if stated["op"] != "assert":
-            continue
-        own = [line for line in counted[counted.index(stated) :] if line.get("fact") == stated["id"]]
-        written_by_person = stated["by"] == "person"
-        begin, end, gone, hidden = stated.get("valid_from"), stated.get("valid_to"), False, False
-        for line in own:
-            is_guarded = line["op"] in {"end", "archive", "edit", "retract"}
-            if is_guarded and written_by_person and line["by"] != "person":
-                continue
-            match line["op"]:
-                case "end":
-                    end = line.get("valid_to") or line["ts"]
-                case "reopen":
-                    end, gone = None, False
-                case "retract":
-                    gone = True
-                case "archive" | "restore":
-                    hidden = line["op"] == "archive"
-                case "edit":
-                    begin = line["changes"].get("valid_from", begin)
-                    end = line["changes"].get("valid_to", end)
-                    written_by_person |= "text" in line["changes"]
-        after_begin = begin is None or parse_ts(begin) <= as_of
-        before_end = end is None or parse_ts(end) > as_of
-        if after_begin and before_end and not gone and not hidden:
-            shown.add(stated["id"])
+    for name in [line["id"] for line in counted if line["op"] == "assert"]:
+        period = naive_period(counted, name)
+        if period is not None:
+            begin, end = period
+            if (begin is None or begin <= as_of) and (end is None or end > as_of):
+                shown.add(name)
     return shown
 
 

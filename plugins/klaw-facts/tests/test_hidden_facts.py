@@ -69,7 +69,7 @@ def test_a_fact_that_is_not_always_true_says_so_in_its_text(open_memory):
     facts.remember("I live in Turin")
     today = facts.get(rome.id).valid_to.date().isoformat()
     assert sorted(contents(memory, "live in Rome or Turin")) == [
-        f"I live in Rome [until {today} or before]",
+        f"I live in Rome [until {today} or earlier]",
         "I live in Turin",
     ]
     facts.remember("The ferry to Corsica sails", valid_from=datetime(2999, 1, 15, tzinfo=UTC))
@@ -116,7 +116,7 @@ def test_the_next_index_run_corrects_a_collection_of_an_older_version(open_memor
     assert (report.removed, report.changed) == (2, 1)
     assert contents(memory, "boat cart") == []
     assert contents(memory, "Rome") == [
-        f"I live in Rome [until {known[rome.id].valid_to.date().isoformat()} or before]"
+        f"I live in Rome [until {known[rome.id].valid_to.date().isoformat()} or earlier]"
     ]
     assert memory.index().removed == 0
 

@@ -369,7 +369,10 @@ def test_what_begins_in_the_future_ends_nothing_before():
     state = told(("2026-11-20", "I live in Rome."), ("2026-11-21", "From 15 January 2027 I live in Oslo."))
     assert slots_of(state, "2027-01-14") == [("home", "Rome")]
     assert slots_of(state, "2027-01-15") == [("home", "Oslo")]
-    assert [validity(fact) for fact in state.facts.values()] == ["by 2026-11-20 to 2027-01-15", "since 2027-01-15"]
+    assert [validity(fact) for fact in state.facts.values()] == [
+        "2026-11-20 or earlier to 2027-01-15",
+        "since 2027-01-15",
+    ]
 
 
 def test_the_date_in_a_value_is_not_the_date_of_the_value():
@@ -377,15 +380,15 @@ def test_the_date_in_a_value_is_not_the_date_of_the_value():
     state = told(("2026-11-20", "My birthday is 24 December."), ("2026-11-21", sorry))
     assert slots_of(state, "2026-11-21") == [("birthday", "23 December 1990")]
     (stated,) = told(("2026-11-20", "I live in Lyon, and I visited Rome last month.")).facts.values()
-    assert validity(stated) == "by 2026-11-20"
+    assert validity(stated) == "since 2026-11-20 or earlier"
     (stated,) = told(("2026-11-20", "I live in Rome until 3 May 2027.")).facts.values()
-    assert validity(stated) == "by 2026-11-20"
+    assert validity(stated) == "since 2026-11-20 or earlier"
 
 
 def test_a_period_is_told_as_exactly_as_it_is_known():
     state = told(("2026-05-20", "I live in Lyon."), ("2026-06-05", "I moved to Berlin last month."))
     assert [validity(fact) for fact in state.facts.values()] == [
-        "by 2026-05-20 to about May 2026",
+        "2026-05-20 or earlier to about May 2026",
         "since about May 2026",
     ]
     state = told(("2026-05-20", "I moved to Lyon last week."), ("2027-01-05", "I moved to Berlin last year."))

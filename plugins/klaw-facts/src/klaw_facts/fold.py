@@ -106,7 +106,7 @@ class State:
         """
         if "precision" not in record and old.valid_to == new.valid_from:
             self.facts[old.id] = evolve(old, end_precision=new.precision)
-        self.facts[new.id] = begun_after(new, old)
+        self.facts[new.id] = begun_after(new, old, record.get("by", PERSON))
 
 
 def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fact:  # noqa: PLR0911  # one for each op

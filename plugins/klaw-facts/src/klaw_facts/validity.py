@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from attrs import evolve
 
-from klaw_facts.values import Fact, Precision
+from klaw_facts.values import PERSON, Fact, Precision
 
 _MONTHS = [
     "January",
@@ -57,29 +57,32 @@ def is_dated(fact: Fact) -> bool:
     return fact.valid_from is not None and fact.precision != "by" and fact.valid_from != fact.said_at
 
 
-def begun_after(new: Fact, old: Fact) -> Fact:
-    """Return a fact that followed another one: if its begin is not known exactly, it is not before that one's end."""
+def begun_after(new: Fact, old: Fact, by: str) -> Fact:
+    """Return a fact that followed another one: if its begin is not known exactly, it is not before that one's end.
+
+    ``by``: who noted that. The begin that a person wrote is changed by a person only.
+    """
+    if new.is_by_person and by != PERSON:
+        return new
     if not is_dated(new) or new.valid_from is None or old.valid_to is None or old.valid_to <= new.valid_from:
         return new
     return evolve(new, valid_from=old.valid_to) if old.valid_to <= unit_end(new.valid_from, new.precision) else new
 
 
 def told(moment: datetime | None, precision: Precision) -> str:
-    """Return a moment as a day, or as the longer time that it was said with: ``about June 2026``."""
+    """Return a moment as exactly as it is known: ``2026-06-05``, ``about June 2026``, ``2026-06-05 or earlier``."""
     if moment is None:
         return ""
     if precision not in _COARSE:
-        return moment.date().isoformat()
+        return moment.date().isoformat() + (" or earlier" if precision == "by" else "")
     start = unit_start(moment, precision)
     names = {"week": start.date().isoformat(), "month": f"{_MONTHS[start.month - 1]} {start.year:04}"}
     return f"about {names.get(precision, f'{start.year:04}')}"
 
 
 def told_end(fact: Fact) -> str:
-    """Return the end of a fact: ``2026-06-05``, ``about June 2026``, ``2026-06-05 or before``; empty without one."""
-    if fact.valid_to is None:
-        return ""
-    return told(fact.valid_to, fact.end_precision) + (" or before" if fact.end_precision == "by" else "")
+    """Return the end of a fact, as ``told`` shows a moment; empty if it has not ended."""
+    return told(fact.valid_to, fact.end_precision)
 
 
 def validity(fact: Fact) -> str:
@@ -88,5 +91,6 @@ def validity(fact: Fact) -> str:
         said = fact.said_at or fact.recorded_at
         return "" if said is None else said.date().isoformat()
     begin, end = told(fact.valid_from, fact.precision), told_end(fact)
-    since = f"by {begin}" if fact.precision == "by" else begin if end else f"since {begin}"
-    return f"{since} to {end}" if end else since
+    if not begin:
+        return f"until {end}"
+    return f"{begin} to {end}" if end else f"since {begin}"

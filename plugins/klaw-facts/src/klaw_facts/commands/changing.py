@@ -153,7 +153,7 @@ def _show_proposals(settings: Settings, waiting: list[Proposal], state: State) -
     out = data()
     for item in waiting:
         old, new = state.facts[item.fact], state.facts.get(item.by_fact)
-        until = f" on {told(item.valid_to, item.precision)}" if item.valid_to else ""
+        until = f" as of {told(item.valid_to, item.precision)}" if item.valid_to else ""
         out.line(StyledText(item.id, "bold cyan"), f"  end{until}: {old.text} ({old.id})")
         if new is not None:
             out.line(StyledText(f"replaced by {new.id}: {new.text}", "dim"), indent=4)

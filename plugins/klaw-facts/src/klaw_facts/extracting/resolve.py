@@ -95,7 +95,7 @@ class Resolver:
         self.ends.append(operation("end", self.ts, by=self.by, fact=old.id, **told))
         ended = evolve(old, valid_to=parse_ts(until), end_precision=precision, ended_by=new.id, end_reason=reason)
         self._facts[old.id] = ended
-        self._facts[new.id] = begun_after(self._facts.get(new.id, new), ended)
+        self._facts[new.id] = begun_after(self._facts.get(new.id, new), ended, self.by)
 
     def _same(self, fact: Fact) -> Fact | None:
         """Return the known fact that this one only repeats."""
@@ -169,7 +169,7 @@ class Resolver:
             self._do("end", fact, **told)
             ended = evolve(here, valid_to=parse_ts(until), end_precision=precision, ended_by=later.fact.id)
             self._facts[fact.id] = evolve(ended, end_reason=SLOT)
-            self._facts[later.fact.id] = begun_after(later.fact, ended)
+            self._facts[later.fact.id] = begun_after(later.fact, ended, self.by)
 
     def _do(self, op: str, fact: Fact, **values: Any) -> None:
         self.operations.append(operation(op, self.ts, by=self.by, fact=fact.id, batch=self.batch, **values))
