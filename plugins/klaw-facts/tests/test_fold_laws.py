@@ -61,7 +61,9 @@ def naive_period(lines, name):
             case "assert" | "edit":
                 begin = parse_ts(told["valid_from"]) if told.get("valid_from") else begin
                 end = parse_ts(told["valid_to"]) if told.get("valid_to") else end
-                precision = told.get("precision", precision)
+                if told.get("valid_from"):
+                    known = precision if precision not in {None, "by", "unknown"} else None
+                    precision = told.get("precision") or known or ("day" if line["op"] == "edit" else None)
             case "end":
                 end = parse_ts(line.get("valid_to") or line["ts"])
             case "reopen":

@@ -29,7 +29,8 @@ from klaw_facts.values import PERSON, Batch, Digest, Fact, Proposal
 class State:
     """The state of the journal. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes.
 
-    ``profile_basis`` identifies the facts from which a model chose the profile; it is empty if rules did.
+    ``profile_basis`` identifies the facts from which a model chose the profile; it is empty if rules did. Operations of
+    batches that are ``undone`` are ignored, but not their watermarks: their messages count as read.
     """
 
     facts: dict[str, Fact] = field(factory=dict)
@@ -40,10 +41,11 @@ class State:
     profile: tuple[tuple[str, str], ...] = ()
     profile_basis: str = ""
     suppressed: set[str] = field(factory=set)
+    undone: set[str] = field(factory=set)
 
     def copy(self) -> State:
         """Return an independent copy."""
-        containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed")
+        containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed", "undone")
         copies = {name: getattr(self, name).copy() for name in containers}
         return State(**copies, profile=self.profile, profile_basis=self.profile_basis)
 
@@ -58,6 +60,8 @@ class State:
     def apply(self, record: Mapping[str, Any]) -> None:
         """Apply one valid operation. An operation on a fact that does not exist changes nothing."""
         op = record["op"]
+        if op != "batch" and record.get("batch") in self.undone:
+            return
         if op == "assert":
             fact = parse_fact(record)
             self.facts.setdefault(fact.id, fact)
@@ -65,7 +69,7 @@ class State:
             self._apply_to_fact(op, record)
         elif op == "batch":
             batch = parse_batch(record)
-            self.batches[batch.id] = batch
+            self.batches[batch.id] = evolve(batch, state="undone") if batch.id in self.undone else batch
             if batch.chat and batch.through:
                 self.watermarks[batch.chat] = batch.through
         elif op == "digest":
@@ -139,18 +143,11 @@ def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fa
 
 
 def fold(records: Iterable[Mapping[str, Any]], known_at: datetime | None = None) -> State:
-    """Return the state after these lines; with ``known_at``, after those up to that moment.
-
-    The operations of an undone batch are ignored, but not its watermark: its messages count as read.
-    """
+    """Return the state after these lines; with ``known_at``, after those up to that moment."""
     known = [record for record in records if known_at is None or parse_ts(record["ts"]) <= known_at]
-    undone = {record["batch"] for record in known if record["op"] == "undo"}
-    state = State()
+    state = State(undone={record["batch"] for record in known if record["op"] == "undo"})
     for record in known:
-        if record.get("batch") not in undone or record["op"] == "batch":
-            state.apply(record)
-    for name in undone & state.batches.keys():
-        state.batches[name] = evolve(state.batches[name], state="undone")
+        state.apply(record)
     return state
 
 
