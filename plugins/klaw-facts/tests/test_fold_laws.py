@@ -38,7 +38,7 @@ def is_of_person(lines, name):
     return any(line["by"] == "person" and (line["op"] == "assert" or "text" in line.get("changes", ())) for line in own)
 
 
-def naive_period(lines, name):
+def naive_period(lines, name):  # noqa: C901  # one case an operation
     """Return from when to when a fact is true, told by reading every line for it; None if it is hidden.
 
     If only the day is known on which it began, and another fact is true on that day and followed by it, it began then.
