@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from klaw_core.hookspecs import API, Component, ComponentContext, NoOptions, hookimpl
+from klaw_core.hookspecs import API, Component, NoOptions, hookimpl
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Chunker, Embedder, Fusion
-    from klaw_core.interfaces.index import Index, Retriever
-    from klaw_core.interfaces.store import Store
 
 
 @hookimpl
@@ -43,41 +41,3 @@ def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
 
     yield Component("rrf", ReciprocalRankFusion, lambda options, _: options, API, "reciprocal rank fusion")
     yield Component("weighted", WeightedFusion, lambda options, _: options, API, "min-max scores, convex combination")
-
-
-@hookimpl
-def klaw_stores() -> Iterable[Component[Any, Store[Any]]]:
-    """Yield the store ``memory``."""
-    yield Component(
-        "memory",
-        NoOptions,
-        _memory_store,
-        API,
-        "in this process only, for tests and trials",
-        retrievers=("cosine", "words"),
-    )
-
-
-@hookimpl
-def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
-    """Yield the in-memory store's two indexes."""
-    yield Component("cosine", NoOptions, _cosine, API, "exact cosine similarity in the store 'memory'")
-    yield Component("words", NoOptions, _words, API, "BM25 over whole words in the store 'memory'")
-
-
-def _memory_store(_options: NoOptions, _context: ComponentContext) -> Store[Any]:
-    from klaw_core.builtin.memory_store import MemoryStore
-
-    return MemoryStore()
-
-
-def _cosine(_options: NoOptions, _context: ComponentContext) -> Index[Any]:
-    from klaw_core.builtin.memory_index import CosineIndex
-
-    return CosineIndex()
-
-
-def _words(_options: NoOptions, _context: ComponentContext) -> Index[Any]:
-    from klaw_core.builtin.memory_index import WordIndex
-
-    return WordIndex()

@@ -112,6 +112,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         ),
         reads=frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml", ".epub", ".ipynb", ".org", ".rst"}),
     ),
+    FirstParty("klaw-testing", ("testing",), (("store", "memory"), ("retriever", "cosine"), ("retriever", "words"))),
     FirstParty(
         "klaw-watch",
         ("watch",),

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve, frozen
 
 from klaw_core import API, Agents, Component, Extension, NotFoundError, Source, StoreError
-from klaw_core.builtin.memory_store import MemoryStore
+from klaw_testing.memory_store import MemoryStore
 
 
 @frozen

@@ -25,7 +25,6 @@ from klaw_core import (
     Replay,
     WorkspaceError,
 )
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.jsonl import encode, parse_json
 from klaw_core.files.layout import DataDirectory
@@ -34,6 +33,7 @@ from klaw_core.sources.catalogue import Sources
 from klaw_core.values.config import Selection
 from klaw_core.values.journals import JournalName
 from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
+from klaw_testing.memory_store import MemoryStore
 from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "123456")

@@ -22,8 +22,8 @@ from klaw_core import (
     SearchEvent,
 )
 from klaw_core.agents import Agents
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.kinds import EMBEDDER
+from klaw_testing.memory_store import MemoryStore
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 CHAT = Chat.parse("telegram_1")

@@ -32,10 +32,10 @@ from klaw_core import (
     VectorSpace,
     estimate_tokens,
 )
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.config.load import load_config
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer, Registry
+from klaw_testing.memory_store import MemoryStore
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)

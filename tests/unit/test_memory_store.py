@@ -9,12 +9,12 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from klaw_core import Query
-from klaw_core.builtin.memory_index import CosineIndex, WordIndex
-from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.builtin.memory_tables import Tables
 from klaw_testing.checked import CheckedIndexContract
 from klaw_testing.index import crowd, selection, stored, unit_vector, unit_vectors
 from klaw_testing.laws import scaled
+from klaw_testing.memory_index import CosineIndex, WordIndex
+from klaw_testing.memory_store import MemoryStore
+from klaw_testing.memory_tables import Tables
 from klaw_testing.messages import MessagesContract
 from klaw_testing.store import StoreContract, StoreMachine, put
 from klaw_testing.store_isolation import IsolationContract

@@ -285,7 +285,7 @@ def test_the_builtin_plugin_is_found_by_its_installed_entry_point():
     registry = discover()
     (builtin,) = (plugin for plugin in registry.plugins if plugin.distribution == "klaw")
     assert builtin.problem == ""
-    assert {kind for kind, _, _ in builtin.components} == {"embedder", "chunker", "fusion", "store", "retriever"}
+    assert {kind for kind, _, _ in builtin.components} == {"embedder", "chunker", "fusion"}
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from klaw_conversations.row_sync import RowSync
 from klaw_conversations.source import ConversationSource, document_path, named_day
 from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Entry
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.files.messages import Message
 from klaw_core.redaction import Redactor
 from klaw_core.values.chats import Chat
 from klaw_testing.laws import law, scaled
+from klaw_testing.memory_store import MemoryStore
 from klaw_testing.messages import message_dump
 from klaw_testing.source import SourceContract
 

@@ -12,12 +12,12 @@ from attrs import evolve
 from klaw_conversations.history import HistoryStore
 from klaw_conversations.journal import Journal, JournalEntry
 from klaw_core import Filters, NotFoundError, StoreLockedError
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.embedding.run import PROBE
 from klaw_core.errors import RecordError
 from klaw_core.files.messages import Message
 from klaw_core.redaction import REDACTED
 from klaw_core.values.chats import Chat
+from klaw_testing.memory_store import MemoryStore
 from klaw_testing.messages import message_dump
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)

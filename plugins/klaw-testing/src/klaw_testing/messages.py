@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import JournalFileState, MessageReader, Session, Store, StoredMessage, StoreError, Summary
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_testing.laws import law, scaled
+from klaw_testing.memory_store import MemoryStore
 from klaw_testing.store import InjectedError, OpenStore
 from klaw_testing.values import MOMENT
 

@@ -23,8 +23,8 @@ from klaw_core import (
     Store,
     VectorSpace,
 )
-from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.values.text import text_hash
+from klaw_testing.memory_store import MemoryStore
 from klaw_testing.store_cache import OTHER, SPACE, C, vector
 from klaw_testing.store_collections import InjectedError
 from klaw_testing.values import MOMENT, conditions, cut_lines, documents, metadata, paths

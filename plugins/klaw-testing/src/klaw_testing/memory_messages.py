@@ -8,11 +8,10 @@ from datetime import date
 
 from attrs import frozen
 
-from klaw_core.builtin.memory_tables import Tables
-from klaw_core.errors import StoreError
-from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
+from klaw_core import JournalFileState, Session, StoredMessage, StoreError, Summary
 from klaw_core.words.query import Term, compile_query, select
 from klaw_core.words.treatment import fold, index_text
+from klaw_testing.memory_tables import Tables
 
 _BREAK = "session_break"
 _ROLES = ("user", "assistant", "system", "tool")

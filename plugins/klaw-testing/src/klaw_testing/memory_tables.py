@@ -8,10 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
-from klaw_core.values.documents import Document
-from klaw_core.values.text import StoredChunk
-from klaw_core.values.vectors import SpaceRecord, Vector
+from klaw_core import Document, JournalFileState, SpaceRecord, StoredChunk, StoredMessage, Summary, Vector
 
 
 @define

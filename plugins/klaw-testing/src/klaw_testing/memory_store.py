@@ -17,20 +17,34 @@ from zlib import crc32
 import numpy as np
 from attrs import evolve, frozen
 
-from klaw_core.builtin.memory_messages import MemoryMessages
-from klaw_core.builtin.memory_tables import Tables
-from klaw_core.errors import StoreError, quoted
-from klaw_core.holds import Hold, ThreadLock
-from klaw_core.interfaces.index import Index
-from klaw_core.interfaces.store import Snapshot, Store, Transaction
-from klaw_core.values.collections import check_collection_name
-from klaw_core.values.documents import Document, DocumentRecord, Replacement
-from klaw_core.values.findings import Finding
-from klaw_core.values.key_digest import KeyDigest
-from klaw_core.values.migrations import Migration
-from klaw_core.values.search import ChunkSelection, Filters, KeySelection
-from klaw_core.values.text import Chunk, StoredChunk
-from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
+from klaw_core import (
+    Chunk,
+    ChunkSelection,
+    Document,
+    DocumentRecord,
+    Filters,
+    Finding,
+    Hold,
+    Index,
+    KeyDigest,
+    Keys,
+    KeySelection,
+    Migration,
+    Replacement,
+    Snapshot,
+    SpaceRecord,
+    Store,
+    StoredChunk,
+    StoreError,
+    ThreadLock,
+    Transaction,
+    Vector,
+    VectorSpace,
+    check_collection_name,
+    quoted,
+)
+from klaw_testing.memory_messages import MemoryMessages
+from klaw_testing.memory_tables import Tables
 
 # Prefix of the owner of an extension's migrations, because an index may have the same name.
 _EXTENSION = "extension:"

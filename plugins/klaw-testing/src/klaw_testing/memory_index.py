@@ -13,12 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from klaw_core.builtin.memory_tables import Tables
-from klaw_core.interfaces.index import Index
-from klaw_core.values.migrations import Migration
-from klaw_core.values.search import Hit, Query
-from klaw_core.values.text import StoredChunk
-from klaw_core.values.vectors import Keys, Matrix, VectorSpace
+from klaw_core import Hit, Index, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
+from klaw_testing.memory_tables import Tables
 
 _WORD = re.compile(r"\w+")
 _UNIT_TOLERANCE = 1e-3
