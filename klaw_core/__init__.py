@@ -12,7 +12,6 @@ from importlib import import_module
 _MODULES = {
     "agents": "Agents",
     "async_memory": "AsyncMemory",
-    "background": "BackgroundIndexer BackgroundRun",
     "config.load": "load_config",
     "builtin.plain_chunker": "PlainChunker PlainOptions",
     "values.chats": "Chat",
@@ -27,7 +26,6 @@ _MODULES = {
         "VectorSpaceError WorkspaceError quoted"
     ),
     "extensions.json_forms": "to_json",
-    "extensions.owned": "JournalExtension",
     "extensions.owned_files": "check_lines check_private make_private",
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",

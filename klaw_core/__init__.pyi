@@ -1,6 +1,5 @@
 from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
-from klaw_core.background import BackgroundIndexer, BackgroundRun
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 from klaw_core.config.load import load_config
 from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
@@ -34,7 +33,6 @@ from klaw_core.errors import (
     quoted,
 )
 from klaw_core.extensions.json_forms import to_json
-from klaw_core.extensions.owned import JournalExtension
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
@@ -157,8 +155,6 @@ __all__ = [
     "AsyncMemory",
     "AttachedExtension",
     "AutoChoice",
-    "BackgroundIndexer",
-    "BackgroundRun",
     "BadLine",
     "BatchingEmbedder",
     "BrokenRecord",
@@ -221,7 +217,6 @@ __all__ = [
     "Index",
     "IndexEvent",
     "IndexReport",
-    "JournalExtension",
     "JournalFileState",
     "JournalName",
     "JournalingStore",

@@ -23,7 +23,6 @@ from scenes import CHAT, NOON, Home, make_registry
 
 from klaw_core import (
     Agents,
-    BackgroundIndexer,
     FileLock,
     Flag,
     Memory,
@@ -40,6 +39,7 @@ from klaw_core.holds import Hold, operation
 from klaw_facts.facts import Facts
 from klaw_facts.keeper import FactKeeper
 from klaw_memories import CoreMemory
+from klaw_watch import BackgroundIndexer
 from klaw_watch.watcher import Watcher
 
 chats = pytest.importorskip("klaw_conversations")

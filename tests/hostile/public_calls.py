@@ -63,7 +63,6 @@ ASYNCHRONOUS: Mapping[type, type] = {AsyncMemory: Memory}
 WITHOUT_TEXT = {
     "OpenMemory": "the base of Memory, whose methods are those of Memory",
     "Agents": "opens memories",
-    "BackgroundIndexer": "runs Memory.index",
     "Watcher": "runs Memory.index",
 }
 #: Parameters that are not fed, and why.

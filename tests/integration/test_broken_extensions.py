@@ -30,7 +30,7 @@ from klaw_core import (
 ABILITIES = [
     getattr(klaw_core, name)
     for name in klaw_core.__all__
-    if name.endswith("Extension") and name not in {"Extension", "ConsentExtension", "JournalExtension"}
+    if name.endswith("Extension") and name not in {"Extension", "ConsentExtension"}
 ]
 
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from klaw_core.extensions.owned import JournalSource
+from klaw_memories.journal_extension import JournalSource
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 

@@ -22,7 +22,6 @@ from worlds import CHAT, DAY, MOMENT, OTHER_CHAT, Case, World, document, make_te
 
 from klaw_core import (
     Agents,
-    BackgroundIndexer,
     Filters,
     KlawError,
     Memory,
@@ -30,6 +29,7 @@ from klaw_core import (
 from klaw_core.plugins.discover import discover
 from klaw_core.values.config import Config
 from klaw_memories import CoreMemory
+from klaw_watch import BackgroundIndexer
 
 Conversations = pytest.importorskip("klaw_conversations").Conversations
 WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager

@@ -17,8 +17,9 @@ from click.testing import CliRunner
 from command_lines import FACT, Command, commands, not_listed, of_plugins, prepare
 from worlds import CHAT, MOMENT, OTHER_CHAT, make_template, problems
 
-from klaw_core import BackgroundRun, IndexReport, Message
+from klaw_core import IndexReport, Message
 from klaw_core.cli.program import cli
+from klaw_watch import BackgroundRun
 
 #: Options and pairs of them that are tried without ``--campaigns``.
 ALONE, SAMPLE = 25, 15

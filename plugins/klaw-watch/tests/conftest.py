@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 from attrs import define, field
+from homes import make_home
 
 from klaw_core import Memory, load_config
 from klaw_watch import Watcher
+
+__all__ = ["make_home"]
 
 # No run takes longer, on any machine; nothing is measured by it.
 PATIENCE = 300

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klaw_memories.core_memory import CoreFacts, CoreMemory
+    from klaw_memories.journal_extension import JournalExtension
 
-__all__ = ["CoreFacts", "CoreMemory"]
+_MODULE_OF = {"CoreFacts": "core_memory", "CoreMemory": "core_memory", "JournalExtension": "journal_extension"}
+
+__all__ = ["CoreFacts", "CoreMemory", "JournalExtension"]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("klaw_memories.core_memory"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

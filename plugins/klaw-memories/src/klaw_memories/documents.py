@@ -10,7 +10,6 @@ from attrs import define, field
 from klaw_core import (
     Document,
     IndexReport,
-    JournalExtension,
     KlawError,
     NewDocument,
     NotFoundError,
@@ -20,9 +19,11 @@ from klaw_core import (
     check_collection_name,
     quoted,
 )
+from klaw_memories.journal_extension import JournalExtension
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.
 DOCUMENTS = "documents"
+
 _MEMORY = "memory"  # the collection of documents that name none
 
 

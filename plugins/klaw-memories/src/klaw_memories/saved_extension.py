@@ -15,7 +15,6 @@ from klaw_core import (
     Excerpt,
     Filters,
     ImportCounts,
-    JournalExtension,
     KlawError,
     Record,
     RecordError,
@@ -25,6 +24,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_memories.arguments import Json, string
+from klaw_memories.journal_extension import JournalExtension
 from klaw_memories.saved import SAVED, Saved, is_same
 
 _MAX_CONTENT_CHARACTERS = 100_000

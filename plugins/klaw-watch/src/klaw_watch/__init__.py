@@ -6,17 +6,19 @@ the index runs that these require; ``state`` informs other processes.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from klaw_watch.background import BackgroundIndexer, BackgroundRun
     from klaw_watch.watcher import Watcher
 
-__all__ = ["Watcher"]
+_MODULE_OF = {"BackgroundIndexer": "background", "BackgroundRun": "background", "Watcher": "watcher"}
+
+__all__ = ["BackgroundIndexer", "BackgroundRun", "Watcher"]
 
 
 def __getattr__(name: str) -> object:
-    if name != "Watcher":
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from klaw_watch.watcher import Watcher
-
-    return Watcher
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

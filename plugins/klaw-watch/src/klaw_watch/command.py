@@ -24,7 +24,7 @@ from klaw_core.cli.kit import (
 )
 
 if TYPE_CHECKING:
-    from klaw_core import BackgroundRun
+    from klaw_watch.background import BackgroundRun
 
 # Enough to finish writing words. A running embedder is not waited for; the next start embeds the rest.
 _STOP_SECONDS = 0.7

@@ -8,7 +8,6 @@ from attrs import define, field
 
 from klaw_core import (
     AttachedExtension,
-    BackgroundRun,
     CheckedExtension,
     Event,
     Finding,
@@ -17,6 +16,7 @@ from klaw_core import (
     ListeningExtension,
     StatusExtension,
 )
+from klaw_watch.background import BackgroundRun
 from klaw_watch.names import CONVERSATION, FORCED, INTERVAL, RESUME, START, WATCH
 from klaw_watch.state import WatchDirectory, WatchState
 

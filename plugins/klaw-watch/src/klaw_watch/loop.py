@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, evolve, field
 
-from klaw_core import BackgroundIndexer, Flag, KlawError, Memory
+from klaw_core import Flag, KlawError, Memory
+from klaw_watch.background import BackgroundIndexer
 from klaw_watch.files import FileEvents
 from klaw_watch.names import INTERVAL, RESUME, START, WATCH
 from klaw_watch.roots import Root, identity_of, roots_of

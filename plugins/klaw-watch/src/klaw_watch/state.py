@@ -12,7 +12,6 @@ from typing import Any
 from attrs import asdict, evolve, field, frozen
 
 from klaw_core import (
-    BackgroundRun,
     Hold,
     KlawError,
     StoreLockedError,
@@ -21,6 +20,7 @@ from klaw_core import (
     own_directory,
     write_atomically,
 )
+from klaw_watch.background import BackgroundRun
 
 
 @frozen

@@ -8,7 +8,8 @@ from pathlib import Path
 from attrs import define, field
 from watchfiles import Change
 
-from klaw_core import BackgroundIndexer, KlawError, Memory
+from klaw_core import KlawError, Memory
+from klaw_watch.background import BackgroundIndexer
 from klaw_watch.files import FileChange
 from klaw_watch.names import CONVERSATION, WATCH
 from klaw_watch.roots import Root, changes_rules, files_below, identity_of

@@ -12,7 +12,8 @@ from typing import Self
 
 from attrs import define, evolve, field
 
-from klaw_core import BackgroundIndexer, BackgroundRun, Flag, Hold, KlawError, Memory, ThreadLock, operations
+from klaw_core import Flag, Hold, KlawError, Memory, ThreadLock, operations
+from klaw_watch.background import BackgroundIndexer, BackgroundRun
 from klaw_watch.files import FileEvents
 from klaw_watch.loop import Loop
 from klaw_watch.names import FORCED

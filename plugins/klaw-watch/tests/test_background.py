@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from klaw_core import IndexReport, StoreLockedError, background
-from klaw_core.background import BackgroundIndexer
+from klaw_core import IndexReport, StoreLockedError
 from klaw_core.embedding import run as embedding
 from klaw_core.files.atomic import locked
 from klaw_core.indexing.collection import BATCH, Collection
+from klaw_watch import BackgroundIndexer, background
 
 
 @pytest.fixture

@@ -8,24 +8,35 @@ from typing import Any, TypeAlias
 
 from attrs import define, field
 
-from klaw_core.errors import ESCAPING, KlawError, RecordError, of_system
-from klaw_core.extensions.owned_files import check_lines, check_private, make_private
-from klaw_core.interfaces.extension import (
+from klaw_core import (
     AttachedExtension,
     CheckedExtension,
+    Document,
+    Entry,
+    Finding,
+    Forgetful,
+    Forgettable,
     Host,
+    ImportCounts,
+    IndexReport,
+    Journals,
+    KlawError,
+    Record,
     RecordedExtension,
+    RecordError,
+    RecordJournal,
+    Redactor,
+    SkippedEntry,
+    Source,
     SourcedExtension,
+    check_lines,
+    check_private,
+    make_private,
 )
-from klaw_core.interfaces.journal import Journals, RecordJournal
-from klaw_core.interfaces.source import Forgetful, Forgettable, Source
-from klaw_core.redaction import Redactor
+from klaw_core.errors import ESCAPING, of_system
 from klaw_core.values.checked_names import check_name, secret_in_name
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.documents import Document, Entry
-from klaw_core.values.findings import FIX, Finding
-from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import IndexReport, SkippedEntry
+from klaw_core.values.findings import FIX
 
 _BATCH = 500
 

@@ -9,11 +9,11 @@ from klaw_core import (
     Component,
     Document,
     FileJournals,
-    JournalExtension,
     KlawError,
     NoOptions,
     RecordError,
 )
+from klaw_memories import JournalExtension
 from klaw_testing.values import MOMENT
 
 
@@ -183,7 +183,7 @@ def test_an_import_adds_in_batches_and_says_what_it_refuses(home, opened, tmp_pa
     report = opened.export(tmp_path / "export.jsonl")
     assert (report.counts, len(report.skipped)) == ({"entry": 9}, 1)
     journal.forget([f"diary/{number}" for number in range(1, 10)])
-    monkeypatch.setattr("klaw_core.extensions.owned._BATCH", 3)
+    monkeypatch.setattr("klaw_memories.journal_extension._BATCH", 3)
     batches, add = [], type(journal).add
     monkeypatch.setattr(type(journal), "add", lambda self, records: batches.append(len(records)) or add(self, records))
     imported = opened.import_(tmp_path / "export.jsonl")

@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core.errors import NotFoundError, QueryError, StoreError
-from klaw_core.holds import Notifier, ThreadLock, operations
-from klaw_core.values.runs import IndexReport
+from klaw_core import IndexReport, NotFoundError, Notifier, QueryError, StoreError, ThreadLock, operations
 
 if TYPE_CHECKING:
-    from klaw_core.memory import Memory
-    from klaw_core.values.runs import Progress
+    from klaw_core import Memory, Progress
 
 _LOG = logging.getLogger("klaw")
 
