@@ -95,8 +95,8 @@ def memory(home):
         yield memory
 
 
-def note(home, number):
-    words = " ".join(f"note{number}word{part}" for part in range(60))
+def note(home, number, times=1):
+    words = " ".join([f"note{number}word{part}" for part in range(60)] * times)
     home.write(f"{number}.md", f"# Note{number}\n\n{words}\n")
 
 
@@ -168,13 +168,13 @@ def messages(memory):
 
 
 def test_a_full_disk_while_indexing(disk, home, memory, check, dump):
-    for number in range(230):
-        note(home, number)
+    for number in range(100):
+        note(home, number, times=3)
     with disk.full(), pytest.raises(StoreFullError, match="no space left"):
         memory.index(home.notes)
     check(memory, embedded=False)
     whole(memory, home, check, dump)
-    assert memory.search("note229word7", mode="fts")[0].path == "notes/229.md"
+    assert memory.search("note99word7", mode="fts")[0].path == "notes/99.md"
 
 
 def test_a_full_disk_in_a_statement_of_an_index(disk, memory, check):
@@ -202,9 +202,10 @@ def test_a_full_disk_while_rebuilding(disk, home, memory, check, dump):
     whole(memory, home, check, dump)
 
 
-def test_a_full_disk_at_any_point_of_a_rebuild_is_reported_as_such(home, check, cases):
+def test_a_full_disk_at_any_point_of_a_rebuild_is_reported_as_such(make_home, check, cases):
     """Wherever the limit meets it: in the rebuild, in its place being taken, in the log being emptied."""
-    for number in range(30):
+    home = make_home("sqlite")
+    for number in range(15):
         home.write(f"{number}.md", " ".join(f"n{number}w{word}" for word in range(150)))
     with home.open() as memory:
         memory.index(home.notes)

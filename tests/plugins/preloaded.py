@@ -35,6 +35,8 @@ SERVER = Path(__file__).with_name("fork_server.py")
 #: Python and its libraries read these as they start, but for the two that say where compiled modules are.
 READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_", "MKL_")
 _READ_LATER = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"})
+#: What the server has in its own environment: it may have no threads.
+_OF_THE_SERVER = {"OPENBLAS_NUM_THREADS": "1"}
 _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 _NAMES = list(inspect.signature(subprocess.Popen._execute_child).parameters)[1:]
 _ORDINARY = {
@@ -53,8 +55,10 @@ _PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    names = (name for name in environment if name.startswith(READ_AT_START) and name not in _READ_LATER)
-    return {name: environment[name] for name in names}
+    read = {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+    return {
+        name: value for name, value in read.items() if name not in _READ_LATER and _OF_THE_SERVER.get(name) != value
+    }
 
 
 def _is_program(words: list[str], directory: Path) -> bool:
@@ -137,7 +141,7 @@ class Server:
             self._owner = os.getpid()
             number = theirs.fileno()
             command = [sys.executable, str(SERVER), str(number)]
-            environment = {**self._environment, "OPENBLAS_NUM_THREADS": "1"}  # no threads
+            environment = {**self._environment, **_OF_THE_SERVER}
             with theirs:
                 self._process = _Popen(
                     command, stdin=DEVNULL, stdout=DEVNULL, env=environment, cwd=ROOT, pass_fds=[number]
