@@ -86,6 +86,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         {
             "remember": "Store a fact; it can end the previous value of a slot.",
             "facts": "Show, change and extract facts.",
+            "people": "Show who said something; say that two people are one.",
             "context": "Print the context for a message, as a model would get it.",
             "compress": "Write digests of days, archive faded facts, update the profile.",
             "compact": "Summarise the older messages of a chat.",

@@ -287,6 +287,10 @@ READING = [
     ["facts", "history", "ID"],
     ["facts", "review"],
     ["facts", "stats"],
+    ["people"],
+    ["people", "list"],
+    ["people", "merge", "owner", "owner"],
+    ["people", "split", "owner"],
 ]
 #: Commands that print nothing of what others wrote, or print it as it is.
 NOT_READING = {

@@ -5,6 +5,7 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, settings
@@ -17,6 +18,7 @@ from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
+from klaw_facts.people import People
 from klaw_facts.records import batch_record, check_operation
 from klaw_facts.values import Batch, make_id
 from klaw_testing.laws import scaled
@@ -48,7 +50,7 @@ def naive_period(lines, name):  # noqa: C901  # one case an operation
     for place, line in enumerate(lines):
         before = lines[:place]
         by_person = line["by"] == "person"
-        if line["op"] in {"end", "archive", "edit", "retract"} and not by_person and is_of_person(before, line["fact"]):
+        if is_void(before, line):
             continue
         is_followed = line["op"] == "end" and line.get("by_fact") == name and any(item["id"] == name for item in before)
         if is_followed and precision == "day" and (by_person or not is_of_person(before, name)):
@@ -73,6 +75,15 @@ def naive_period(lines, name):  # noqa: C901  # one case an operation
             case "archive" | "restore":
                 is_hidden = line["op"] == "archive"
     return None if is_gone or is_hidden else (begin, end)
+
+
+def is_void(before, line):
+    """Return whether a line changes nothing: of a person's fact, or between the owner and the chat, who are two."""
+    is_guarded = line["op"] in {"end", "archive", "edit", "retract"} and line["by"] != "person"
+    if is_guarded and is_of_person(before, line["fact"]):
+        return True
+    is_there = any(item["id"] == line.get("by_fact") for item in before)
+    return "merged" in line and is_there and not any(item["op"] == "merge" for item in before)
 
 
 def naive_visible(lines, as_of, known_at):
@@ -108,6 +119,13 @@ class FactsMachine(RuleBasedStateMachine):
         )
         self.keeper = FactKeeper(
             self.journal, FactsOptions(max_ends=2), self.directory / "facts", lambda _ids: (), now=lambda: self.clock
+        )
+
+    @property
+    def people(self):
+        silent = SimpleNamespace(journal=SimpleNamespace(chats=tuple))
+        return People(
+            *(self.journal, self.keeper, self.keeper.options, lambda: silent, lambda _ids: ()), now=lambda: self.clock
         )
 
     def teardown(self):
@@ -184,6 +202,22 @@ class FactsMachine(RuleBasedStateMachine):
         left = self.of_persons()
         kept = mine.keys() - touched
         assert {name: left[name] for name in kept} == {name: mine[name] for name in kept}
+
+    @precondition(
+        lambda self: {"owner", "telegram_1/user"} <= {fact.who for fact in self.journal.state().facts.values()}
+    )
+    @rule()
+    def merge(self):
+        mine = self.of_persons()
+        assert self.people.merge("owner", "telegram_1/user").identities == ("owner", "telegram_1/user")
+        assert self.of_persons() == mine
+
+    @precondition(lambda self: self.journal.state().people)
+    @rule()
+    def split(self):
+        mine = self.of_persons()
+        assert len(self.people.split("owner")) == 2
+        assert self.of_persons() == mine
 
     @precondition(lambda self: self.keeper.review())
     @rule(data=st.data(), accept=st.booleans())

@@ -52,14 +52,21 @@ class Admission:
         op = line["op"]
         if op in FACT_OPERATIONS and self._is_ours(line["fact"]):
             return f"{line['id']} would change {line['fact']}, which the import does not contain"
+        if op in {"merge", "undo"}:
+            return self._refusal_of_people_or_undo(line)
         if op == "decide" and self._is_ours(line["proposal"]):
             return f"{line['id']} would decide on {line['proposal']}, which the import does not contain"
-        if op == "undo" and self._is_not_told(line["batch"]):
-            return f"{line['id']} would undo {line['batch']}, which the import does not contain"
         if op == "profile" and (self._is_ours(self._profile) or not self._told.issuperset(line["facts"])):
             return f"{line['id']} is a profile of facts that the import does not contain, or there is another already"
         if op == "digest" and self._is_ours(self._digests.get((line["chat"], line["day"]), "")):
             return f"{line['chat']} already has another digest of {line['day']}"
+        return ""
+
+    def _refusal_of_people_or_undo(self, line: Mapping[str, Any]) -> str:
+        if line["op"] == "merge" and any(op == "assert" and self._is_ours(name) for name, op in self._lines.items()):
+            return f"{line['id']} would merge people, and the import does not contain all facts of this memory"
+        if line["op"] == "undo" and self._is_not_told(line["batch"]):
+            return f"{line['id']} would undo {line['batch']}, which the import does not contain"
         return ""
 
     def _is_not_told(self, batch: str) -> bool:

@@ -200,7 +200,7 @@ class Compression:
         for fact in self.journal.state().visible(self.now()).values():
             is_fixed = fact.is_by_person or fact.is_pinned or fact.slot or fact.id in apart
             if fact.is_trusted and not is_fixed:
-                crowds.setdefault((fact.who, fact.subject, fact.category), []).append(fact)
+                crowds.setdefault((fact.identity, fact.subject, fact.category), []).append(fact)
         for key in sorted(crowds):
             facts = sorted(crowds[key], key=lambda fact: (fact.created_at or datetime.min.replace(tzinfo=UTC), fact.id))
             if len(facts) > _MAX_UNMERGED:

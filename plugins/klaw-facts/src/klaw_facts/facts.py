@@ -54,6 +54,7 @@ from klaw_facts.index import FACTS, FactIndex, FactSource
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper, find_fact
 from klaw_facts.options import FactsOptions
+from klaw_facts.people import People, only_unnamed
 from klaw_facts.pointers import Pointers
 from klaw_facts.recall import Recall
 from klaw_facts.records import check_operation
@@ -119,13 +120,23 @@ class Facts(
     @cached_property
     def keeper(self) -> FactKeeper:
         """The object that changes facts."""
-        return FactKeeper(self.journal, self.options, self.data_dir / FACTS, self._changed)
+        place = self.data_dir / FACTS
+        return FactKeeper(self.journal, self.options, place, self._changed, only_unnamed=self._only_unnamed)
+
+    @cached_property
+    def people(self) -> People:
+        """The people who said something."""
+        return People(self.journal, self.keeper, self.options, lambda: self.host.conversations, self._changed)
+
+    def _only_unnamed(self) -> str:
+        return only_unnamed(self.host.conversations)
 
     @cached_property
     def extraction(self) -> Extraction:
         """The extraction from conversations."""
         host = self.host
-        return Extraction(host.conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
+        given = (host.conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
+        return Extraction(*given, only_unnamed=self._only_unnamed)
 
     @cached_property
     def pointers(self) -> Pointers:
@@ -217,7 +228,12 @@ class Facts(
         def is_forgotten(fact: Fact) -> bool:
             return bool(suppressed) and self.extraction.suppression(fact.subject, fact.text) in suppressed
 
-        counts, ids = add_facts(self.journal, self.options, facts, is_forgotten, now=datetime.now(UTC), dry_run=dry_run)
+        counts, ids = add_facts(
+            *(self.journal, self.options, facts, is_forgotten),
+            now=datetime.now(UTC),
+            dry_run=dry_run,
+            only_unnamed=self._only_unnamed,
+        )
         if not dry_run:
             self._changed(ids)
         return counts

@@ -5,7 +5,7 @@ The state known at a moment is the fold of the lines up to that moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from klaw_facts.records import (
     parse_quotes,
 )
 from klaw_facts.validity import begun_after
-from klaw_facts.values import PERSON, Batch, Digest, Fact, Proposal
+from klaw_facts.values import OWNER, PERSON, Batch, Digest, Fact, Proposal
 
 
 @define(eq=True)
@@ -30,7 +30,8 @@ class State:
     """The state of the journal. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes.
 
     ``profile_basis`` identifies the facts from which a model chose the profile; it is empty if rules did. Operations of
-    batches that are ``undone`` are ignored, but not their watermarks: their messages count as read.
+    batches that are ``undone`` are ignored, but not their watermarks: their messages count as read. ``people`` is the
+    person that each merged one counts as; ``parted`` are those whose merge was undone.
     """
 
     facts: dict[str, Fact] = field(factory=dict)
@@ -42,16 +43,25 @@ class State:
     profile_basis: str = ""
     suppressed: set[str] = field(factory=set)
     undone: set[str] = field(factory=set)
+    people: dict[str, str] = field(factory=dict)
+    parted: set[str] = field(factory=set)
 
     def copy(self) -> State:
         """Return an independent copy."""
-        containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed", "undone")
+        containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed")
+        containers += ("undone", "people", "parted")
         copies = {name: getattr(self, name).copy() for name in containers}
         return State(**copies, profile=self.profile, profile_basis=self.profile_basis)
 
     def visible(self, as_of: datetime) -> dict[str, Fact]:
         """Return the facts that are visible at a moment."""
         return {name: fact for name, fact in self.facts.items() if fact.is_visible_at(as_of)}
+
+    def placed(self, fact: Fact) -> Fact:
+        """Return a fact with the person that it counts as."""
+        person = self.people.get(fact.identity, "")
+        person = "" if person == fact.identity else person
+        return fact if fact.counts_as == person else evolve(fact, counts_as=person)
 
     def failed(self) -> list[Batch]:
         """Return the batches that failed, oldest first."""
@@ -61,10 +71,11 @@ class State:
         """Apply one valid operation. An operation on a fact that does not exist changes nothing."""
         op = record["op"]
         if op != "batch" and record.get("batch") in self.undone:
+            self.parted.update(record["people"] if op == "merge" else ())
             return
         if op == "assert":
-            fact = parse_fact(record)
-            self.facts.setdefault(fact.id, fact)
+            fact = parse_fact(record).with_person()
+            self.facts.setdefault(fact.id, self.placed(fact))
         elif op in FACT_OPERATIONS:
             self._apply_to_fact(op, record)
         elif op == "batch":
@@ -82,12 +93,26 @@ class State:
             self.proposals.pop(record["proposal"], None)
         elif op == "suppress":
             self.suppressed.add(record["key"])
+        elif op == "merge":
+            self._merge(record["people"])
+
+    def _merge(self, people: Sequence[str]) -> None:
+        """Count people, and everybody whom they were merged with before, as one: the owner, or the first by name."""
+        known = {self.people.get(name, name) for name in people}
+        group = {*people, *(name for name, person in self.people.items() if person in known)}
+        self.people.update(dict.fromkeys(group, OWNER if OWNER in group else min(group)))
+        for fact in self.facts.values():
+            if fact.identity in group:
+                self.facts[fact.id] = self.placed(fact)
 
     def _apply_to_fact(self, op: str, record: Mapping[str, Any]) -> None:
         fact = self.facts.get(record["fact"])
         by = record.get("by", PERSON)
         if fact is None or (op in GUARDED and fact.is_by_person and by != PERSON):
             return
+        other = self.facts.get(record.get("by_fact") or "")
+        if record.get("merged") and other is not None and other.who != fact.who:
+            return  # they count as one person no more
         ts = parse_ts(record["ts"])
         if op == "propose":
             name = record["id"]
@@ -98,10 +123,9 @@ class State:
             )
             self.proposals[name] = proposal
             return
-        self.facts[fact.id] = _changed(fact, op, record, ts)
-        successor = self.facts.get(record.get("by_fact") or "") if op == "end" else None
-        if successor is not None:
-            self._succeed(self.facts[fact.id], successor, record)
+        self.facts[fact.id] = self.placed(_changed(fact, op, record, ts))
+        if op == "end" and other is not None:
+            self._succeed(self.facts[fact.id], other, record)
 
     def _succeed(self, old: Fact, new: Fact, record: Mapping[str, Any]) -> None:
         """Note in both facts that one followed the other: no value of a slot begins before the one before has ended.

@@ -22,7 +22,7 @@ def values_over_time(state: State, name: str | None) -> Sequence[Fact]:
     found = [fact for fact in state.facts.values() if fact.slot == name]
     if not found:
         fact = find_fact(state, name)
-        same = [item for item in state.facts.values() if item.slot == fact.slot and item.may_be_of_same_person(fact)]
+        same = [item for item in state.facts.values() if item.slot == fact.slot and item.who == fact.who]
         found = same if fact.slot else [fact]
     return sorted(found, key=_by_validity)
 
@@ -31,7 +31,7 @@ def _changed_values(state: State) -> list[Fact]:
     slots: dict[tuple[str, str], list[Fact]] = {}
     for fact in state.facts.values():
         if fact.slot and fact.retracted_at is None:
-            slots.setdefault((fact.who or fact.subject, fact.slot), []).append(fact)
+            slots.setdefault((fact.who, fact.slot), []).append(fact)
     changed = [facts for _, facts in sorted(slots.items()) if len({fact.value for fact in facts}) > 1]
     return [fact for facts in changed for fact in sorted(facts, key=_by_validity)]
 

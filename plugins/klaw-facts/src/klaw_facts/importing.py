@@ -61,6 +61,7 @@ def add_facts(
     *,
     now: datetime,
     dry_run: bool = False,
+    only_unnamed: Callable[[], str] = str,
 ) -> tuple[ImportCounts, list[str]]:
     """Add facts in one batch; return counts and the ids of changed facts. Raise StoreError.
 
@@ -69,7 +70,8 @@ def add_facts(
     counts = ImportCounts()
     with journal.turn():
         state = journal.state()
-        resolver = Resolver(state, options, now, IMPORTED, make_id("b", IMPORTED, format_ts(now)))
+        batch = make_id("b", IMPORTED, format_ts(now))
+        resolver = Resolver(state, options, now, IMPORTED, batch, only_unnamed=only_unnamed)
         for given in facts:
             fact = _without_secrets(journal.gate, given)
             if fact is None:
@@ -85,7 +87,8 @@ def add_facts(
         operations = resolver.finish()
         if not dry_run:
             journal.append(operations)
-    return counts, [line["id"] if line["op"] == "assert" else line["fact"] for line in operations]
+    ids = [line["id"] if line["op"] == "assert" else line.get("fact") for line in operations]
+    return counts, [name for name in ids if name]
 
 
 def _without_secrets(gate: SecretGate, fact: Fact) -> Fact | None:

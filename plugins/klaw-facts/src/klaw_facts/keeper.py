@@ -44,6 +44,7 @@ class FactKeeper:
     directory: Path
     changed: Callable[[Sequence[str]], tuple[str, ...]]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    only_unnamed: Callable[[], str] = str
 
     def remember(
         self,
@@ -112,7 +113,10 @@ class FactKeeper:
         with self.journal.turn():
             state = self.journal.state()
             batch = make_id("b", fact.id, format_ts(now))
-            resolver = Resolver(_without_person_guard(state, by), self.options, now, by, batch, words_count=True)
+            given_state = _without_person_guard(state, by)
+            resolver = Resolver(
+                *(given_state, self.options, now, by, batch), words_count=True, only_unnamed=self.only_unnamed
+            )
             kept = resolver.add(fact)
             if resolver.asserted:
                 self._append(resolver.finish())
@@ -201,7 +205,10 @@ class FactKeeper:
             return self.get(waiting.fact)
 
     def undo(self, batch: str) -> int:
-        """Reverse all changes of a batch; return the number of facts. Raise NotFoundError."""
+        """Reverse all changes of a batch; return the number of facts. Raise NotFoundError.
+
+        If it merged people, what each of them said later holds for each of them alone.
+        """
         with self.journal.turn():
             names = [
                 line["batch"] for line in self.journal.operations() if str(line.get("batch", "")).startswith(batch)
@@ -213,9 +220,27 @@ class FactKeeper:
                     f"there is no batch {batch!r}", hint="klaw facts show ID prints the batch of a fact"
                 )
             lines = [line for line in self.journal.operations() if line.get("batch") == found[0]]
-            ids = list(dict.fromkeys(line.get("fact") or line["id"] for line in lines if line["op"] != "undo"))
+            told = [line.get("fact") or line["id"] for line in lines if line["op"] == "assert" or line.get("fact")]
+            ids = list(dict.fromkeys(told))
+            merged = {name for line in lines if line["op"] == "merge" for name in line["people"]}
+            before = self.journal.state().facts
             self._append([operation("undo", self.now(), batch=found[0])], ids)
+            if merged:
+                self._append(self._settled(before, found[0]))
             return len(ids)
+
+    def _settled(self, before: Mapping[str, Fact], batch: str) -> list[dict[str, Any]]:
+        """Return the ends of values that others had ended, by what their own people have said since the merge."""
+        state, lines = self.journal.state(), self.journal.operations()
+        freed = [fact for name, fact in state.facts.items() if fact.valid_to != before[name].valid_to]
+        names = {fact.id for fact in freed}
+        merged_at = [line.get("batch") for line in lines].index(batch)
+        since = {line["id"] for line in lines[merged_at:] if line["op"] == "assert"}
+        now = self.now()
+        own = make_id("b", "split", batch, format_ts(now))
+        resolver = Resolver(state, evolve(self.options, max_ends=len(freed)), now, "rules", own)
+        resolver.settle(freed, lambda old, new: old.id in names and new.id in since)
+        return resolver.finish()
 
     def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> list[str]:
         """Remove facts and all operations on them from the journal; keyed hashes prevent extracting them again.

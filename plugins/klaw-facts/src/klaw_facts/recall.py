@@ -264,12 +264,14 @@ def _of_chat(state: State, chat: str | None) -> tuple[State, list[Fact]]:
     """Return a state without the facts of people who are not in a chat, and these facts."""
     if chat is None:
         return state, []
-    here = {"", *(fact.who for fact in state.facts.values() if any(quote.chat == chat for quote in fact.quotes))}
-    others = [fact for fact in state.facts.values() if fact.who not in here]
+    here = {fact.who for fact in state.facts.values() if any(quote.chat == chat for quote in fact.quotes)}
+    here |= {person for name, person in state.people.items() if name.startswith(f"{chat}/")}
+    others = [fact for fact in state.facts.values() if fact.person and fact.who not in here]
     if not others:
         return state, []
     own = state.copy()
-    own.facts = {name: fact for name, fact in state.facts.items() if fact.who in here}
+    gone = {fact.id for fact in others}
+    own.facts = {name: fact for name, fact in state.facts.items() if name not in gone}
     return own, others
 
 

@@ -25,7 +25,9 @@ FACT_OPERATIONS = frozenset(
 #: Operations on a person's facts that only a person may do.
 GUARDED = frozenset({"end", "archive", "edit", "retract"})
 #: Every operation.
-OPERATIONS = FACT_OPERATIONS | {"assert", "decide", "batch", "undo", "digest", "profile", "compact", "suppress"}
+OPERATIONS = FACT_OPERATIONS | {
+    *("assert", "decide", "batch", "undo", "digest", "profile", "compact", "suppress", "merge")
+}
 
 MAX_TEXT_CHARACTERS = 10_000
 
@@ -200,6 +202,13 @@ def _check_profile(record: Mapping[str, Any]) -> None:
     _text({"basis": "", **record}, "basis")
 
 
+def _check_merge(record: Mapping[str, Any]) -> None:
+    _text(record, "batch")
+    people = _texts(record, "people")
+    if len(set(people)) < 2 or not all(people):  # noqa: PLR2004  # one is nobody else
+        raise RecordError("a merge must name two people or more")
+
+
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "assert": parse_fact,
     "batch": parse_batch,
@@ -208,6 +217,7 @@ _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "undo": lambda record: _text(record, "batch"),
     "decide": lambda record: _text(record, "proposal"),
     "suppress": lambda record: _text(record, "key"),
+    "merge": _check_merge,
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias, overload
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from klaw_core import MetadataValue
 
@@ -17,6 +17,9 @@ from klaw_core import MetadataValue
 Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
 #: How exactly ``valid_from`` or ``valid_to`` is known. ``by``: then or at any time before.
 Precision: TypeAlias = Literal["moment", "day", "week", "month", "year", "by", "unknown"]
+
+#: The person whose memory it is. What nobody said in a chat was stated by this person, or for this person.
+OWNER: Literal["owner"] = "owner"
 
 #: Makers of facts by hand. Rules and models never end, merge or rewrite such facts.
 PERSON: Literal["person"] = "person"
@@ -46,13 +49,14 @@ class Fact:
     ``import`` or ``model:NAME``. ``source`` is the session or file that it comes from. ``said_at`` is the time of its
     first quote; at ``affirmed_at`` it was said to be true, whenever it began. ``ended_by`` is the fact that replaced
     it, ``supersedes`` are the facts that it can replace. ``person`` identifies who said it: channel and
-    sender's id, or chat and name.
+    sender's id, or chat and name. ``counts_as`` is the person that this one was merged into.
     """
 
     id: str
     text: str
     subject: str = "user"
     person: str = ""
+    counts_as: str = ""
     category: str = "conversation"
     slot: str | None = None
     value: str | None = None
@@ -112,15 +116,24 @@ class Fact:
         return begun and (self.valid_to is None or self.valid_to > moment)
 
     @property
-    def who(self) -> str:
-        """The person who said it: ``person``, or the chat and the subject; empty if nobody said it in a chat."""
-        return self.person or (f"{self.quotes[0].chat}/{self.subject}" if self.quotes else "")
+    def identity(self) -> str:
+        """Who said it, as it was recorded. If nobody said it in a chat: the owner, or whom the owner spoke of."""
+        return self.person or (OWNER if self.subject in {"user", ""} else f"{OWNER}/{self.subject}")
 
-    def may_be_of_same_person(self, other: Fact) -> bool:
-        """Whether two facts can be about one person: said by the same one, or one of them was not said in a chat."""
-        if self.who and other.who:
-            return self.who == other.who
-        return self.subject == other.subject
+    @property
+    def who(self) -> str:
+        """The person whose fact it is: ``identity``, or the person that this one was merged into."""
+        return self.counts_as or self.identity
+
+    @property
+    def is_of_unnamed(self) -> bool:
+        """Whether it was said with neither a name nor a sender's id, so that only the chat tells who said it."""
+        chat, _, name = self.person.rpartition("/")
+        return bool(chat) and name == "user" and not {":", "/"} & set(chat)
+
+    def with_person(self) -> Fact:
+        """Return it with the person who said it: lines of earlier versions name none, but quote who said it first."""
+        return self if self.person or not self.quotes else evolve(self, person=f"{self.quotes[0].chat}/{self.subject}")
 
     @property
     def is_hidden(self) -> bool:

@@ -70,11 +70,15 @@ def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
 
 def person_of(chat: Chat, role: str, meta: Mapping[str, Any]) -> str:
     """Return who said a message: the channel and the sender's id, or else the chat and the name or role."""
+    sender = sender_of(meta)
+    return f"{chat.channel}:{sender}" if sender else f"{chat.name}/{speaker_of(role, meta)}"
+
+
+def sender_of(meta: Mapping[str, Any]) -> str:
+    """Return the sender's id of a message; empty if it has none."""
     sender = meta.get("sender_id")
-    is_known = (
-        isinstance(sender, str | int) and not isinstance(sender, bool) and 0 < len(str(sender)) <= _MAX_NAME_CHARACTERS
-    )
-    return f"{chat.channel}:{sender}" if is_known else f"{chat.name}/{speaker_of(role, meta)}"
+    is_id = isinstance(sender, str | int) and not isinstance(sender, bool)
+    return str(sender) if is_id and 0 < len(str(sender)) <= _MAX_NAME_CHARACTERS else ""
 
 
 def _told(value: object) -> Iterator[str]:

@@ -73,6 +73,7 @@ class Extraction:
     get_model: Callable[[], LanguageModel | None] = lambda: None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: ExtractionReport = field(factory=ExtractionReport)
+    only_unnamed: Callable[[], str] = str
 
     def run(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Read new messages, at most ``limit``; with ``dry_run`` append nothing. Raise StoreError."""
@@ -206,7 +207,9 @@ class Extraction:
         with self.journal.turn():
             if not dry_run and self.journal.state().watermarks.get(chat.name, "") != after:
                 return 0  # another process has read some of them in the meantime
-            resolver = Resolver(self.journal.state(), self.options, self.now(), by, batch)
+            resolver = Resolver(
+                *(self.journal.state(), self.options, self.now(), by, batch), only_unnamed=self.only_unnamed
+            )
             for fact in facts:
                 resolver.add(fact)
             for old, new in ends:
@@ -264,7 +267,8 @@ class Extraction:
         if extractor is None or self._is_over_budget(extractor):
             return []
         current = [fact for fact in self.journal.state().facts.values() if fact.valid_to is None and not fact.is_hidden]
-        pairs = [(old, new) for new in facts for old in nominees(new, current)[:3]]
+        placed = self.journal.state().placed
+        pairs = [(old, new) for new in facts for old in nominees(placed(new), current)[:3]]
         try:
             relations = extractor.relations(pairs)
         except LanguageModelError:

@@ -6,8 +6,9 @@ person's fact is only proposed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from attrs import define, evolve, field
@@ -18,18 +19,19 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
 from klaw_facts.succession import Turn, succession, turn_of
 from klaw_facts.validity import begun_after, is_dated
-from klaw_facts.values import Fact, normalised
+from klaw_facts.values import OWNER, Fact, make_id, normalised
 
 #: The reason of an end if another value of a slot followed.
 SLOT = "slot"
 
 
-@define(eq=False)
+@define(eq=False, slots=False)
 class Resolver:
     """Turns new facts into operations, given the previous state and the earlier operations of this batch.
 
     Ends are collected until the batch is complete: if there are more than ``max_ends``, all need review.
     ``words_count``: a fact with the same value of a slot in other words is a new fact, as for stated facts.
+    ``only_unnamed`` returns the only person who speaks without a name and an id, or nothing if there are several.
     """
 
     state: State
@@ -38,6 +40,7 @@ class Resolver:
     by: str
     batch: str
     words_count: bool = field(default=False, kw_only=True)
+    only_unnamed: Callable[[], str] = field(default=str, kw_only=True)
     operations: list[dict[str, Any]] = field(factory=list)
     ends: list[dict[str, Any]] = field(factory=list)
     confirmed: int = 0
@@ -57,6 +60,9 @@ class Resolver:
 
         Return the known fact, or the new one.
         """
+        fact = fact.with_person()
+        self._recognise_owner(fact)
+        fact = self.state.placed(fact)
         known = self._same(fact)
         if known is not None:
             if set(fact.quotes) - set(known.quotes):
@@ -84,15 +90,64 @@ class Resolver:
         """End a fact when another begins; only propose the end of a person's fact."""
         self._end(old, new, turn_of(new, self.ts).begin, reason)
 
+    def join(self, people: Sequence[str], by: str, batch: str = "") -> None:
+        """Count people as one: a value that one of them stated ends the earlier value that another one stated.
+
+        The merge is of its own ``batch``, so that reversing it reverses nothing else.
+        """
+        before = {name: fact.who for name, fact in self._facts.items()}
+        line = operation("merge", self.ts, by=by, batch=batch or make_id("b", self.batch, *people), people=list(people))
+        self.operations.append(line)
+        self.state = self.state.copy()
+        self.state.apply(line)
+        for fact in list(self._facts.values()):
+            self._facts[fact.id] = self.state.placed(fact)
+        person = self.state.people[people[0]]
+        joined = [fact for fact in self._facts.values() if fact.who == person]
+        self.settle(joined, lambda old, new: before[old.id] != before[new.id])
+
+    def settle(self, facts: Iterable[Fact], concerns: Callable[[Fact, Fact], bool]) -> None:
+        """End the values of single slots where the next values of their persons begin, if a pair of them is meant.
+
+        Of two values that were said in turn, the one that was said last is the later one.
+        """
+        slots = {(fact.slot, fact.who): fact for fact in facts if self.options.is_single(fact.slot)}
+        for fact in slots.values():
+            turns = sorted(self._succession(fact), key=lambda turn: turn.known)
+            for place, turn in enumerate(turns):
+                later = next((item for item in turns[place + 1 :] if item.differs_from(turn)), None)
+                if later is None or not concerns(turn.fact, later.fact):
+                    continue
+                moment, end = max(later.begin, turn.known), turn.fact.valid_to
+                if end is None or (end > moment and turn.fact.end_reason == SLOT):
+                    self._end(self._facts[turn.fact.id], self._facts[later.fact.id], moment, SLOT)
+
+    def _recognise_owner(self, fact: Fact) -> None:
+        """Count the only person who speaks without a name as the owner, once one of them states what the other did."""
+        if OWNER in self.state.people or not (fact.identity == OWNER or fact.is_of_unnamed):
+            return
+        names = {*self._by_text.get(normalised(fact.text), ())}
+        if self.options.is_single(fact.slot):
+            names |= {*self._by_slot.get(str(fact.slot), ())}
+        met = [self._facts[name] for name in names]
+        people = {fact.identity, *(item.identity for item in met if item.identity == OWNER or item.is_of_unnamed)}
+        if OWNER in people and self._only_unnamed in people - self.state.parted - self.state.people.keys():
+            self.join([OWNER, self._only_unnamed], self.by)
+
+    @cached_property
+    def _only_unnamed(self) -> str:
+        return self.only_unnamed()
+
     def _end(self, old: Fact, new: Fact, moment: datetime, reason: str) -> None:
         precision = new.precision if is_dated(new) else "by"
         until = format_ts(moment)
-        told = {"by_fact": new.id, "reason": reason, "valid_to": until, "precision": precision, "batch": self.batch}
+        told = {"by_fact": new.id, "reason": reason, "valid_to": until, "precision": precision}
+        marks = {"batch": self.batch, **_across(old, new)}
         if old.is_by_person:
-            self.operations.append(operation("propose", self.ts, by=self.by, fact=old.id, **told))
+            self.operations.append(operation("propose", self.ts, by=self.by, fact=old.id, **told, **marks))
             return
         self.ends = [end for end in self.ends if reason != SLOT or (end["fact"], end["reason"]) != (old.id, SLOT)]
-        self.ends.append(operation("end", self.ts, by=self.by, fact=old.id, **told))
+        self.ends.append(operation("end", self.ts, by=self.by, fact=old.id, **told, **marks))
         ended = evolve(old, valid_to=parse_ts(until), end_precision=precision, ended_by=new.id, end_reason=reason)
         self._facts[old.id] = ended
         self._facts[new.id] = begun_after(self._facts.get(new.id, new), ended, self.by)
@@ -101,18 +156,14 @@ class Resolver:
         """Return the known fact that this one only repeats."""
         moment = turn_of(fact, self.ts).begin
         same = [self._facts[name] for name in self._by_text.get(normalised(fact.text), ())]
-        same = [known for known in same if known.may_be_of_same_person(fact)]
+        same = [known for known in same if known.identity == fact.identity]
         if not self.options.is_single(fact.slot):
             return next((known for known in same if known.valid_to is None or moment < known.valid_to), None)
         turns = self._succession(fact)
         place = [turn.fact.id for turn in turns].index(fact.id)
-        mine = turns[place]
-        beside = [(later, later.differs_from(mine)) for later in turns[place + 1 : place + 2]]
-        beside += [(earlier, mine.differs_from(earlier)) for earlier in turns[max(place - 1, 0) : place]]
-        for turn, differs in beside:
-            known = turn.fact
+        for known in _repeated(turns, place):
             ended = known.valid_to is not None and known.valid_to <= moment
-            if not ended and not differs and (not self.words_count or known in same):
+            if not ended and (not self.words_count or known in same):
                 return known
         return None
 
@@ -138,7 +189,7 @@ class Resolver:
     def _succession(self, fact: Fact) -> Sequence[Turn]:
         """Return the values of the slot of a fact, with this one."""
         others = [self._facts[name] for name in self._by_slot.get(str(fact.slot), ()) if name != fact.id]
-        return succession([*(item for item in others if item.may_be_of_same_person(fact)), fact], self.ts)
+        return succession([*(item for item in others if item.who == fact.who), fact], self.ts)
 
     def _end_others(self, fact: Fact) -> None:
         """End the values of a slot that this one has followed, and this one where the next value begins."""
@@ -166,7 +217,7 @@ class Resolver:
         told = {"by_fact": later.fact.id, "reason": SLOT, "valid_to": until, "precision": precision}
         here = self._facts[fact.id]
         if here.valid_to != parse_ts(until) and (fact.made_by == here.made_by or not here.is_by_person):
-            self._do("end", fact, **told)
+            self._do("end", fact, **told, **_across(here, later.fact))
             ended = evolve(here, valid_to=parse_ts(until), end_precision=precision, ended_by=later.fact.id)
             self._facts[fact.id] = evolve(ended, end_reason=SLOT)
             self._facts[later.fact.id] = begun_after(later.fact, ended, self.by)
@@ -187,10 +238,30 @@ def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
     return [
         other
         for other in facts
-        if other.id != fact.id
-        and other.may_be_of_same_person(fact)
-        and len(words & set(normalised(other.text).split())) > 1
+        if other.id != fact.id and other.who == fact.who and len(words & set(normalised(other.text).split())) > 1
     ]
+
+
+def _across(old: Fact, new: Fact) -> dict[str, bool]:
+    """Return the mark of an end that holds only as long as two people count as one."""
+    return {} if old.identity == new.identity else {"merged": True}
+
+
+def _repeated(turns: Sequence[Turn], place: int) -> Iterator[Fact]:
+    """Yield the facts beside a turn that it only repeats: said by the same one, without another value between."""
+    mine = turns[place]
+    for turn in turns[place + 1 :]:
+        if turn.differs_from(mine):
+            break
+        if turn.fact.identity == mine.fact.identity:
+            yield turn.fact
+            break
+    for turn in reversed(turns[:place]):
+        if mine.differs_from(turn):
+            break
+        if turn.fact.identity == mine.fact.identity:
+            yield turn.fact
+            break
 
 
 def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
