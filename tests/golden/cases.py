@@ -115,6 +115,7 @@ COMMANDS = {
         *("facts reopen f-vr7nxfywn56wqjza", "facts retract f-vr7nxfywn56wqjza --reason wrong", "facts stats --json"),
         *("facts extract --dry-run", "facts retry", "facts review p-1", "facts undo b-1", "facts import nowhere"),
     ],
+    "people": ["people", "people list --json", "people merge owner Ada", "people split owner"],
     "remember": ["remember 'Ada sails on Sundays' --from 2020-03-01 --json", "remember ''"],
     "eval": ["eval --questions questions.jsonl --json", "eval"],
     "mcp": ["mcp install claude-code --print", "mcp install nothing"],

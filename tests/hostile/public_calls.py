@@ -64,6 +64,7 @@ WITHOUT_TEXT = {
     "OpenMemory": "the base of Memory, whose methods are those of Memory",
     "Agents": "opens memories",
     "Watcher": "runs Memory.index",
+    "People": "stores only names of people who are known",
 }
 #: Parameters that are not fed, and why.
 NOT_FED = {
