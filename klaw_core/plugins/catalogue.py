@@ -115,10 +115,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
     ),
     FirstParty("klaw-testing", ("testing",), (("store", "memory"), ("retriever", "cosine"), ("retriever", "words"))),
     FirstParty(
-        "klaw-watch",
-        ("watch",),
-        (("extension", "watch"),),
-        {"watch": "Keep the index up to date with the files."},
+        "klaw-watch", ("watch",), (("extension", "watch"),), {"watch": "Keep the index up to date with the files."}
     ),
 )
 
