@@ -80,7 +80,7 @@ class KlawGroup(click.Group):
             return super().main(args, prog_name, standalone_mode=False, **extra)
         words = list(sys.argv[1:] if args is None else args)
         # Look for --json before click parses the options, so that errors in other options are also printed as JSON.
-        settings = Settings(json="--json" in words[: words.index("--") if "--" in words else None])
+        settings = Settings(json="--json" in words[: words.index("--") if "--" in words else None], words=words)
         run = super().main
         sys.exit(_exit_status(lambda: run(args, prog_name, standalone_mode=False, obj=settings, **extra), settings))
 
@@ -154,9 +154,26 @@ def _report(error: Exception, settings: Settings) -> None:
         _print_error(f"the configuration has {len(error.problems)} problems:", error.hint, below=error.problems)
     elif isinstance(error, KlawError):
         _print_error(error.message, error.hint)
+    elif isinstance(error, OSError) and _is_typed(error.filename, settings.words):
+        message = f"{error.filename} cannot be used: {error.strerror}"
+        _print_error(message, "give another path, or check its permissions", as_json=settings.json)
     else:
         message = f"defect in Klaw: {type(error).__name__}: {error}"
         _print_error(message, "run it again with --debug and report it", as_json=settings.json)
+
+
+def _is_typed(filename: Any, words: Sequence[str]) -> bool:
+    """Return whether a file of an error was given on the command line, is in a directory that was, or contains it."""
+    if not isinstance(filename, str):
+        return False
+    place = os.path.abspath(filename)  # noqa: PTH100  # pathlib keeps `..`
+    given = {word.partition("=")[2] if word.startswith("--") else word.rpartition("://")[2] for word in words} - {""}
+    typed = {word: os.path.abspath(word) for word in given}  # noqa: PTH100  # as above
+    return any(_contains(path, place) or (os.sep in word and _contains(place, path)) for word, path in typed.items())
+
+
+def _contains(directory: str, path: str) -> bool:
+    return path == directory or path.startswith(os.path.join(directory, ""))  # noqa: PTH118  # text is enough
 
 
 def _print_error(

@@ -110,6 +110,7 @@ def command(
             if place is None or _is_file(place):
                 continue
             notify(settings, *naming_notices(title, place, before, roots(memory), chosen=name is not None))
+            notify(settings, *memory.workspaces.unmatched(title, include, exclude))
             if settings.verbose or not report.unchanged:
                 notify(settings, *_converted(memory, title), *_unsupported_files(memory, title))
     if settings.json:

@@ -33,6 +33,7 @@ class Settings:
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
+    words: Sequence[str] = ()  # the command line: an error tells a path of the user from one of Klaw
     _notified: bool = False  # a command may read the configuration twice, but prints its notices once
 
     def load_config(self) -> Config:

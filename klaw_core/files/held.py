@@ -86,8 +86,10 @@ class Temporary(Descriptor):
         return descriptor
 
     def replace(self, *, flush: bool = True) -> None:
-        """Flush it, and let it replace the file."""
+        """Flush it, and let it replace the file. Raise OSError if that is a device, a pipe or a directory."""
         assert self._for is not None
+        with suppress(FileNotFoundError):  # `rename` would replace a device without asking
+            require_regular(self._for)
         self._finish(flush=flush)
         os.replace(self.path, self._for)  # noqa: PTH105  # a name is cheaper than a path
         self._for = None
@@ -186,9 +188,9 @@ def lock_holder(descriptor: int) -> str:
     return f"process {holders[0]} ({name})"
 
 
-def require_regular(descriptor: int) -> None:
-    """Raise OSError if an open descriptor is not a regular file but a directory, a pipe or a device."""
-    mode = os.fstat(descriptor).st_mode
+def require_regular(file: int | Path) -> None:
+    """Raise OSError if a name or an open descriptor is not that of a file but of a directory, a pipe or a device."""
+    mode = os.stat(file).st_mode  # noqa: PTH116  # also of a descriptor
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a directory")
     if not stat.S_ISREG(mode):

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -14,7 +15,14 @@ from pathlib import Path
 import pytest
 
 from klaw_core import StoreError, StoreFullError, StoreReadOnlyError
-from klaw_core.files.atomic import locked, make_private_directory, open_regular, write_atomically, write_new
+from klaw_core.files.atomic import (
+    keep_ranges,
+    locked,
+    make_private_directory,
+    open_regular,
+    write_atomically,
+    write_new,
+)
 from klaw_core.files.held import TEMPORARY, Temporary
 
 
@@ -59,6 +67,21 @@ class TestAtomicWrites:
         write_atomically(link, "new")
         assert link.is_symlink()
         assert target.read_text() == "new"
+
+    @pytest.mark.parametrize(
+        "write", [lambda path: write_atomically(path, "new"), lambda path: keep_ranges(path, iter)]
+    )
+    def test_a_device_or_a_pipe_is_not_replaced(self, tmp_path, monkeypatch, write):
+        """A user with the rights to do so would lose ``/dev/null``."""
+        monkeypatch.chdir(tmp_path)
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind("socket")
+        os.mkfifo("pipe")
+        for name in ("socket", "pipe"):
+            with pytest.raises(StoreReadOnlyError):
+                write(tmp_path / name)
+            assert not (tmp_path / name).is_file()
+        assert {path.name for path in tmp_path.iterdir()} == {"socket", "pipe"}
 
     @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
     @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ import json
 import os
 import threading
 from functools import partial
+from glob import escape
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
-from klaw_core import StoreCorruptError, StoreError, WorkspaceError
+from klaw_core import Memory, StoreCorruptError, StoreError, WorkspaceError, load_config
+from klaw_notes.options import WorkspaceOptions
+from klaw_notes.patterns import problem_of, unmatched_paths
 from klaw_notes.workspace_list import Workspaces, is_gone
 
 RESERVED = ("saved", "conversations")
@@ -234,3 +237,65 @@ def test_excluding_from_a_workspace_that_was_just_forgotten_changes_nothing(work
     workspaces.exclude("notes", "a.md")
     assert list(workspaces.all()) == ["others"]
     assert workspaces.all()["others"].exclude == ()
+
+
+class TestPatterns:
+    @pytest.mark.parametrize("pattern", ["[", "*.[m", "[!", "[]", "[!]", "a[b]c[d", "draft[/x.md", "", "/", "./"])
+    def test_one_that_cannot_be_meant_so_is_refused_wherever_it_is_given(self, workspaces, make, pattern):
+        home = make("notes")
+        workspaces.remember(home)
+        before = workspaces.file.read_bytes()
+
+        for change in ({"include": [pattern]}, {"exclude": [pattern]}):
+            with pytest.raises(WorkspaceError, match="pattern"):
+                workspaces.remember(home, **change)
+            with pytest.raises(ValueError, match="pattern"):
+                WorkspaceOptions(str(home), **change)
+        with pytest.raises(WorkspaceError, match="pattern"):
+            workspaces.change_patterns("notes", add=[pattern])
+
+        assert workspaces.file.read_bytes() == before
+
+    @pytest.mark.parametrize("name", ["[", "a]b", "[]", "[!x", "*", "x[1].md"])
+    def test_every_file_can_be_named_by_one(self, name):
+        assert problem_of(escape(name)) == ""
+        assert unmatched_paths([escape(name)], [name]) == []
+
+    def test_those_of_the_configuration_are_read_as_those_of_the_command(self, workspaces, make):
+        configured = WorkspaceOptions(str(make("notes")), exclude=("./drafts/", "/old", "a/*"))
+        assert configured.exclude == ("drafts", "old", "a/*")
+        assert configured.exclude == workspaces.remember(configured.root, exclude=configured.exclude).exclude
+
+    def test_patterns_of_names_that_match_nothing_do_not_empty_a_workspace(self, workspaces, make):
+        home = make("notes")
+        (home / "a.md").write_text("a note")
+        workspaces.remember(home)
+
+        with pytest.raises(WorkspaceError, match=r"no file in .* has a name that matches '\*\.org'"):
+            workspaces.remember(home, include=["*.org"])
+
+        assert workspaces.named("notes").has_files()
+        assert workspaces.remember(home, include=["*.org", "A.*"]).has_files()
+
+    def test_what_matches_nothing_is_told(self, workspaces, make):
+        home = make("notes")
+        (home / "drafts").mkdir()
+        (home / "drafts" / "A.md").write_text("a note")
+        workspace = workspaces.remember(home)
+
+        found = workspace.unmatched(["*.MD", "drafts/*", "*.org"], ["drafts", "drafts/*", "*.md", "A.md", "old/*"])
+
+        assert found == (["drafts/*", "*.org"], ["A.md", "old/*"])
+
+
+def test_a_run_tells_which_patterns_match_nothing(tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("a note")
+    with Memory.open(load_config(data_dir=tmp_path / "data", environment={})) as memory:
+        memory.index(notes, embed=False)
+        unmatched = memory.workspaces.unmatched
+
+        assert unmatched("notes", ["*.md", "d/*"], ["old"]) == ["no file in notes matches 'd/*' or 'old'"]
+        assert list(unmatched("notes", ["*.md"], ["a.md"])) == []
+        assert list(unmatched("configured", ["*.org"], [])) == []

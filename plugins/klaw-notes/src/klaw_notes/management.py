@@ -12,6 +12,7 @@ from attrs import frozen
 from klaw_core import Folder, ForgetReport, IndexReport, ListedWorkspace, NotFoundError, WorkspaceError
 from klaw_core.holds import operations
 from klaw_core.values.checked_names import check_name
+from klaw_notes.patterns import as_patterns
 from klaw_notes.workspace import count_kinds
 from klaw_notes.workspace_list import Workspaces, is_gone
 
@@ -51,6 +52,14 @@ class WorkspaceManager:
         Raise NotFoundError.
         """
         return self.get_registry().named(name).unread()
+
+    def unmatched(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> Sequence[str]:
+        """Return a notice on patterns of file names, and of paths, that match nothing in a remembered workspace."""
+        workspace = self.get_registry().all().get(name) if include or exclude else None
+        if workspace is None:
+            return ()
+        names, paths = workspace.unmatched(as_patterns(include), as_patterns(exclude))
+        return [f"no file in {name} matches {' or '.join(map(repr, [*names, *paths]))}"] if names or paths else ()
 
     def kinds(self, name: str) -> Mapping[str, int]:
         """Count a workspace's indexed files by file name extension, the most frequent first.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import Attribute, field, frozen, validators
+
+from klaw_notes.patterns import normalized, problem_of
 
 #: The default of ``include``.
 DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt")
@@ -63,14 +66,19 @@ def _valid_name(options: WorkspaceOptions, attribute: Any, _value: str) -> None:
         raise ValueError(f"{attribute.name}: {options.origin!r} is not a valid workspace name")
 
 
+def _valid_patterns(_options: object, attribute: Any, value: Sequence[str]) -> None:
+    for problem in filter(None, map(problem_of, value)):
+        raise ValueError(f"{attribute.name}: {problem}")
+
+
 @frozen
 class WorkspaceOptions:
     """Options of ``[[memory.sources]] type = "workspace"``."""
 
     path: str = field(validator=_absolute)
     name: str = field(default="", validator=_valid_name)  # default: the directory's own name
-    include: tuple[str, ...] = DEFAULT_INCLUDE
-    exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = field(default=DEFAULT_INCLUDE, converter=normalized, validator=_valid_patterns)
+    exclude: tuple[str, ...] = field(default=(), converter=normalized, validator=_valid_patterns)
     max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))
 
     @property

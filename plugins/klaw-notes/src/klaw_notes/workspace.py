@@ -35,6 +35,7 @@ from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
 from klaw_notes.front_matter import read_front_matter, written_date
 from klaw_notes.ignore_files import IgnoreRules
 from klaw_notes.options import DEFAULT_INCLUDE
+from klaw_notes.patterns import unmatched_names, unmatched_paths
 from klaw_notes.titles import leading_day, note_title
 from klaw_notes.unreadable import blank_unreadable
 from klaw_notes.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
@@ -198,6 +199,18 @@ class Workspace(Source, Folder):
             return path.is_file() and self._contains(path)
         except (OSError, ValueError):  # the name is too long, or contains a NUL
             return False
+
+    def has_files(self) -> bool:
+        """Return whether a scan finds any file."""
+        return any(isinstance(found, Entry | Linked) for found in self._walk())
+
+    def unmatched(self, include: Sequence[str], exclude: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return those of the patterns of file names, and of paths, that match nothing that a scan could find."""
+        found = evolve(self, include=("*",), exclude=())._walk()  # noqa: SLF001  # of the same class
+        entries = (item.entry if isinstance(item, Linked) else item for item in found)
+        paths = [entry.path.removeprefix(f"{self.origin}/") for entry in entries if isinstance(entry, Entry)]
+        names = (PurePosixPath(path).name for path in paths)
+        return unmatched_names(include, names), unmatched_paths(exclude, paths)
 
     def unread(self) -> Mapping[str, int]:
         """Count the files that are not read because of their kind, by suffix, most frequent first."""

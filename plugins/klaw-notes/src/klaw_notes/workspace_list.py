@@ -28,6 +28,7 @@ from klaw_core import (
     write_atomically,
 )
 from klaw_notes.options import DEFAULT_INCLUDE, can_name
+from klaw_notes.patterns import as_patterns
 from klaw_notes.workspace import Workspace
 
 #: The name of the file in the data directory.
@@ -196,6 +197,11 @@ class Workspaces:
         renewed = changes.applied(workspace)
         if renewed == workspace:
             return workspace
+        if renewed.include != workspace.include and workspace.has_files() and not renewed.has_files():
+            raise WorkspaceError(
+                f"no file in {workspace.root} has a name that matches {' or '.join(map(repr, renewed.include))}",
+                hint=f"a PATTERN is one of file names, such as '*.md'; `klaw forget {workspace.origin}/` removes all",
+            )
         self._write({**known, workspace.origin: renewed})
         return renewed
 
@@ -294,18 +300,6 @@ class Workspaces:
 def workspaces_in(data_dir: Path) -> Workspaces:
     """Return the list of workspaces of a data directory, for commands that need no database."""
     return Workspaces(data_dir / FILE_NAME)
-
-
-def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Normalize patterns; a string counts as one pattern. ``./drafts/`` and ``/drafts`` become ``drafts``.
-
-    Raise WorkspaceError for an empty pattern.
-    """
-    given = (patterns,) if isinstance(patterns, str) else patterns
-    found = tuple(pattern.removeprefix("./").strip("/") for pattern in given)
-    if not all(found):
-        raise WorkspaceError("a file pattern is empty", hint="give a pattern such as '*.md' or 'drafts/*'")
-    return found
 
 
 def workspace_entry(workspace: Workspace) -> dict[str, Any]:

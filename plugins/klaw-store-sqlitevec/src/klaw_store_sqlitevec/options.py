@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen, validators
+
+_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+
+
+def _of_a_database(_instance: object, _attribute: Any, value: str) -> None:
+    """Refuse the names of other files: ``klaw reindex`` replaces a file that SQLite cannot read by a new database."""
+    if not Path(value).name.lower().endswith(_SUFFIXES):
+        raise ValueError(f"path: {value!r}: the name of a database ends with {', '.join(_SUFFIXES[:-1])} or .sqlite3")
 
 
 def _without_agent(_instance: object, _attribute: Any, value: str) -> None:
@@ -18,13 +27,13 @@ def _without_agent(_instance: object, _attribute: Any, value: str) -> None:
 class SqliteOptions:
     """Options of ``[memory.store] type = "sqlite"``.
 
-    ``path`` is the database file, relative to the data directory; each agent has a data directory of its own, so
-    ``{agentId}`` in it is refused. A writer waits at most ``busy_timeout_seconds`` for
+    ``path`` is the database file (``.db``, ``.sqlite`` or ``.sqlite3``), relative to the data directory; each agent has
+    a data directory of its own, so ``{agentId}`` in it is refused. A writer waits at most ``busy_timeout_seconds`` for
     another writer. ``compress`` compresses the texts of new chunks with zlib, so that other programs cannot read the
     column ``content``. Existing chunks stay as they are until a reindex.
     """
 
-    path: str = field(default="klaw.db", validator=_without_agent)
+    path: str = field(default="klaw.db", validator=[_of_a_database, _without_agent])
     busy_timeout_seconds: float = field(default=5.0, validator=[validators.ge(0.0), validators.le(86_400.0)])
     compress: bool = False
 

@@ -1,0 +1,56 @@
+"""Patterns of file names and paths, as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from klaw_core import WorkspaceError
+
+_HINT = "give a pattern such as '*.md' or 'drafts/*'; [[] stands for the character ["
+
+
+def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Normalize patterns; a string counts as one pattern.
+
+    Raise WorkspaceError for one that is empty or has a bracket without its end.
+    """
+    given = (patterns,) if isinstance(patterns, str) else patterns
+    found = normalized(given)
+    for pattern in found:
+        if problem := problem_of(pattern):
+            raise WorkspaceError(problem, hint=_HINT)
+    return found
+
+
+def normalized(patterns: Iterable[str]) -> tuple[str, ...]:
+    """Return patterns relative to the directory: ``./drafts/`` and ``/drafts`` become ``drafts``."""
+    return tuple(pattern.removeprefix("./").strip("/") for pattern in patterns)
+
+
+def problem_of(pattern: str) -> str:
+    """Return why a pattern cannot be meant so; empty if it can. ``fnmatch`` takes a bracket with no end literally."""
+    if not pattern:
+        return "a file pattern is empty"
+    start = pattern.find("[")
+    while start >= 0:
+        first = start + 1 + pattern.startswith("!", start + 1)
+        end = pattern.find("]", first + 1)  # the first character of a set may be a bracket
+        if end < 0:
+            return f"the file pattern {pattern!r} has a bracket without its end"
+        start = pattern.find("[", end)
+    return ""
+
+
+def unmatched_names(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return the patterns that match none of these file names, in any case."""
+    names = {name.lower() for name in names}
+    return [pattern for pattern in patterns if not any(fnmatchcase(name, pattern.lower()) for name in names)]
+
+
+def unmatched_paths(patterns: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Return the patterns that match none of these relative paths, nor a directory above one."""
+    every = {
+        "/".join(parts[: depth + 1]) for parts in (path.split("/") for path in paths) for depth in range(len(parts))
+    }
+    return [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in every)]
