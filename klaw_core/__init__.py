@@ -39,10 +39,10 @@ _MODULES = {
     "interfaces.components": (
         "BatchingEmbedder Chunker Embedder Fusion HeadingChunker NamedEmbedder RemoteEmbedder Reranker VariantChunker"
     ),
-    "interfaces.converter": "Converter Converters",
+    "interfaces.converter": "Converter",
     "interfaces.extension": (
-        "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension Extension "
-        "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
+        "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension CopyingExtension "
+        "Extension GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),
     "interfaces.index": "Index Retriever",

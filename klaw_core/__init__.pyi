@@ -65,13 +65,14 @@ from klaw_core.interfaces.components import (
     Reranker,
     VariantChunker,
 )
-from klaw_core.interfaces.converter import Converter, Converters
+from klaw_core.interfaces.converter import Converter
 from klaw_core.interfaces.extension import (
     ArrangingExtension,
     AttachedExtension,
     CheckedExtension,
     ConsentExtension,
     ContextExtension,
+    CopyingExtension,
     Extension,
     GatingExtension,
     Host,
@@ -182,7 +183,7 @@ __all__ = [
     "Conversion",
     "ConversionError",
     "Converter",
-    "Converters",
+    "CopyingExtension",
     "DatabaseCorruptError",
     "Descriptor",
     "Diagnosis",

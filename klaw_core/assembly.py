@@ -9,7 +9,7 @@ import os
 from collections import abc
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from attrs import evolve
 
@@ -35,17 +35,17 @@ from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever, absent
 from klaw_core.values.config import Config, Selection
 from klaw_core.values.lazy import Lazy
-from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT, text_hash
+from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
 from klaw_core.values.vectors import SpaceRecord
 
 if TYPE_CHECKING:  # a search by words does not need these; they are imported where they are used
     from klaw_core.embedding.fallback import FallbackEmbedder
     from klaw_core.indexing.chunking import FormatChunker
     from klaw_core.indexing.collection import Collection
-    from klaw_core.indexing.converting import InstalledConverters, NamedConverter
     from klaw_core.indexing.flow import Indexer
     from klaw_core.indexing.redacting import DocumentRedactor
     from klaw_core.interfaces.components import Embedder, Fusion
+    from klaw_core.interfaces.converter import Converter
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Store
     from klaw_core.plugins.isolation import IsolatedSource
@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # a search by words does not need these; they are imported wh
 
 # The names of embedders in the configuration, and the functions that build them at their first call.
 _Embedders: TypeAlias = "Sequence[tuple[str, Callable[[], Embedder]]]"
-_CACHE_DIGITS = 16
+T = TypeVar("T")
 
 
 class Assembly:
@@ -66,8 +66,14 @@ class Assembly:
     def __init__(self, config: Config, registry: Registry, *, replace_damaged: bool = False) -> None:
         self.config = config
         self.registry = registry
-        self._context = ComponentContext(
-            config.data_dir, config.cache_dir, config.offline, config.agent, replace_damaged=replace_damaged
+        self.context = ComponentContext(
+            config.data_dir,
+            config.cache_dir,
+            config.offline,
+            config.agent,
+            self.build_converters,
+            config.conversations.redactor if config.conversations.redact_notes else None,
+            replace_damaged,
         )
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
@@ -139,35 +145,23 @@ class Assembly:
         """The configured language model, None if there is none. Raise PluginError if it cannot be built."""
         return None if self._language_model is None else self._language_model()
 
-    @cached_property
-    def converters(self) -> InstalledConverters:
-        """The converters; they are built for the first file that is not a note."""
-        from klaw_core.files.conversions import ConversionCache
-        from klaw_core.indexing.converting import InstalledConverters
-
-        # Several memories share a cache directory, and may have origins of the same name.
-        own = text_hash(str(self.config.data_dir))[:_CACHE_DIGITS]
-        cache = ConversionCache(self.config.cache_dir / "conversions" / own)
-        settings = self.config.conversations
-        return InstalledConverters(self._build_converters, cache, settings.redactor if settings.redact_notes else None)
-
-    def _build_converters(self) -> Sequence[NamedConverter]:
+    def build_converters(self, make: Callable[[str, Converter, Any], T]) -> Sequence[T]:
         """Build every converter: the configured ones in order, then the others by name.
 
-        `klaw plugins` and `klaw doctor` report a converter that cannot be built; the others work.
+        Return what ``make`` makes of the name, the converter and the options of each. `klaw plugins` and `klaw doctor`
+        report a converter that cannot be built or used; the others work.
         """
-        from klaw_core.indexing.converting import NamedConverter
-
-        found: list[NamedConverter] = []
+        found: list[T] = []
         configured = {selection.type: selection for selection in self.config.converters.values()}
         for name in dict.fromkeys((*configured, *sorted(self.registry.listed_names(CONVERTER)))):
             selection = configured.get(name) or Selection(CONVERTER.name, name, f"memory.converters.{name}")
             try:
                 component = self.registry.component(CONVERTER, name)
                 options = build_options(component, selection, [])
-                found.append(NamedConverter.of(name, build(component, options, selection, self._context), options))
+                found.append(make(name, build(component, options, selection, self.context), options))
             except PluginError as error:
-                self.unusable.append(error)
+                if str(error) not in map(str, self.unusable):
+                    self.unusable.append(error)
         return found
 
     def chunker_of(self, document_format: str) -> FormatChunker:
@@ -198,7 +192,7 @@ class Assembly:
         options = build_options(component, selection, problems)
         if problems:
             raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
-        return FormatChunker(build(component, options, selection, self._context), f"{selection.type} {options!r}")
+        return FormatChunker(build(component, options, selection, self.context), f"{selection.type} {options!r}")
 
     def _selection_of(self, document_format: str) -> Selection | None:
         """Return the table that configures a format's chunker; None if no chunker has that name."""
@@ -311,10 +305,7 @@ class Assembly:
         return Lazy(partial(self._build, component, options, selection)).get
 
     def _build(self, component: Component[Any, Any], options: Any, selection: Selection) -> Any:
-        context = self._context
-        if selection.kind == SOURCE.name:
-            context = evolve(context, converters=self.converters)
-        return build(component, options, selection, context)
+        return build(component, options, selection, self.context)
 
     def _prepare_retrievers(
         self, selections: Sequence[Selection]

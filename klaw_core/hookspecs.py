@@ -16,14 +16,12 @@ That module should import little: heavy imports belong in the factories.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pluggy
 from attrs import field, frozen
-
-from klaw_core.interfaces.converter import Converters
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
+    from klaw_core.redaction import Redactor
 
 #: The generation of hooks and Protocols that this core speaks.
 API = 2
@@ -50,8 +49,10 @@ class ComponentContext:
 
     ``data_dir`` is for files that must not be lost, ``cache_dir`` for files that can be computed again. ``agent`` is
     the name of the agent whose memory this is, empty if there is only one memory; a store that several agents share
-    must use it to separate their rows. ``offline`` forbids network access. ``converters`` convert the files of a
-    source to text; None for other components. With ``replace_damaged``, a :class:`RepairableStore` with damaged data
+    must use it to separate their rows. ``offline`` forbids network access. ``converters`` builds the
+    converters of all plugins, and returns what a function makes of the name, the converter and the options of each; a
+    PluginError of that function is reported. ``redactor`` removes secrets from notes, None if they stay. With
+    ``replace_damaged``, a :class:`RepairableStore` with damaged data
     replaces it when it is built, instead of raising DatabaseCorruptError.
     """
 
@@ -59,7 +60,10 @@ class ComponentContext:
     cache_dir: Path
     offline: bool = False
     agent: str = ""
-    converters: Converters | None = field(default=None, eq=False, repr=False)
+    converters: Callable[[Callable[[str, Converter, Any], Any]], Sequence[Any]] = field(
+        default=lambda _make: (), eq=False, repr=False
+    )
+    redactor: Redactor | None = field(default=None, eq=False, repr=False)
     replace_damaged: bool = False
 
 

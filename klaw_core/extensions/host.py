@@ -26,6 +26,7 @@ from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import ComponentContext
 from klaw_core.interfaces.extension import (
     AttachedExtension,
+    CopyingExtension,
     Extension,
     Host,
     ListeningExtension,
@@ -45,15 +46,20 @@ T = TypeVar("T")
 _LOG = logging.getLogger("klaw")
 
 
-def build_extension(config: Config, registry: Registry, name: str) -> Extension:
-    """Build an extension from its options, without a host. Raise PluginError, ConfigError."""
+def build_extension(
+    config: Config, registry: Registry, name: str, context: ComponentContext | None = None
+) -> Extension:
+    """Build an extension from its options, without a host. Raise PluginError, ConfigError.
+
+    The default of ``context`` is for an extension without a memory.
+    """
     component = registry.component(EXTENSION, name)
     selection: Selection = config.extensions.get(name) or extension_selection(name)
     problems: list[str] = []
     options = build_options(component, selection, problems)
     if problems:
         raise ConfigError(problems, hint="`klaw config path` prints the path of your file")
-    context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
+    context = context or ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
     with isolated(f"the extension {name!r}"):
         found: Any = component.factory(options, context)
     built = check_base(found, Extension, f"the extension {name!r}")
@@ -99,7 +105,7 @@ def having(extensions: Mapping[str, Extension], ability: type[T]) -> list[tuple[
 
 @define(eq=False)
 class Extensions:
-    """The extensions of one memory, attached to ``host``. Safe to use from several threads.
+    """The extensions of one memory, built in ``context`` and attached to ``host``. Safe to use from several threads.
 
     An extension that cannot be built is left out and reported by :meth:`problems`; :meth:`get` raises its error.
     """
@@ -107,6 +113,7 @@ class Extensions:
     config: Config
     registry: Registry
     host: Host
+    context: ComponentContext
     _built: dict[str, Extension] = field(factory=dict, init=False)
     _failed: dict[str, KlawError] = field(factory=dict, init=False)
     _listeners: list[Callable[[Event], None]] = field(factory=list, init=False)
@@ -116,7 +123,7 @@ class Extensions:
         """Return an extension. Raise PluginError, ConfigError if it does not exist or cannot be built."""
         with self._lock.hold():
             if name not in self._built:
-                extension = build_extension(self.config, self.registry, name)
+                extension = build_extension(self.config, self.registry, name, self.context)
                 self._attach(name, extension)
                 self._built[name] = extension
                 self._failed.pop(name, None)
@@ -158,6 +165,12 @@ class Extensions:
                 owned.append(OwnedSources(name, origins, (), error))
         unbuilt = (OwnedSources(name, frozenset(), (), error, built=False) for name, error in self._failed.items())
         return [*owned, *unbuilt]
+
+    def change_copies(self, change: Callable[[CopyingExtension], None]) -> None:
+        """Let each extension that keeps copies of texts delete some. Raise StoreError, PluginError."""
+        for name, extension in self.having(CopyingExtension):
+            with isolated(f"the extension {name!r}"):
+                change(extension)
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""

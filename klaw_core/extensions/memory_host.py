@@ -19,7 +19,6 @@ from klaw_core.values.collections import MEMORY
 if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.converter import Converters
     from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.redaction import Redactor
@@ -107,11 +106,6 @@ class MemoryHost:
         """The configured language model, for prompts of which secrets are redacted."""
         model = self.assembly.language_model
         return None if model is None else RedactingModel(model, self.config.conversations.redactor)
-
-    @property
-    def converters(self) -> Converters:
-        """The converters of files."""
-        return self.assembly.converters
 
     @property
     def conversations(self) -> Any:

@@ -129,7 +129,7 @@ class OpenMemory(ABC):
         from klaw_core.extensions.memory_host import MemoryHost
 
         host = MemoryHost(self._assembly, lambda: self._runs, self.search_for, lambda: self.extensions)
-        return Extensions(self.config, self._assembly.registry, host)
+        return Extensions(self.config, self._assembly.registry, host, self._assembly.context)
 
     @overload
     def extension(self, key: str) -> Extension: ...
@@ -216,7 +216,7 @@ class OpenMemory(ABC):
     def _sources(self) -> Sources:
         from klaw_core.sources.catalogue import Sources
 
-        return Sources(self._assembly, self.extensions.sources)
+        return Sources(self._assembly, self.extensions.sources, self.extensions.change_copies)
 
     @cached_property
     def _reader(self) -> Reader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klaw_core.values.conversions import Conversion
@@ -44,22 +44,3 @@ class Converter:
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Return the text of a file; ``name`` is its name without directories. Raise ConversionError."""
         raise NotImplementedError
-
-
-class Converters(Protocol):
-    """All installed converters, with the cache of their results. Sources get it in their ``ComponentContext``.
-
-    ``path`` is the path of a document, which begins with the origin of its source.
-    """
-
-    def reads(self, name: str, /, *, requested: bool = True) -> bool:
-        """Return whether a file of this name is converted. ``requested`` says that the user has named such files."""
-
-    def recipe(self, name: str, /) -> str:
-        """Return what determines the text of such a file apart from its bytes: converter, options, version."""
-
-    def max_bytes(self, name: str, /) -> int:
-        """Return the maximum size in bytes of such a file; 0 if its converter declares none."""
-
-    def convert(self, path: str, data: bytes, /) -> Conversion:
-        """Return the text of a file, from the cache if it was converted before. Raise ConversionError, PluginError."""

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.converter import Converters
     from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
@@ -63,10 +62,6 @@ class Host(Protocol):
     @property
     def language_model(self) -> LanguageModel | None:
         """Return the configured language model, None if none is configured. Raise PluginError."""
-
-    @property
-    def converters(self) -> Converters:
-        """Return the converters of all plugins, with their cache."""
 
     @property
     def conversations(self) -> Any:
@@ -166,6 +161,20 @@ class SourcedExtension(Extension):
 
     def sources(self) -> Sequence[Source]:
         """Return the present sources, without those whose files do not exist yet."""
+        raise NotImplementedError
+
+
+class CopyingExtension(Extension):
+    """An extension that keeps copies of texts of documents, of any source, outside of the store and of journals."""
+
+    __slots__ = ()
+
+    def forget_copies(self, paths: Sequence[str], /) -> None:
+        """Delete the copies of these documents, durably. Raise StoreError."""
+        raise NotImplementedError
+
+    def keep_copies(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
+        """Delete the copies of all other documents of an origin. Raise StoreError."""
         raise NotImplementedError
 
 

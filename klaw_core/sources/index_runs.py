@@ -248,7 +248,8 @@ class IndexRuns:
             return IndexReport(unchanged=last.documents)
         report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
         report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
-        self.assembly.converters.keep_only(source.origin, partial(self._documents_of, source.origin, report))
+        get_paths = partial(self._documents_of, source.origin, report)
+        self.sources.change_copies(lambda each: each.keep_copies(source.origin, get_paths))
         self._last.pop(place, None)
         if not report.skipped and (state := self._state(indexer, stamp, source)) is not None:
             self._last[place] = _LastRun(state, report.added + report.changed + report.unchanged)
@@ -266,7 +267,7 @@ class IndexRuns:
         return stamp, digest, indexer.cutter().model
 
     def _documents_of(self, origin: str, report: IndexReport) -> Iterator[str]:
-        """Yield the documents of an origin, and the skipped ones, whose reasons the converters also keep."""
+        """Yield the documents of an origin, and the skipped ones, whose reasons may be copied too."""
         for collection in self.sources.collections():
             yield from self.sources.paths(origin, collection)
         yield from (item.path for item in report.skipped)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import Chat, KlawError, Message, NewDocument, RecordError
+from klaw_core import Chat, ComponentContext, KlawError, Message, NewDocument, RecordError
 from klaw_core.files.journals import FileJournals
 from klaw_core.values.records import Record
 from klaw_doctor.importing import _check_record as check_imported
@@ -86,7 +86,7 @@ def check_workspace(record):
     from klaw_notes.extension import WorkspacesExtension, _parse
     from klaw_notes.workspace_list import is_gone
 
-    owner = WorkspacesExtension(Path("/nowhere/workspaces.json"))
+    owner = WorkspacesExtension(ComponentContext(Path("/nowhere"), Path("/nowhere")))
     try:
         check_imported(Record("workspace", record), {"workspace": owner})
         owner.effect(Record("workspace", record))

@@ -2,7 +2,8 @@
 
 ``workspace`` reads a directory: ``walking`` finds its files, ``ignore_files`` leaves some out, ``front_matter``,
 ``titles`` and ``unreadable`` read a note. ``workspace_list`` is the list of directories that ``klaw index DIR``
-remembers, ``extension`` and ``management`` what a memory does with it. ``chunking`` splits texts.
+remembers, ``extension`` and ``management`` what a memory does with it. ``converting`` turns other files into text,
+``chunking`` splits texts.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from klaw_notes.converting import Converters
     from klaw_notes.management import WorkspaceManager
     from klaw_notes.workspace import Workspace
 
-_MODULES = {"Workspace": "workspace", "WorkspaceManager": "management"}
-__all__ = ["Workspace", "WorkspaceManager"]
+_MODULES = {"Converters": "converting", "Workspace": "workspace", "WorkspaceManager": "management"}
+__all__ = ["Converters", "Workspace", "WorkspaceManager"]
 
 
 def __getattr__(name: str) -> object:

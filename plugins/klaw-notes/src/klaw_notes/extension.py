@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,9 @@ from attrs import define, field
 from klaw_core import (
     AttachedExtension,
     CheckedExtension,
+    ComponentContext,
     ConsentExtension,
+    CopyingExtension,
     Finding,
     Host,
     ImportCounts,
@@ -29,13 +31,21 @@ from klaw_core import (
 from klaw_core.extensions.owned_files import check_readable
 from klaw_core.values.checked_names import check_name
 from klaw_notes.options import can_name
-from klaw_notes.workspace_list import RememberedWorkspace, Workspaces, is_gone, parse_workspace, workspace_entry
+from klaw_notes.workspace_list import (
+    FILE_NAME,
+    RememberedWorkspace,
+    Workspaces,
+    is_gone,
+    parse_workspace,
+    workspace_entry,
+)
 
 if TYPE_CHECKING:
     from klaw_core import ForgetReport
     from klaw_core.indexing.collection import Collection
     from klaw_core.sources.catalogue import Sources
     from klaw_core.sources.index_runs import IndexRuns
+    from klaw_notes.converting import Converters
     from klaw_notes.management import WorkspaceManager
     from klaw_notes.workspace import Workspace
 
@@ -43,13 +53,14 @@ KIND = "workspace"
 
 
 @define(eq=False)
-class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension):
-    """Remembers directories, provides their notes as sources, and exports the list."""
+class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension, CopyingExtension):
+    """Remembers directories, provides their notes as sources, and exports the list. It has the converted texts."""
 
-    file: Path
+    context: ComponentContext
     origins: Sequence[str] = ()
     record_kinds: Sequence[str] = (KIND,)
     _host: Host | None = field(default=None, init=False)
+    _converters: Converters | None = field(default=None, init=False, repr=False)
 
     name = "workspaces"
     checks_collections = True
@@ -59,11 +70,33 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         self._host = host
 
     @property
+    def file(self) -> Path:
+        """The file of the list."""
+        return self.context.data_dir / FILE_NAME
+
+    @property
+    def converters(self) -> Converters:
+        """The converters of files."""
+        if self._converters is None:
+            from klaw_notes.converting import Converters
+
+            self._converters = Converters.of(self.context)
+        return self._converters
+
+    def forget_copies(self, paths: Sequence[str], /) -> None:
+        """Delete the converted texts of these documents. Raise StoreError."""
+        self.converters.forget(paths)
+
+    def keep_copies(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
+        """Delete the converted texts of all other documents of an origin. Raise StoreError."""
+        self.converters.keep_only(origin, get_paths)
+
+    @property
     def registry(self) -> Workspaces:
         """The list of workspaces."""
         if self._host is None:
             return Workspaces(self.file)
-        return Workspaces(self.file, self._host.reserved_origins(), self._host.converters)
+        return Workspaces(self.file, self._host.reserved_origins(), self.converters)
 
     def remember(
         self, sources: Sources, directory: str | Path, name: str | None, collection: str, **changes: Any

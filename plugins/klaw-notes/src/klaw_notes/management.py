@@ -66,10 +66,11 @@ class WorkspaceManager:
 
         The result is empty if no converter reads any of the files. Raise NotFoundError.
         """
-        workspace = self.get_registry().named(name)
-        converters = self.runs.assembly.converters
+        registry = self.get_registry()
+        workspace = registry.named(name)
+        assert registry.converters is not None
         names = [PurePosixPath(path).name for path in self.runs.sources.paths(name, workspace.collection)]
-        return count_kinds(names) if any(map(converters.reads, names)) else {}
+        return count_kinds(names) if any(map(registry.converters.reads, names)) else {}
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
         """Rename a workspace: the paths of its notes start with the new name, and their vectors are reused.

@@ -30,6 +30,7 @@ def build_transcript(options: TranscriptOptions, _context: ComponentContext) -> 
 
 def build_workspace(options: WorkspaceOptions, context: ComponentContext) -> Source:
     """Build the source ``workspace``."""
+    from klaw_notes.converting import Converters
     from klaw_notes.workspace import Workspace
 
     return Workspace(
@@ -38,16 +39,15 @@ def build_workspace(options: WorkspaceOptions, context: ComponentContext) -> Sou
         options.include,
         options.exclude,
         options.max_bytes,
-        converters=context.converters,
+        converters=Converters.of(context),
     )
 
 
 def build_workspaces(_options: NoOptions, context: ComponentContext) -> Extension:
     """Build the extension ``workspaces``."""
     from klaw_notes.extension import WorkspacesExtension
-    from klaw_notes.workspace_list import FILE_NAME
 
-    return WorkspacesExtension(context.data_dir / FILE_NAME)
+    return WorkspacesExtension(context)
 
 
 @hookimpl

@@ -41,7 +41,7 @@ from klaw_notes.unreadable import blank_unreadable
 from klaw_notes.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
 
 if TYPE_CHECKING:
-    from klaw_core import Converters
+    from klaw_notes.converting import Converters
 
 # The two files that agents read first by convention.
 _FIRST = ("MEMORY.md", "memory.md")

@@ -11,12 +11,11 @@ from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from attrs import astuple, evolve, field, frozen
 
 from klaw_core import (
-    Converters,
     Forgetful,
     Forgettable,
     NotFoundError,
@@ -30,6 +29,9 @@ from klaw_core import (
 from klaw_notes.options import DEFAULT_INCLUDE, can_name
 from klaw_notes.patterns import as_patterns
 from klaw_notes.workspace import Workspace
+
+if TYPE_CHECKING:
+    from klaw_notes.converting import Converters
 
 #: The name of the file in the data directory.
 FILE_NAME = "workspaces.json"

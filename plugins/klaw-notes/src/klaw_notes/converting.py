@@ -7,17 +7,26 @@ from datetime import datetime
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Self
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
-from klaw_core.errors import ConversionError, KlawError, PluginContractError, isolated, quoted
-from klaw_core.files.conversions import ConversionCache
-from klaw_core.interfaces.converter import Converter
-from klaw_core.redaction import Redactor
-from klaw_core.values.conversions import Conversion
-from klaw_core.values.metadata import check_metadata
+from klaw_core import (
+    ComponentContext,
+    Conversion,
+    ConversionError,
+    Converter,
+    KlawError,
+    PluginContractError,
+    Redactor,
+    check_metadata,
+    quoted,
+)
+from klaw_core.errors import isolated
 from klaw_core.values.text import text_hash
+from klaw_notes.conversion_cache import ConversionCache
+
+_CACHE_DIGITS = 16
 
 
 @frozen(eq=False)
@@ -63,17 +72,24 @@ class NamedConverter:
 
 
 @define(eq=False, slots=False)
-class InstalledConverters:
-    """All installed converters. ``build`` is called for the first file that is not a note.
+class Converters:
+    """All installed converters, with the cache of their results. ``build`` is called for the first such file.
 
     If several converters match a file name, the first one is used. With a ``redactor``, converted texts have no
-    secrets, so the cache has none either.
+    secrets, so the cache has none either. The path of a document begins with the origin of its source.
     """
 
     build: Callable[[], Sequence[NamedConverter]]
     cache: ConversionCache
     redactor: Redactor | None = None
-    _known: dict[str, NamedConverter | None] = field(factory=dict, init=False)
+
+    @classmethod
+    def of(cls, context: ComponentContext) -> Self:
+        """Return the converters of a memory, from the context of a source or of a host."""
+        # Several memories share a cache directory, and may have origins of the same name.
+        own = text_hash(str(context.data_dir))[:_CACHE_DIGITS]
+        cache = ConversionCache(context.cache_dir / "conversions" / own)
+        return cls(lambda: context.converters(NamedConverter.of), cache, context.redactor)
 
     @cached_property
     def all(self) -> Sequence[NamedConverter]:

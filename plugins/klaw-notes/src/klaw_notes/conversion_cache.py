@@ -18,11 +18,9 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import ConversionError, KlawError, StoreError
-from klaw_core.files.atomic import make_private_directory, sync_directory, write_all
+from klaw_core import Conversion, ConversionError, KlawError, StoreError, check_metadata, sync_directory
+from klaw_core.files.atomic import make_private_directory, write_all
 from klaw_core.files.held import Temporary
-from klaw_core.values.conversions import Conversion
-from klaw_core.values.metadata import check_metadata
 from klaw_core.values.text import text_hash
 
 _RETRY_SECONDS = 24 * 3600  # a file that needed too much time or memory is tried again after a day

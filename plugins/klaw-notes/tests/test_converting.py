@@ -24,8 +24,8 @@ from klaw_core import (
     VariantChunker,
     load_config,
 )
-from klaw_core.files.conversions import ConversionCache
-from klaw_core.indexing.converting import InstalledConverters, NamedConverter
+from klaw_notes.conversion_cache import ConversionCache
+from klaw_notes.converting import Converters, NamedConverter
 from klaw_testing.converter import ConverterContract
 
 WRITTEN = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
@@ -255,7 +255,7 @@ def test_a_configured_source_uses_converters(open_memory, files):
 
 def test_a_source_of_a_plugin_gets_the_converters(files, converter):
     def klaw_attachments(_options, context):
-        return Attachments(context.converters)
+        return Attachments(Converters.of(context))
 
     @define(eq=False)
     class Attachments(Source):
@@ -300,7 +300,7 @@ def test_a_converter_without_valid_patterns_is_named(open_memory, files, convert
 def test_the_first_converter_of_a_pattern_is_used(tmp_path):
     first, second = ShoutConverter(), ShoutConverter(patterns=("*.shout", "*.tar.gz", "README*"))
     named = [NamedConverter.of(name, item, None) for name, item in (("a", first), ("b", second))]
-    installed = InstalledConverters(lambda: named, ConversionCache(tmp_path))
+    installed = Converters(lambda: named, ConversionCache(tmp_path))
     for name in ("x/a.shout", "x/b.tar.gz", "x/readme.old"):
         installed.convert(name, b"HI")
     assert first.calls == ["a.shout"]
@@ -314,7 +314,7 @@ def test_without_converters_nothing_is_built(tmp_path):
     def build():
         raise AssertionError
 
-    installed = InstalledConverters(build, ConversionCache(tmp_path))
+    installed = Converters(build, ConversionCache(tmp_path))
     from klaw_notes.workspace import Workspace
 
     workspace = Workspace(tmp_path, "files", converters=installed)
