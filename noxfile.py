@@ -11,12 +11,17 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 import venv
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent
+#: What `python3 noxfile.py` runs. The first takes half of the time, so the others run beside it.
+CHECKS = ("tests", "lint", "types", "packaging", "docs", "frameworks", "agents", "browser")
+AT_ONCE = 2
 #: What the sessions of a run could not check here; it is said again after everything else.
 LEFT_OUT = ROOT / ".nox" / "left-out.txt"
 
@@ -36,12 +41,43 @@ def bootstrap() -> int:
     # Interpreters of pyenv are found by their own directories; its shims run only the selected one.
     others = sorted(Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/3.*/bin"))
     environment = {**os.environ, "PATH": os.pathsep.join(map(str, (scripts, os.environ["PATH"], *others)))}
-    arguments = ["-f", __file__, *sys.argv[1:]]
+    command = [str(scripts / "python"), "-m", "nox", "-f", __file__]
     LEFT_OUT.unlink(missing_ok=True)
-    code = subprocess.call([scripts / "python", "-m", "nox", *arguments], env=environment)
+    if sys.argv[1:]:
+        code = subprocess.call([*command, *sys.argv[1:]], env=environment)
+    else:
+        code = run_checks(command, environment)
     if LEFT_OUT.exists():
         print(f"\nNOT CHECKED HERE:\n{LEFT_OUT.read_text('utf-8')}", end="", flush=True)  # noqa: T201  # a program's output
     return code
+
+
+def run_checks(command: list[str], environment: dict[str, str]) -> int:
+    """Run every check, two at a time: many wait for a disk, a server or a browser. Return 1 if one has failed.
+
+    What a session prints appears when it has ended, in one piece.
+    """
+    failed = []
+
+    def run(name: str) -> None:
+        began = time.monotonic()
+        print(f"{name} …", flush=True)  # noqa: T201  # a program's output
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run([*command, "-s", name], env=environment, check=False, **options)
+        ended = f"{name}: {'FAILED' if done.returncode else 'passed'} in {time.monotonic() - began:.0f} s\n"
+        sys.stdout.buffer.write(done.stdout + ended.encode())
+        sys.stdout.flush()
+        failed.extend([name] * bool(done.returncode))
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            for each in [pool.submit(run, name) for name in CHECKS]:
+                each.result()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    print(f"failed: {', '.join(failed)}" if failed else "every check has passed", flush=True)  # noqa: T201  # a program's output
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
@@ -55,7 +91,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "agents", "packaging", "browser"]
+nox.options.sessions = [*CHECKS]
 
 # The versions of Python that Klaw runs on.
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
