@@ -22,7 +22,7 @@ _FIRST_PERSON = re.compile(r"\b(?:i|we|my|our|я|мы|мой|моя|наш\w*)\b
 # What happened at a time. Other statements are about the present: they were true when they were said.
 _EVENT = re.compile(
     r"\b(?:moved|relocated|joined|started|changed|switched|upgraded|updated|migrated|got|became|was|were|been promoted"
-    r"|\w*ехал[аи]?|перебрал\w+|начал[аи]?|устроил\w+|обновил\w+|переш\w+|стал[аи]?)\b|开始|加入|[搬升换改成]",
+    r"|\w*ехал[аи]?|перебрал\w+|начал[аи]?|устроил\w+|обновил\w+|переш\w+|стал[аи]?|повысили)\b|开始|加入|[搬升换改成]",
     re.IGNORECASE,
 )
 _MAX_ADVERBIAL_WORDS = 6

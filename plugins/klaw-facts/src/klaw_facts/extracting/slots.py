@@ -10,6 +10,7 @@ from functools import cache
 
 from attrs import frozen
 
+from klaw_facts.extracting import names
 from klaw_facts.values import normalised
 
 _MONTHS = (
@@ -23,7 +24,7 @@ _DATE = (
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
 # A lower-case word is part of a name only before a capital: "Rio de Janeiro", but not "Lyon last week".
-_PLACE = r"[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -][A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
+_PLACE = r"(?!(?:Apartment|Apt|Room|Suite|Floor|Building|Unit|Level|Phase|Stage)\b)[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -][A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
 _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
 # A time between the subject and the verb of a Chinese sentence.
@@ -31,12 +32,39 @@ _ZH_TIME = (
     r"(?:现在|已经|刚刚?|最近|上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?"
     r"|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自][^，。我]{2,12}?(?:起|开始)|开始|就){0,4}"
 )
+# The head of a title. "I was promoted to tears" has none.
+_TITLE = (
+    r"(?:lead|leader|manager|director|head|chief|engineer|developer|programmer|supervisor|officer|analyst|designer|architect|president|vp"
+    r"|ceo|cto|cfo|coo|partner|associate|professor|captain|sergeant|lieutenant|editor|coordinator|consultant|foreman|chef|nurse|teacher"
+    r"|principal|executive|specialist|administrator|scientist|secretary|accountant|producer|strategist|controller|superintendent)"
+)
+_END_OF_TITLE = (
+    r"(?=\s+(?:last|this|next|yesterday|today|on|in|at|since|from|after|by|earlier|recently|two|three|\d+|because|and|but|so|when|which"
+    r"|who|with|for|here|there|now|just|as)\b|\s*[,.;:!()—–]|\s*$)"
+)
+_RU_TITLE = (
+    r"(?:руководител|начальник|директор|менеджер|инженер|лид|тимлид|разработчик|заместител|управляющ|координатор|аналитик|архитектор"
+    r"|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн)"
+)
+# The name of a program before its version: not a room, a plan or a place.
+_PRODUCT = (
+    r"(?P<topic>(?!(?:Room|Apartment|Apt|Suite|Floor|Level|Phase|Stage|Chapter|Tier|Plan|Class|Grade|Gate|Row|Seat|Area|Unit|Building|House|Section"
+    r"|Page|Part|Step|Round|Team|Group|Zone|Line|Platform|Track|Lane|Season|Episode|Game|Over|About|Around|Nearly|Only|At|Under|Almost"
+    rf"|{_MONTHS})\b)(?=[a-z]{{0,2}}[A-Z])[A-Za-z][\w.+#-]{{1,25}})"
+)
+_VERSION = (
+    r"(?:version )?v?(?P<value>\d+(?:\.\d+)*)(?![\w%,:/-]|\.\d)"
+    r"(?!\s*(?:st|nd|rd|th|years?|months?|weeks?|days?|hours?|minutes?|people|users|times|percent|am|pm|of|лет|год|дн|нед|месяц|час|чел|раз|мин)\w*)"
+)
 _TOPIC = r"(?P<topic>[\w][\w /-]{1,40}?)"
 
 # (slot, pattern): the group "value", and where the slot's name ends in ":" the group "topic".
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("name", rf"\b[Mm]y (?:full )?name(?:'s| is| is now) (?P<value>{_NAME})|\b[Cc]all me (?P<value2>{_NAME})"),
     ("name", rf"\b[Мм]еня зовут (?P<value>{_RU_NAME})|我(?:的名字)?(?:叫|是叫)(?P<value2>[一-鿿]{{2,4}})"),
+    ("name", names.ENGLISH),
+    ("name", names.RUSSIAN),
+    ("name", names.CHINESE),
     (
         "home",
         r"\b(?:I|[Ww]e)(?:'m| am| have|'ve|'re| are)? (?:now |just |currently |recently )?"
@@ -51,6 +79,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "employer",
+        rf"\bI(?:'ve|’ve| have)?(?: just| recently| finally)? (?:got|gotten|landed|found|started) (?:a|my)(?: new)? job (?:at|with) (?P<value>{_PLACE})",
+    ),
+    (
+        "employer",
         rf"\b[Яя] (?:теперь |сейчас |недавно )?(?:работаю|начала? работать|устроил(?:ся|ась)(?: на работу)?|переш(?:ёл|ел|ла)(?: на работу)?) в"
         rf" (?P<value>{_RU_NAME})"
         rf"|我{_ZH_TIME}在(?P<value2>[一-鿿A-Za-z]{{2,12}}?)(?:工作|上班)",
@@ -62,6 +94,17 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (
         "job_title",
         r"\bмоя (?:новая )?должность\s*[—:-]\s*(?P<value>[\w][\w -]{2,40})|我的职位是(?P<value2>[一-鿿]{2,12})",
+    ),
+    (
+        "job_title",
+        r"\bI(?:'ve|’ve| have)?(?: just| recently| finally)? (?:was|got|been|am|have been)(?: just| recently| finally)? promoted to (?:an? |the )?"
+        rf"(?P<value>(?i:(?:[\w/&-]+ ){{0,4}}{_TITLE}(?: of (?:[\w&-]+ ?){{1,3}}?)?)){_END_OF_TITLE}",
+    ),
+    (
+        "job_title",
+        rf"\b[Мм]еня (?:недавно |только что |наконец )?повысили до (?P<value>(?=(?:[\w-]+ ){{0,2}}{_RU_TITLE})[а-яё-]+(?: [а-яё-]+){{0,3}}?)"
+        r"(?=\s*[,.!;]|\s*$|\s+(?:в|на|с|и|год|неделю|месяц|недавно|вчера|сегодня)\b)"
+        rf"|我{_ZH_TIME}(?:被)?(?:升职为|晋升为|提拔为|升任|升为)(?P<value2>[一-鿿]{{0,8}}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长))(?=[了，。,.！!]|$)",
     ),
     ("birthday", rf"\b[Mm]y birthday(?:'s| is)(?: on)? (?P<value>{_DATE})|\bI was born on (?P<value2>{_DATE})"),
     ("birthday", rf"\b[Мм]ой день рождения\s*[—:-]?\s*(?P<value>{_DATE})|我的生日是(?P<value2>{_DATE})"),
@@ -95,12 +138,19 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "deadline:",
-        r"\b(?:moved|pushed|shifted|postponed|rescheduled) (?:the |my |our )?"
-        rf"(?P<topic>[\w][\w /-]{{1,40}}?)(?: from .{{3,25}}?)? to (?P<value>{_DATE})",
+        r"\b(?:[Tt]he|[Mm]y|[Oo]ur) (?:deadline|due date|launch date|release date)(?: is| was| has(?: just| now)? been|'s been|’s been| got)(?: just| now| again| officially)?"
+        r" (?:moved|pushed|shifted|postponed|rescheduled|extended|changed|delayed|brought forward)(?: back| out| up| forward)?"
+        rf"(?: from .{{3,25}}?)? (?:to|until|till) (?P<value>{_DATE})"
+        rf"|\b(?:[Tt]he|[Mm]y|[Oo]ur) (?:deadline|due date|launch date|release date) is now (?P<value2>{_DATE})",
     ),
     (
         "deadline:",
-        rf"\b(?:срок|запуск|релиз|дедлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перенес\w+ на|[—:-]|теперь)\s*(?P<value>{_DATE})",
+        r"\b(?:moved|pushed|shifted|postponed|rescheduled) (?:the |my |our )?"
+        rf"(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?)(?: from .{{3,25}}?)? to (?P<value>{_DATE})",
+    ),
+    (
+        "deadline:",
+        rf"\b(?:[Сс]рок|[Зз]апуск|[Рр]елиз|[Дд]едлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перен[её]с\w+ на|сдвинули на|[—:-]|теперь)\s*(?P<value>{_DATE})",
     ),
     (
         "deadline:",
@@ -109,6 +159,22 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (
         "version:",
         r"\b(?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>[A-Z]?[\w.-]{1,25}) to (?:version )?v?(?P<value>\d+(?:\.\d+)+)",
+    ),
+    (
+        "version:",
+        rf"\b(?:I|[Ww]e)(?:'ve|’ve| have)?(?: just| recently| finally| now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}",
+    ),
+    (
+        "version:",
+        rf"\b(?:I|[Ww]e)(?:'ve|’ve| have)?(?: just| recently| finally| now)? (?:upgraded|updated)(?: our| the| my)? {_PRODUCT}(?: from v?[\d.]+)? to {_VERSION}",
+    ),
+    (
+        "version:",
+        rf"\b(?:[Яя]|[Мм]ы) (?:недавно |только что |уже )?(?:переш[её]?ли|перешёл|перешел|перешла|обновились|обновился|обновилась|мигрировали) (?:на|до) {_PRODUCT} {_VERSION}",
+    ),
+    (
+        "version:",
+        rf"我们?{_ZH_TIME}(?:升级|更新)到?了?\s*(?P<topic>[A-Z][\w.+#-]{{0,25}}?)\s*(?P<value>\d+(?:\.\d+)*)(?=[了，。,.！!]|$)",
     ),
     (
         "version:",
@@ -141,7 +207,7 @@ _PLANS: tuple[tuple[str, str], ...] = (
 )
 _UNSURE = re.compile(
     r"[?？]|\b(?:if|would|could|might|may be|maybe|perhaps|wish|want(?:ed)? to|used to|not|never|n't|n’t|imagine|suppose|planning|plan to"
-    r"|hope|thinking)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
+    r"|hope|thinking|considering (?:us|mov|switch|upgrad|join|chang|work)ing)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
     re.IGNORECASE,
 )
 # Words that refer to something else. Two sentences with "it" may be about different things, so neither ends the other.
