@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("failing_calls.py")
 @pytest.mark.cold_start  # imports are what fails
 @pytest.mark.parametrize("fault", ["no descriptor", "no import", "no stat"])
 def test_only_klaw_errors_leave_a_memory(fault, tmp_path, cases):
-    every = cases.every(4)
+    every = cases.every(6)
     command = [sys.executable, str(PROGRAM), str(tmp_path), fault, str(every)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -1,6 +1,8 @@
 """Read the metadata of the installed packages once: thousands of tests open a memory, and each would read it again.
 
 What a test installs itself lies below a temporary directory on the path; then everything is read anew.
+
+Of the names in a plugin's module only functions are looked at: pluggy takes each apart, which is half of a discovery.
 """
 
 from __future__ import annotations
@@ -10,9 +12,14 @@ import sys
 import tempfile
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, EntryPoints
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+import pluggy
+
 _read = importlib.metadata.entry_points
+_parse = pluggy.PluginManager.parse_hookimpl_opts
+_HOOKABLE = (FunctionType, MethodType, staticmethod, classmethod)
 _AT_FIRST = frozenset(sys.path)
 
 
@@ -48,3 +55,13 @@ def entry_points(**options: Any) -> EntryPoints:
 
 
 importlib.metadata.entry_points = entry_points  # type: ignore[assignment]  # returns no dictionary, even in 3.11
+
+
+def parse_hookimpl_opts(manager: pluggy.PluginManager, plugin: object, name: str) -> Any:
+    """Return the options of a hook, or None, as the method does in whose place this one is."""
+    if isinstance(plugin, ModuleType) and not isinstance(vars(plugin).get(name), _HOOKABLE):
+        return None
+    return _parse(manager, plugin, name)
+
+
+pluggy.PluginManager.parse_hookimpl_opts = parse_hookimpl_opts  # type: ignore[method-assign]  # this is the point

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import klaw_rerank_basic.plugin
+import klaw_testing.plugin
 from klaw_core import ConfigError
 from klaw_core.builtin import plugin
 from klaw_core.config.layers import leaves, overlay
@@ -46,7 +47,7 @@ HOOKS = (
     plugin.klaw_chunkers,
     plugin.klaw_fusions,
     klaw_rerank_basic.plugin.klaw_rerankers,
-    plugin.klaw_stores,
+    klaw_testing.plugin.klaw_stores,
     *([import_module("klaw_notes.plugin").klaw_sources] if find_spec("klaw_notes") else []),
 )
 AT_HAND = [component for hook in HOOKS for component in hook()]
