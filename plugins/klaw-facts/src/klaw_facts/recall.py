@@ -30,7 +30,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.replies import put_replies_after_questions
 from klaw_facts.speakers import prefer_named_speaker
 from klaw_facts.stale import content_words, mark_stale
-from klaw_facts.validity import told_end, validity
+from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
 
 HEADING = "Facts"
@@ -318,7 +318,7 @@ def _by_time(item: ContextItem) -> ContextItem:
     line = item.source.rpartition(":")[2].partition("-")[0]
     moment = item.created_at
     if moment is not None and line.isdigit():
-        moment += timedelta(microseconds=int(line))
+        moment = later_by(moment, timedelta(microseconds=int(line)))
     # For each of fifty chunks `evolve` would take as long as the marks.
     given = (item.text, item.part, item.priority, item.heading, item.source, moment, True, item.label, item.note)
     return ContextItem(*given, share=item.share)
@@ -333,4 +333,4 @@ def _is_in(day: str, when: When) -> bool:
         moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
     except ValueError:
         return False
-    return when.moment <= moment < when.moment + timedelta(_SPANS.get(when.precision, 1))
+    return when.moment <= moment < later_by(when.moment, timedelta(_SPANS.get(when.precision, 1)))

@@ -28,6 +28,7 @@ _MONTHS = [
     "December",
 ]
 _COARSE = frozenset({"week", "month", "year"})
+_LONGEST = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
 def unit_start(moment: datetime, precision: Precision) -> datetime:
@@ -42,14 +43,20 @@ def unit_start(moment: datetime, precision: Precision) -> datetime:
     return starts[precision]() if precision in starts else moment
 
 
+def later_by(moment: datetime, span: timedelta) -> datetime:
+    """Return a moment after a span of time; the last one that Python has, if that is later than it."""
+    try:
+        return moment + span
+    except OverflowError:  # a message may state any date
+        return datetime.max.replace(tzinfo=moment.tzinfo)
+
+
 def unit_end(moment: datetime, precision: Precision) -> datetime:
     """Return the end of the calendar unit that contains a moment; other precisions return the moment."""
     start = unit_start(moment, precision)
-    if precision == "year":
-        return start.replace(year=start.year + 1)
-    if precision == "month":
-        return unit_start(start + timedelta(31), "month")
-    return start + timedelta({"week": 7, "day": 1}.get(precision, 0))
+    end = later_by(start, timedelta(_LONGEST.get(precision, 0)))
+    first = unit_start(end, precision) if precision in {"month", "year"} else end
+    return end if first == start else first  # the last month or year that Python has does not end later
 
 
 def is_dated(fact: Fact) -> bool:
