@@ -179,7 +179,7 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
         heading = f"*{one_line(' > '.join(result.heading))}*\n\n" if result.heading else ""
         whole = "\n".join(filter(None, (result.context, result.content.strip("\n"))))
         text = whole if look.full else _snippet(result, look).text
-        quoted = "\n".join(f"> {line}".rstrip() for line in plain_lines(text).split("\n"))
+        quoted = "\n".join(f"> {line}".rstrip() for line in neutral(plain_lines(text)).split("\n"))
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
         judged = "; weak match" if result.is_weak else ""
         first = f"### {rank}. {one_line(place(result))} ({result.score:.4f}{judged})"

@@ -77,6 +77,23 @@ def test_a_host_that_is_not_this_machine_reaches_nothing(guarded, host):
     assert guarded.passed == []
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1:80@evil.example", "localhost:80, evil.example", "localhost:x", "localhost:80:80", "localhost/x"),
+        *("[::1", "[::1]x", "::1]", "[::1]:80:80", "localhost evil.example", "localhost:123456", ":80"),
+    ],
+)
+def test_a_malformed_host_reaches_nothing(guarded, host):
+    assert guarded.ask(host=host) == 421
+    assert guarded.passed == []
+
+
+def test_two_hosts_reach_nothing(guarded):
+    assert guarded.ask(Host="evil.example") == 421
+    assert guarded.passed == []
+
+
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.2:80", "[::1]:80"])
 def test_every_name_of_this_machine_reaches_the_application(guarded, host):
     assert guarded.ask(host=host) == 200

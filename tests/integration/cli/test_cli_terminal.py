@@ -129,6 +129,16 @@ def piped(arguments, environment):
     return done.stdout.decode()
 
 
+@pytest.mark.parametrize("form", ["text", "md", "files"])
+def test_no_control_characters_reach_a_pipe(hostile, form):
+    """A reader of the pipe may show it on a terminal, or to a model. CSV keeps the cells as they are."""
+    environment, _ = hostile
+    for more in (["--full"], ["--explain"], ["--full", "--explain"]):
+        text = piped(["search", "harbour", "--format", form, *more], environment)
+        assert "harbour" in text or form == "files"
+        assert BAD.findall(text) == [], more
+
+
 def test_json_escapes_control_characters_of_a_text(hostile):
     environment, _ = hostile
     for arguments in (["search", "harbour", "--json"], ["logs", "--chat", "telegram_1", "--json"]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
@@ -29,6 +30,7 @@ from klaw_serve.tokens import Tokens
 Scope = dict[str, Any]
 _LOG = logging.getLogger("klaw")
 _AGENTS = "/agents/"
+_HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[^\s:@/,;\[\]]{1,255})(?::[0-9]{0,5})?")
 # Paths without private data: the files of the page, the description of the API, and the health check.
 _OPEN = ("/", "/health", "/openapi.json")
 _OPEN_BELOW = "/page/"
@@ -103,7 +105,8 @@ class Guard:
         """Raise the refusal of a request. What another site sent is not counted: its sender is not known."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if not self.listening.accepts(_without_port(host)):
+        hosts = sum(name.lower() == b"host" for name, _ in scope["headers"])
+        if hosts > 1 or not self.listening.accepts(_without_port(host)):
             raise _RefusedError(
                 421, "the Host header has a name that this server does not accept; start it with --allow-host NAME"
             )
@@ -239,7 +242,9 @@ def _spender(scope: Mapping[str, Any]) -> str:
 
 
 def _without_port(host: str) -> str:
-    return host.partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    """Return the name or address in a ``Host`` (RFC 9110, section 7.2); empty if it is malformed."""
+    found = _HOST.fullmatch(host)
+    return found[1] if found else ""
 
 
 def _is_stream(message: Any) -> bool:
