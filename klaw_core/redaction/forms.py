@@ -12,7 +12,7 @@ _ENDS = r"(?![A-Za-z0-9_])"
 _GITHUB = rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})"
 # Telegram bots. Digits are common, so a lookahead for the whole token keeps long runs of digits fast.
 _TELEGRAM = rf"(?=[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}{_ENDS}){_BEGINS}[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}"
-_URL = r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)"
+_URL = r"(?<=://)[^/\s:@]{0,100}:[^/\s@]{1,100}(?=@)"
 # https://docs.github.com/en/code-security/secret-scanning lists the formats of these vendors.
 _VENDORS = (
     rf"{_BEGINS}(?:whsec_[A-Za-z0-9+/]{{24,}}=*|dop_v1_[a-f0-9]{{64}}|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{{32}}"
@@ -74,7 +74,7 @@ _EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=|\\uff1a){_MARKS}[ \t\u00a0]{{0,4}}\n?[
 # A hyphen that touches both words makes one word of them: "api-key-rotation-2026.md" is a name.
 _IS = (
     rf"(?!(?<=[A-Za-z])\w)(?![-/?#]\w){_QUOTES}"
-    r"(?:[:=：＝|]|[=-]>|→|\\uff1a|\\u662f|\\u2192|\b(?:is|was|are|ist|lautet|es|est)\b(?: now)?|это|[-—–]|是|为|為)?"
+    r"(?:[=-]>|[:=：＝|→は—–是为為-]|\\uff1a|\\u662f|\\u2192|\b(?:is|was|are|ist|lautet|es|est|è|jest)\b(?: now)?|это)?"
     rf"{_MARKS}[ \t\u00a0]{{0,4}}(?:[*\"'`]|{_ESCAPE}){{0,3}}"
 )
 # JSON may have escapes instead of letters.
@@ -82,19 +82,20 @@ _ESCAPED_PW_NAMES = _escaped("пароль", "Пароль", "contraseña", "Con
 _ESCAPED_KEY_NAMES = _escaped("токен", "Токен", "секрет", "API-ключ", "API-Schlüssel", "密钥", "密鑰", "令牌")
 _PW_NAMES = (
     rf"(?<!1)(?:{_ESCAPED_PW_NAMES}|ｐａｓｓｗｏｒｄ|pass(?:wor[dt]|wd|phrase|code)|(?<=[/_-])pass|pwd|парол(?:ь|я|ем|ю)|密码|密碼|口令"
-    r"|kennwort|contrase[ñn]a|mot de passe|senha)"
+    r"|kennwort|contrase[ñn]a|mot de passe|senha|wachtwoord|hasło|パスワード"
+    r"|(?<![^\W_])(?:wlan|wi-?fi|network|netzwerk|wpa[23]?)[ -]?(?:key|schlüssel)(?!\w))"
 )
 # Messages of errors may have escapes instead of letters.
 _E, _A, _U = (rf"(?:{letter}|{_escaped(letter)})" for letter in "éäü")
 _OF = rf"for|of|to|from|on|in|at|f{_U}r|von|vom|zum?|zur|bei|de|del|des|du|pour|para|d[aoe]|от|для|к|на|в|у"
 _WHOSE = rf"(?:[ \t](?:{_OF}|is)\b[^:=：＝\n.]{{0,40}}|[ \t]?\([^)\n]{{1,40}}\))?"
-_BE = rf"is|are|was|were|ist|war|lautet|es|est|era|{_E}tait|{_E}|это|[-—–]|->|→"
+_BE = rf"is|are|was|were|ist|war|lautet|es|est|era|è|to|jest|は|{_E}tait|{_E}|это|[-—–]|->|→"
 _NOW = r"(?:[ \t](?:now|currently|jetzt|maintenant|ahora|теперь))?"
 _OPENS = r"[ \t]{1,4}(?:[*\"'`]|\\(?!u)){0,3}"  # what may stand in front of a value
 # "for the router is", "du wifi est": a few words without a pause, and a verb. Russian needs no verb.
 _OF_SOMETHING_IS = (
-    rf"(?:[ \t](?:(?:{_OF}|that|which|i|we|you)\b|d['’]\w{{1,30}})"
-    rf"(?:[ \t](?!(?:{_BE})[ \t])[^\s:=：＝,;|]{{1,40}}+){{0,6}}+"
+    rf"(?:,?[ \t](?:(?:{_OF}|that|which|i|we|you)\b|d['’]\w{{1,30}})"
+    rf"(?:[ \t](?!(?:{_BE})[ \t])[^\s:=：＝,;|]{{1,40}}+){{0,6}}+,?"
     rf"[ \t](?:{_BE}){_NOW}{_OPENS}"
     rf"|[ \t](?:от|для|к|на)(?:[ \t][а-яё-]{{1,30}}+){{1,2}}+{_OPENS})"
 )
@@ -144,6 +145,8 @@ _PIN_NAME = (
     r"(?<![^\W_])(?:(?:pin|puk|cvv|cvc)2?|пин)(?:[ -]?(?:code|number|nummer|кода?))?(?!\w)"
     r"|(?<![^\W_])(?:door|gate|garage|alarm|lock|unlock|entry|keypad|safe|locker|access|security|sim|tür|alarmanlagen"
     r"|sicherheits)[ -]?code(?!\w)|(?<![^\W_])(?:safe|lock|padlock)[ -]combination(?!\w)|geheimzahl(?!\w)"
+    r"|(?<!\w)(?:code|combination)[ \t](?:for|to|of)[ \t](?:[\w'’-]{1,20}+[ \t]){0,3}?"
+    r"(?:door|gate|garage|alarm|safe|lock|locker|padlock|keypad|entrance|building|shed)(?!\w)"
 )
 _PIN_VALUE = r"(?:\d{3,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?(?![\w-]|[.,:/]\d)"
 _PIN_ENDS = (
@@ -228,7 +231,7 @@ SHAPES = (
     CARD,
 )
 #: Values of any form next to the name of a password or a key, in English, German, Spanish, French,
-#: Portuguese, Russian and Chinese.
+#: Portuguese, Italian, Dutch, Polish, Russian, Chinese and Japanese.
 NAMED = (
     *(_PASSPHRASE, _PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD, _PASSWORD_BELOW, _PIN),
     *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE),
@@ -247,7 +250,7 @@ LOOSER = {
     _WEBHOOK: r"hooks\.slack\.com/services/|/api/webhooks/",
     _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
     _TELEGRAM: r"[0-9]:[A-Za-z0-9_-]{35}",
-    _URL: r"://[^/\s:@]{1,100}:[^/\s@]{1,100}@",
+    _URL: r"://[^/\s:@]{0,100}:[^/\s@]{1,100}@",
 }
 
 # Is found in every text in which one of the shapes matches, and in few others: one pass over a text instead of one for
@@ -265,7 +268,7 @@ HINT = (
     r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|ATATT3[0-9A-Za-z+/=_-]{40}"
     r"|J(?<=eyJ)[0-9A-Za-z_-]{10}"
     r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
-    r"|://[^/:@]{1,100}:[^/@]{1,100}@"
+    r"|://[^/:@]{0,100}:[^/@]{1,100}@"
     r"|b[Ee][Aa][Rr][Ee][Rr](?:[ ]|%20|\+)|B[Ee][Aa][Rr][Ee][Rr](?:[ ]|%20|\+)"
     + "".join(rf"|{first}(?=[0-9]{{3}}[ -]?[0-9]{{4,6}}[ -]?[0-9]{{4}})" for first in "23456")
 )
@@ -283,24 +286,18 @@ _CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 NAME_HINT = (
     rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|w[ \t]?[:=]|hrase(?:(?<=[dypcs][ -]phrase)|(?<=[dypcs]phrase))"
     r"|(?:in(?<![^\W_]pin)|uk(?<![^\W_]puk))(?:(?!\w)|2|code|nummer))|парол|пин(?<![^\W_]пин)|密码"
-    r"|密碼|口令|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?<=kennw)ort|e(?<=mot de passe)"
-    rf"|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
+    r"|密碼|口令|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?:(?<=kennw)ort|achtwoord)|hasło|パスワード"
+    rf"|e(?<=mot de passe)|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
-    r"|c(?:v[vc](?<![^\W_]cv.)|ode(?:(?<=[reykmdsn][ -]code)|(?<=[reykmdsn]code))(?!\w)"
-    r"|ombination(?<=[ek][ -]combination))|g(?=eheimzahl)"
+    r"|c(?:v[vc](?<![^\W_]cv.)|ode(?:(?<=[reykmdsn][ -]code)|(?<=[reykmdsn]code)|(?=[ \t](?:for|to|of)[ \t]))(?!\w)"
+    r"|ombination(?:(?<=[ek][ -]combination)|(?=[ \t](?:for|to|of)[ \t])))|g(?=eheimzahl)"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 PHRASES = frozenset({"phrase", "фраза", "助记词"})
-_PW_LETTERS = "psñnweп密口\\ｐ"
 FIRST_LETTERS = {
-    _PASSWORD: _PW_LETTERS,
-    _SAID_PASSWORD: _PW_LETTERS,
-    _SET_PASSWORD: _PW_LETTERS,
-    _TOLD_PASSWORD: _PW_LETTERS,
-    _PASSWORD_BELOW: _PW_LETTERS,
-    _PASSPHRASE: _PW_LETTERS,
+    **dict.fromkeys(NAMED[:6], "psñnweп密口\\ｐhパkü"),
     _PIN: "pcgп",
     _KEY: "kcüк密令\\",
     _KEY_BELOW: "kcüк密令\\",
@@ -318,6 +315,7 @@ def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
     return "|".join(f"{letter}{behind}{rest}{then}" for letter in (word[at].upper(), word[at]))
 
 
+_FOR = r"(?=[ \t](?:[Ff][Oo][Rr]|[Tt][Oo]|[Oo][Ff])[ \t])"
 _BEFORE = "[reykmdsnREYKMDSN]"
 # Found in every text in which one of the two hints is found: most texts are passed over only once.
 ANY_HINT = "|".join(
@@ -327,9 +325,10 @@ ANY_HINT = "|".join(
         _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
         _any_case("phrase", then="(?:(?<=[DdYyPpCcSs][ -]......)|(?<=[DdYyPpCcSs]......))"),
         *(_any_case(word, then=r"(?:(?!\w)|2|[CcNn])") for word in ("pin", "puk")),
-        *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl")),
+        *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl", "wachtwoord", "hasło")),
         *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ -]")),
-        _any_case("combination", then="(?<=[EeKk][ -]...........)"),
+        _any_case("combination", then=f"(?:(?<=[EeKk][ -]...........)|{_FOR})"),
+        _any_case("code", then=_FOR),
         *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза", "senha", "sshpass")),
         _any_case("key", then=_FOLLOWED),
         *(_any_case(word, at=2, then=_FOLLOWED) for word in ("token", "secret")),
@@ -348,6 +347,6 @@ ANY_HINT = "|".join(
         ),
         *(_any_case(word, at=at) for word, at in (("mysql", 3), ("mariadb", 6), ("redis-cli", 5))),
         _any_case("pw", then=r"[ \t]?[:=]"),
-        "-u[ =]|--user|[ｐＰ]|密码|密碼|口令|密钥|密鑰|令牌|助记词",
+        "-u[ =]|--user|[ｐＰ]|パスワード|密码|密碼|口令|密钥|密鑰|令牌|助记词",
     )
 )

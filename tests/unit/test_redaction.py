@@ -108,6 +108,19 @@ NAMED_SECRETS = [
     ("Le mot de passe est requin99", "requin99"),
     ("Mot de passe : requins", "requins"),
     ("senha: tubarao", "tubarao"),
+    ("la password è Squalo79!", "Squalo79"),
+    ("Wachtwoord: haaien", "haaien"),
+    ("het wachtwoord is haai2024", "haai2024"),
+    ("hasło: Rekiny", "Rekiny"),
+    ("Moje hasło jest rekin2024", "rekin2024"),
+    ("The password, which I always forget, is Zucchini9", "Zucchini9"),
+    ("パスワード：samezame", "samezame"),
+    ("パスワードは same2024x です", "same2024x"),
+    ("WLAN-Schlüssel: Kn0blauch9", "Kn0blauch9"),
+    ("the wifi key is Gl4cier77", "Gl4cier77"),
+    ("the code for the garage door is 7395", "7395"),
+    ("Code for our alarm: 7395", "7395"),
+    ("the combination to my bike lock is 7395", "7395"),
     ("Der API-Schlüssel ist 9f8e7d6c5b4a", "9f8e7d6c5b4a"),
     ("sshpass -p hunter2 ssh h", "hunter2"),
     (f"https://a.blob.core.windows.net/c?sv=2022&sig={A[:43]}%3D", A[:43]),
@@ -215,6 +228,12 @@ PIECES = [
     "Kennwort ",
     "Mot de passe : ",
     "senha=",
+    "wachtwoord ",
+    "Hasło: ",
+    "パスワードは",
+    "WiFi key ",
+    "code for the gate is ",
+    "redis://:hunter2@db",
     "API-Schlüssel ",
     "sshpass -p ",
     "-",
@@ -327,6 +346,8 @@ HARMLESS = [
     "pin the message, pin 2024 goals to the board, and connect GPIO pin 4 to pin 17",
     "The pin is 2000 years old; PIN: 3 digits; the PIN was changed in 2019, and has 4 digits",
     "PIN: 2026-02-24, pin code rules of 1999, the CVC of cards has 3 digits, the door codes of 2024",
+    "the code for the lexer is 4711 lines, the key of the door is in room 7395, the error code of step 12 is 404",
+    "https://example.org:8080/a@b, ftp://h/x:y@z and http://[::1]:80/@",
     "status code: 404, error code 2580, source code 4711, the code is 4711, zip code: 12345",
     "a bowling pin 1234. PIN: 123.45; the PIN is 4711/12, and not PIN: 2026/02",
     "Password:\n\nnotes-2026-02-24\n",
@@ -419,6 +440,12 @@ def test_law_filling_keeps_every_offset_and_redacting_again_changes_nothing(text
     assert len(filled) == len(text)
     assert all(new in {old, FILLER} for old, new in zip(text, filled, strict=True))
     assert (filled == text) is (redactor.text(text) == text)
+
+
+def test_a_password_in_a_url_is_redacted_with_and_without_a_user():
+    assert Redactor().text("redis://:p4ss@cache:6379/0 ftp://a:bcd@host") == (
+        f"redis://{REDACTED}@cache:6379/0 ftp://{REDACTED}@host"
+    )
 
 
 def test_every_builtin_pattern_redacts_its_example():

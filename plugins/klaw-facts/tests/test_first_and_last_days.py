@@ -7,7 +7,7 @@ import pytest
 from klaw_core import Memory, Message, load_config
 from klaw_facts.validity import later_by, unit_end
 
-FIRST, LAST = (moment.replace(microsecond=0, tzinfo=UTC) for moment in (datetime.min, datetime.max))
+FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 SAID = (
     "I moved to Rome yesterday.",
     "I live in Oslo since last week.",
