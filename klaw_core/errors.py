@@ -256,11 +256,29 @@ def of_system(error: OSError | ImportError) -> KlawError:
 
 
 def check_base(component: object, base: type[T], who: str) -> T:
-    """Return the component. Raise PluginContractError unless it inherits this class of ``klaw_core``."""
+    """Return the component.
+
+    Raise PluginContractError unless it inherits this class of ``klaw_core``, and defines the methods that its classes
+    declare without a default.
+    """
     if not isinstance(component, base):
         what = f"{who} is a {type(component).__qualname__}, which does not inherit klaw_core.{base.__name__}"
         raise PluginContractError(what, hint=f"class NAME({base.__name__}): ...")
+    for ability, name in _undefined(component):
+        what = f"{who} is a {type(component).__qualname__}, which inherits {ability} but does not define {name}"
+        raise PluginContractError(what, hint=f"define {name}, or do not inherit {ability}")
     return component
+
+
+def _undefined(component: object) -> Iterator[tuple[str, str]]:
+    """Yield the methods that a component has from ``klaw_core.interfaces`` without a default, each with its class."""
+    for ability in type(component).__mro__:
+        if ability.__module__.startswith("klaw_core.interfaces."):
+            for name, method in vars(ability).items():
+                raises = "NotImplementedError" in getattr(getattr(method, "__code__", None), "co_names", ())
+                own = name in getattr(component, "__dict__", ()) or getattr(type(component), name) is not method
+                if raises and not own:
+                    yield ability.__name__, name
 
 
 @contextmanager

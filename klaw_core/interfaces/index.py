@@ -127,9 +127,8 @@ class Index(Retriever[R]):
         """
         return False
 
-    def compact(self, resource: R, collection: str, /) -> None:
+    def compact(self, _resource: R, _collection: str, /) -> None:
         """Merge the pieces of the data, inside the transaction. The results of searches do not change."""
-        raise NotImplementedError
 
     def erase(self, _resource: R, _collection: str, /) -> None:
         """Make sure that nothing of removed rows is left in the collection's pages, inside the transaction.

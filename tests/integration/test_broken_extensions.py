@@ -2,6 +2,7 @@
 
 import threading
 from datetime import UTC, datetime
+from inspect import isfunction
 
 import pytest
 from attrs import evolve
@@ -19,6 +20,7 @@ from klaw_core import (
     LiveComponent,
     Memory,
     NewDocument,
+    PluginContractError,
     PluginError,
     QueryError,
     RecordError,
@@ -39,7 +41,8 @@ def Bad(**attributes):  # noqa: N802  # makes an object, as a class does
     bases = [each for each in ABILITIES if set(attributes) & {name for name in vars(each) if not name.startswith("_")}]
     if "origins" in attributes and klaw_core.SourcedExtension not in bases:
         bases.append(klaw_core.SourcedExtension)
-    extension = type("Bad", tuple(bases) or (klaw_core.Extension,), {"name": "bad"})()
+    others = {name: lambda *_: () for each in bases for name, value in vars(each).items() if isfunction(value)}
+    extension = type("Bad", tuple(bases) or (klaw_core.Extension,), {**others, "name": "bad"})()
     extension.__dict__.update(attributes)
     return extension
 
@@ -54,6 +57,30 @@ class Listed(Source):
 
     def read(self, entry):
         return Document(entry.path, "The kestrel.\n", "bad", "bad", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def declaring(ability):
+    """Return an object that inherits an ability, and defines nothing of it."""
+    names = {"name": "bad", "origin": "bad", "origins": (), "record_kinds": (), "joins": object}
+    return type("Bad", (ability,), names)()
+
+
+def required(ability):
+    """Return the methods of an ability that have no default."""
+    methods = {name: value for name, value in vars(ability).items() if isfunction(value)}
+    return {name for name, method in methods.items() if "NotImplementedError" in method.__code__.co_names}
+
+
+@pytest.mark.parametrize("ability", [each for each in ABILITIES if required(each)])
+def test_an_ability_that_is_not_defined_is_named_when_the_extension_is_built(make_home, ability):
+    home = make_home("memory")
+    home.write("a.md", "The heron.\n")
+    components = [LiveComponent("extension", "bad", declaring(ability))]
+    with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
+        with pytest.raises(PluginContractError, match=f"inherits {ability.__name__} but does not define") as raised:
+            memory.extension("bad")
+        assert any(f"does not define {name}" in str(raised.value) for name in required(ability))
+        assert memory.index(home.notes).added == 1  # the others work
 
 
 def fail(*_):
