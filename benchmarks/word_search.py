@@ -29,10 +29,10 @@ from corpus import Corpus
 from measuring import Spread, disk_megabytes, figure, in_own_process, table, timed
 
 from klaw_core import Keys, KeySelection, Query
-from klaw_core.words.query import compile_query, render
 from klaw_fts5.exact import ExactSearch, Searcher, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import statements
+from klaw_fts5.words.query import compile_query, render
 from klaw_testing.index import stored
 
 _BATCH = 256

@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Query
-from klaw_core.words.query import Term
 from klaw_fts5.exact import ExactSearch, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.knowledge import KnowledgeCache, TermHits, WordKnowledge
 from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import statements
 from klaw_fts5.suggesting import Suggester
+from klaw_fts5.words.query import Term
 from klaw_testing.index import stored
 from klaw_testing.laws import scaled
 

@@ -9,9 +9,9 @@ import apsw
 import pytest
 
 from klaw_core import Query
-from klaw_core.words.query import Term, compile_query, render
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.plan import make_plan, narrow
+from klaw_fts5.words.query import Term, compile_query, render
 from klaw_testing.index import selection, stored
 
 Find = Callable[..., list[int]]

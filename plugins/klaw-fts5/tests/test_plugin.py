@@ -58,7 +58,7 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
 
 def test_stemming_is_loaded_with_the_first_cyrillic_word() -> None:
     program = (
-        "import sys; from klaw_core.words.treatment import index_text; index_text('naïve 数据'); "
+        "import sys; from klaw_fts5.words.treatment import index_text; index_text('naïve 数据'); "
         "assert 'snowballstemmer' not in sys.modules; print(index_text('памяти'))"
     )
     ran = subprocess.run(

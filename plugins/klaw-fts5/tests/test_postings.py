@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.words.treatment import index_text
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.numbers import term_number
@@ -30,6 +29,7 @@ from klaw_fts5.packed.postings import (
 )
 from klaw_fts5.packed.spelling import Spellings, _find
 from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
+from klaw_fts5.words.treatment import index_text
 from klaw_testing.index import queries
 from klaw_testing.laws import scaled
 

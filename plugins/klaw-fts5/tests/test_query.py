@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Query
-from klaw_core.words import query as compiler
-from klaw_core.words.query import MAX_COMPILED, MAX_PREFIXES, MAX_WORDS, Term, compile_query, render, select
-from klaw_core.words.treatment import fold, index_text
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import statements
+from klaw_fts5.words import query as compiler
+from klaw_fts5.words.query import MAX_COMPILED, MAX_PREFIXES, MAX_WORDS, Term, compile_query, render, select
+from klaw_fts5.words.treatment import fold, index_text
 from klaw_testing.index import queries, stored
 from klaw_testing.laws import scaled
 

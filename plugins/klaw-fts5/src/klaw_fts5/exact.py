@@ -14,12 +14,12 @@ import apsw
 from attrs import field, frozen
 
 from klaw_core import Keys
-from klaw_core.words.query import Term, render
 from klaw_fts5.coverage import Holders
 from klaw_fts5.knowledge import TermHits, WordKnowledge
 from klaw_fts5.plan import Counts, asks
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
+from klaw_fts5.words.query import Term, render
 
 # Rows. If there are hundreds of terms, all that are in more rows count as equally frequent.
 _RARE = 1_000

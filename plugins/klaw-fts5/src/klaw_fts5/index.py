@@ -17,8 +17,6 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Hit, Index, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, Term, compile_query
-from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
@@ -27,6 +25,8 @@ from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.plan import make_plan, narrow
 from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
+from klaw_fts5.words.query import MAX_CHARACTERS, MAX_TERMS, Term, compile_query
+from klaw_fts5.words.treatment import index_text
 
 if TYPE_CHECKING:
     from klaw_core import KeyDigest

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from attrs import define, field, frozen
 
-from klaw_core.words.query import Term
 from klaw_fts5.packed.state import PackedState
+from klaw_fts5.words.query import Term
 
 # The maximum number of entries, a few megabytes each. A full cache is cleared.
 _MAX_COUNTS, _MAX_KEYS, _MAX_CORRECTIONS = 20_000, 500_000, 2_000

@@ -18,11 +18,11 @@ from operator import itemgetter
 import apsw
 from attrs import frozen
 
-from klaw_core.words.query import Term
-from klaw_core.words.treatment import fold, index_text
 from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import MAX_CACHED_TERMS
 from klaw_fts5.tokenizer import Tokenizer
+from klaw_fts5.words.query import Term
+from klaw_fts5.words.treatment import fold, index_text
 
 #: A function that returns the texts of chunks, given their keys.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]

@@ -8,8 +8,8 @@ from typing import cast
 
 import apsw
 
-from klaw_core.words.treatment import is_unspaced
 from klaw_fts5.sql import TOKENIZER
+from klaw_fts5.words.treatment import is_unspaced
 
 # Bytes. FTS5 truncates longer terms, even within a character
 # (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).

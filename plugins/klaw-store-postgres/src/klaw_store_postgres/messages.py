@@ -12,8 +12,8 @@ from attrs import frozen
 
 from klaw_core import JournalFileState, StoredMessage, StoreError, Summary
 from klaw_core import Session as Chat
-from klaw_core.words.query import MAX_TERMS, compile_query, select
-from klaw_core.words.treatment import index_text
+from klaw_fts5.words.query import MAX_TERMS, compile_query, select
+from klaw_fts5.words.treatment import index_text
 from klaw_store_postgres.texts import digest, from_milliseconds, from_text, to_milliseconds, to_text
 from klaw_store_postgres.words import segments
 from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch

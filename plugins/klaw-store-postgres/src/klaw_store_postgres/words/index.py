@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from klaw_core import Hit, Index, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
-from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
-from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.exact import Preference
 from klaw_fts5.plan import make_plan, narrow
+from klaw_fts5.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
+from klaw_fts5.words.treatment import index_text
 from klaw_store_postgres.errors import retrieval_errors
 from klaw_store_postgres.filtering import SqlSelection, as_keys
 from klaw_store_postgres.options import PgWordsOptions

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from attrs import define, field, frozen
 
-from klaw_core.words.query import Term, render
 from klaw_fts5.exact import Preference, everyday_from
 from klaw_fts5.tokenizer import makes_pairs
+from klaw_fts5.words.query import Term, render
 from klaw_store_postgres.filtering import SqlSelection
 from klaw_store_postgres.words.blocks import COLUMN_BITS
 from klaw_store_postgres.words.matching import Matcher

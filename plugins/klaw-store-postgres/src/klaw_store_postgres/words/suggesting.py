@@ -9,9 +9,9 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.words.query import Term
 from klaw_fts5.suggesting import ReadTexts, Suggester
 from klaw_fts5.tokenizer import Tokenizer
+from klaw_fts5.words.query import Term
 from klaw_store_postgres.words.search import PostingsSearch
 from klaw_store_postgres.words.tokens import tokenizer
 

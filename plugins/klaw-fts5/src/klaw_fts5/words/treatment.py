@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from klaw_core.holds import ThreadLock
+from klaw_core import ThreadLock
 
 #: Chinese characters, Japanese kana, Bopomofo and Korean syllables: each is at least one syllable. Korean has
 #: spaces, but attaches particles to the noun, as Japanese does.
