@@ -121,7 +121,7 @@ COMMANDS = {
     "mcp": ["mcp install claude-code --print", "mcp install nothing"],
     "serve": ["serve token"],
     "hook": [
-        *("hook install claude-code --print", "hook session-start<{}", "hook stop<{}"),
+        *("hook install claude-code --print", "hook session-start<{}", "hook pre-compact<{}", "hook stop<{}"),
         'hook user-prompt<{"prompt": "where does the lantern hang"}',
     ],
     "watch": ["watch --unit"],

@@ -32,6 +32,7 @@ NOT_RUN = {
 NOT_FED = {
     **dict.fromkeys(("common_config_file", "common_data_dir"), "chooses files, before there is a memory"),
     **dict.fromkeys(("export file", "facts history plot"), "the file that the caller names"),
+    "hook pre-compact transcript": "a path of the agent; only transcripts of configured sources are read",
     "hook stop transcript": "a path of the agent; only transcripts of configured sources are read",
 }
 #: What the other required arguments are given, by command and name, or by name.
@@ -173,7 +174,7 @@ def test_no_secret_passes_a_command(world, cases, name):
     assert world.leaks() == set()
 
 
-@pytest.mark.parametrize("event", ["session-start", "user-prompt", "stop"])
+@pytest.mark.parametrize("event", ["session-start", "user-prompt", "pre-compact", "stop"])
 def test_no_secret_passes_a_hook(world, cases, event):
     every = cases.every(5)
     for kind in [*KINDS][len(event) % every :: every]:

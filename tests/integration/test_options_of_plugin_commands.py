@@ -147,6 +147,7 @@ COMMANDS = [
     Command("hook session-start", {"--budget": ["50"]}, stdin=_CALL),
     Command("hook user-prompt", {"--budget": ["50"], "--min-relevance": ["0.99"]}, _LITTLE, stdin=_CALL),
     Command("hook stop", {"--transcript": ["ROOT/notes/later.md"]}, stdin=_CALL),
+    Command("hook pre-compact", {"--transcript": ["ROOT/notes/later.md"]}, stdin=_CALL),
     Command(
         "serve",
         {

@@ -174,10 +174,11 @@ def test_old_failures_and_broken_lines_are_not_counted_and_the_log_is_bounded(ho
     assert log.path.stat().st_size < 50_000
 
 
-def test_an_answer_is_indexed_without_the_agent_waiting(home, claude, memory):
+@pytest.mark.parametrize("event", ["stop", "pre-compact"])
+def test_new_messages_are_indexed_without_the_agent_waiting(home, claude, memory, event):
     file = write_lines(claude / "s9.jsonl", claude_line("assistant", "The pelican sleeps."))
     places = ["--config", str(home / "klaw.toml"), "--data-dir", str(home / "data")]
-    program = [sys.executable, "-m", "klaw_core", "hook", "stop", *places]
+    program = [sys.executable, "-m", "klaw_core", "hook", event, *places]
     told = json.dumps({"session_id": "s9", "transcript_path": str(file)})
     done = subprocess.run(program, input=told, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
@@ -207,7 +208,7 @@ class TestInstall:
         settings = json.loads(file.read_text("utf-8"))
         assert settings["model"] == "opus"
         assert settings["hooks"]["SessionStart"][0] == mine
-        assert set(settings["hooks"]) == {"SessionStart", "UserPromptSubmit", "Stop"}
+        assert set(settings["hooks"]) == {"SessionStart", "UserPromptSubmit", "PreCompact", "Stop"}
         (backup,) = file.parent.glob("settings.json.*.backup")
         assert json.loads(backup.read_text("utf-8"))["hooks"] == {"SessionStart": [mine]}
         command = settings["hooks"]["SessionStart"][1]["hooks"][0]["command"]
@@ -229,10 +230,11 @@ class TestInstall:
 
     def test_codex_gets_the_same_hooks_in_a_file_of_their_own(self, install, home, monkeypatch):
         monkeypatch.setenv("CODEX_HOME", str(home / "codex"))
-        told = install("--yes", client="codex")
+        report = install("--yes", client="codex")
         hooks = json.loads((home / "codex" / "hooks.json").read_text("utf-8"))
-        assert hooks == json.loads(install("--print"))
-        assert str(home / "codex" / "hooks.json") in told
+        shared = json.loads(install("--print"))["hooks"]
+        assert hooks == {"hooks": {event: told for event, told in shared.items() if event != "PreCompact"}}
+        assert str(home / "codex" / "hooks.json") in report
         shown = json.loads(install("--print", "--json", "--scope", "project", client="codex"))
         assert shown["file"].endswith(".codex/hooks.json")
         install("--remove", "--yes", client="codex")

@@ -1,4 +1,4 @@
-"""``klaw hook``: the hooks of coding agents at the start of a session, for each prompt, and after an answer.
+"""``klaw hook``: the hooks of coding agents: a session starts, a prompt, an answer ended, the context is compacted.
 
 A hook never blocks the agent: its exit status is always 0, errors are written to ``hook.log``, and it has a timeout of
 a few seconds.
@@ -107,8 +107,11 @@ def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeou
     )
 
 
+_transcript = click.option("--transcript", type=click.Path(), metavar="FILE", help="Index this transcript, and wait.")
+
+
 @command.command("stop", short_help="Index the session's transcript.")
-@click.option("--transcript", type=click.Path(), metavar="FILE", help="Index this transcript, and wait.")
+@_transcript
 @common_options
 @pass_settings
 def stop(settings: Settings, *, transcript: str | None) -> None:
@@ -116,10 +119,26 @@ def stop(settings: Settings, *, transcript: str | None) -> None:
 
     Only transcripts of a configured source are indexed. The agent's message is read from standard input.
     """
+    _index_session(settings, "Stop", transcript)
+
+
+@command.command("pre-compact", short_help="Index the transcript before it is compacted.")
+@_transcript
+@common_options
+@pass_settings
+def pre_compact(settings: Settings, *, transcript: str | None) -> None:
+    """Index the session's new messages, as `klaw hook stop`, before the agent replaces them with a summary.
+
+    The session is shown again what it was shown before: the hook of its start deletes the record of that.
+    """
+    _index_session(settings, "PreCompact", transcript)
+
+
+def _index_session(settings: Settings, event: str, transcript: str | None) -> None:
     if transcript is not None:
-        _run(settings, "Stop", _INDEX_SECONDS, lambda: _index(settings, transcript))
+        _run(settings, event, _INDEX_SECONDS, lambda: _index(settings, transcript))
     else:
-        _run(settings, "Stop", 3.0, _start_indexing)
+        _run(settings, event, 3.0, _start_indexing)
 
 
 def _start_indexing() -> None:

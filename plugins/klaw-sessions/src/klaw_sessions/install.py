@@ -28,24 +28,26 @@ from klaw_core.cli.kit import (
 )
 
 # Recognises a hook of Klaw, which is replaced or removed, even if the user has written it.
-_OURS = re.compile(r"\bklaw\w*\b.*\bhook (?:session-start|user-prompt|stop)\b", re.DOTALL)
+_OURS = re.compile(r"\bklaw\w*\b.*\bhook (?:session-start|user-prompt|pre-compact|stop)\b", re.DOTALL)
 
 
-# Both agents use these names of events, and timeouts in seconds.
-_EVENTS = {"SessionStart": ("session-start", 10), "UserPromptSubmit": ("user-prompt", 10), "Stop": ("stop", 10)}
+#: The commands of hooks by event, in the words of the agents.
+EVENTS = {"SessionStart": "session-start", "UserPromptSubmit": "user-prompt", "Stop": "stop"}
+_SECONDS = 10
 
 
 @frozen
 class HookClient:
     """An agent with hooks, and its settings files: for all projects (in its home, or named by a variable), and for one.
 
-    ``next_step`` is what the user must do before the hooks run.
+    ``next_step`` is what the user must do before the hooks run, ``events`` are the commands by event.
     """
 
     home: str
     variable: str
     file: str
     next_step: str
+    events: Mapping[str, str] = EVENTS
 
     @property
     def user(self) -> Path:
@@ -60,7 +62,13 @@ class HookClient:
 
 
 CLIENTS = {
-    "claude-code": HookClient(".claude", "CLAUDE_CONFIG_DIR", "settings.json", "restart claude-code to use the hooks"),
+    "claude-code": HookClient(
+        ".claude",
+        "CLAUDE_CONFIG_DIR",
+        "settings.json",
+        "restart claude-code to use the hooks",
+        {**EVENTS, "PreCompact": "pre-compact"},
+    ),
     "codex": HookClient(
         ".codex", "CODEX_HOME", "hooks.json", "restart codex, then trust the hooks with its command /hooks"
     ),
@@ -90,7 +98,7 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
         raise click.UsageError("--print writes nothing, so leave --yes out")
     chosen = CLIENTS[client]
     file = chosen.user if scope == "user" else chosen.project
-    hooks = {} if remove else _hooks(settings)
+    hooks = {} if remove else _hooks(settings, chosen.events)
     text = with_hooks(file, hooks)
     if only_print:
         print_json({"file": str(file), "hooks": hooks}) if settings.json else data().block(text)
@@ -107,11 +115,11 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
         _advise(settings, settings.load_config(), client)
 
 
-def _hooks(settings: Settings) -> dict[str, list[dict[str, Any]]]:
+def _hooks(settings: Settings, events: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
     """Return the hooks by event. Their exit status is always 0, because agents treat 2 as a refusal."""
     return {
-        event: [{"hooks": [{"type": "command", "command": _shell(settings, name), "timeout": seconds}]}]
-        for event, (name, seconds) in _EVENTS.items()
+        event: [{"hooks": [{"type": "command", "command": _shell(settings, name), "timeout": _SECONDS}]}]
+        for event, name in events.items()
     }
 
 
