@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from klaw_mcp.clients import clients
+
 #: The commands that have no case, and why.
 WITHOUT = {
     "mcp": "it serves until its input ends; mcp.txt has its answers",
@@ -118,7 +120,7 @@ COMMANDS = {
     "people": ["people", "people list --json", "people merge owner Ada", "people split owner"],
     "remember": ["remember 'Ada sails on Sundays' --from 2020-03-01 --json", "remember ''"],
     "eval": ["eval --questions questions.jsonl --json", "eval"],
-    "mcp": ["mcp install claude-code --print", "mcp install nothing"],
+    "mcp": [*(f"mcp install {name} --print" for name in sorted(clients())), "mcp install nothing"],
     "serve": ["serve token"],
     "hook": [
         *("hook install claude-code --print", "hook session-start<{}", "hook pre-compact<{}", "hook stop<{}"),

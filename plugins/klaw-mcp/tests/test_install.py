@@ -5,19 +5,112 @@ from __future__ import annotations
 import json
 import subprocess
 import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
+
+from klaw_core import ConfigError
+from klaw_mcp import clients as module
+from klaw_mcp.clients import Client, clients, with_server
 
 PLACES = {
     "claude-code": (".claude.json", "mcpServers"),
     "codex": (".codex/config.toml", "mcp_servers"),
     "cursor": (".cursor/mcp.json", "mcpServers"),
 }
+COMMAND = ["/bin/klaw", "mcp", "--data-dir", "/d"]
+#: What somebody may have in a file of each format.
+MINE = {
+    ".json": '{\n    "theme": "dark",\n    "list": [\n        1\n    ]\n}\n',
+    ".toml": '# mine\nmodel = "o3"\n\n[tui]\ntheme = "dark" # keep\n',
+    ".yaml": "# mine\nGOOSE_MODEL: 'x' # keep\nlist:\n- 1\n",
+}
 
 
 def read(file):
-    text = file.read_text("utf-8")
-    return tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    return parsed(file.suffix, file.read_text("utf-8"))
+
+
+def parsed(suffix, text):
+    return {".toml": tomllib.loads, ".json": json.loads, ".yaml": YAML(typ="safe").load}[suffix](text)
+
+
+@pytest.fixture(params=sorted(clients()))
+def client(request):
+    return clients()[request.param]
+
+
+def entry_of(client, text):
+    place = parsed(client.user().suffix, text)
+    for key in client.keys:
+        place = place[key]
+    return place
+
+
+def test_every_agent_gets_a_server_with_the_whole_command_line(client):
+    server = client.describe(COMMAND)
+    told = entry_of(client, with_server(client.user(), "", client.keys, server))["klaw"]
+    assert told == server
+    first = told.get("command", told.get("cmd"))
+    assert [*([first] if isinstance(first, str) else first), *told.get("args", ())] == COMMAND
+
+
+def test_removing_leaves_the_file_as_it_was_before(client):
+    file = client.user()
+    before = MINE[file.suffix]
+    added = with_server(file, before, client.keys, client.describe(COMMAND))
+    assert "klaw" in entry_of(client, added)
+    assert with_server(file, added, client.keys, client.describe(COMMAND)) == added
+    assert with_server(file, added, client.keys, None).rstrip() == before.rstrip()
+    assert with_server(file, before, client.keys, None) == before
+    other = with_server(file, before, client.keys, {"command": "other"}).replace("klaw", "other")
+    both = with_server(file, other, client.keys, client.describe(COMMAND))
+    assert set(entry_of(client, both)) == {"klaw", "other"}
+    assert entry_of(client, with_server(file, both, client.keys, None)) == {"other": {"command": "other"}}
+
+
+@pytest.mark.parametrize("text", ["[", "7", '"text"', "// mine\n{}", "a: [", "KEYS"])
+def test_a_file_of_another_form_is_refused(client, text):
+    file = client.user()
+    if text == "KEYS":  # the table of servers is none
+        text = {".json": '{"K": 7}', ".toml": "K = 7", ".yaml": "K: 7"}[file.suffix].replace("K", client.keys[0])
+    with pytest.raises(ConfigError, match=r"expected form") as refused:
+        with_server(file, text, client.keys, client.describe(COMMAND))
+    assert "--print" in refused.value.hint
+
+
+def test_the_help_names_every_agent(home):
+    told = " ".join(home.run("mcp", "install", "--help").stdout.split())
+    assert all(name in told for name in clients())
+    assert "is not one of claude-code," in home.run("mcp", "install", "emacs").stderr
+
+
+def test_another_distribution_adds_an_agent(monkeypatch):
+    monkeypatch.setattr(module, "MINE", Client("mine", Path, None, ("servers",)), raising=False)
+    point = EntryPoint("mine", "klaw_mcp.clients:MINE", module.GROUP)
+    monkeypatch.setattr(module, "entry_points", lambda group: (point,) if group == module.GROUP else ())
+    assert clients()["mine"].keys == ("servers",)
+    monkeypatch.setattr(module, "MINE", "no client")
+    with pytest.raises(ConfigError, match="is no klaw_mcp"):
+        clients()
+    monkeypatch.delattr(module, "MINE")
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        clients()
+
+
+def test_a_removed_server_is_gone_and_a_copy_is_kept(home):
+    file = home.path / "home" / ".cursor" / "mcp.json"
+    assert "does not have klaw" in home.run("mcp", "install", "cursor", "--remove", "--yes").stdout
+    assert not file.exists()
+    assert home.run("mcp", "install", "cursor", "--yes").returncode == 0
+    done = home.run("mcp", "install", "cursor", "--remove", "--yes")
+    assert "unload" in done.stdout
+    assert read(file) == {}
+    (backup,) = file.parent.glob("*.backup")
+    assert "klaw" in json.loads(backup.read_text("utf-8"))["mcpServers"]
+    assert home.run("mcp", "install", "cursor", "--remove", "--read-only", "--yes").returncode == 2
 
 
 @pytest.mark.parametrize("client", PLACES)
