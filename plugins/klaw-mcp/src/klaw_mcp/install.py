@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
 import click
 
 from klaw_core.cli.kit import (
@@ -21,25 +19,20 @@ from klaw_core.cli.kit import (
 from klaw_mcp.clients import SERVER, Client, clients, with_server
 
 
-class _ClientType(click.ParamType):
-    """The name of an agent. Only when one is given, agents of other distributions are looked for."""
+def _client(_ctx: click.Context, _param: click.Parameter, name: str) -> Client:
+    """Return an agent by its name; only when one is given, agents of other distributions are looked for."""
+    known = clients()
+    if name not in known:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(sorted(known))}")
+    return known[name]
 
-    name = "client"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Client:
-        known = clients()
-        if value not in known:
-            self.fail(f"{value!r} is not one of {', '.join(sorted(known))}", param, ctx)
-        return known[value]
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(name) for name in sorted(clients()) if name.startswith(incomplete)]
+def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in sorted(clients()) if name.startswith(incomplete)]
 
 
 @click.command("install", short_help="Add Klaw to an agent's configuration.")
-@click.argument("client", type=_ClientType())
+@click.argument("client", callback=_client, shell_complete=_names)
 @click.option(
     "--scope",
     type=click.Choice(("user", "project")),
