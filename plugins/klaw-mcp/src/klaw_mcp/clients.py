@@ -196,7 +196,8 @@ def _toml(_before: str) -> _Format:
 
 
 def _yaml(_before: str) -> _Format:
-    from ruamel.yaml import YAML, CommentedMap
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
 
     yaml = YAML()
     yaml.preserve_quotes = True
