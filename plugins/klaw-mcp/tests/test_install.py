@@ -83,7 +83,8 @@ def test_a_file_of_another_form_is_refused(client, text):
 
 def test_the_help_names_every_agent(home):
     told = " ".join(home.run("mcp", "install", "--help").stdout.split())
-    assert all(name in told for name in clients())
+    assert len(clients()) > 10
+    assert [name for name in clients() if name not in told] == []
     assert "is not one of claude-code," in home.run("mcp", "install", "emacs").stderr
 
 
