@@ -32,7 +32,8 @@ class KlawSession:
 
     Items are on disk when :meth:`add_items` returns, and are read back unchanged. After ``memory.index()``, searches
     find the messages of user and assistant, with secrets redacted. Messages of the chat that other programs have
-    written are items as well. :meth:`pop_item` removes an item from the journal, the rows and the index. Methods raise
+    written are items as well. :meth:`pop_item` removes an item from the journal, the rows and the index.
+    ``sender_id`` identifies the user in the channel: facts belong to this person in every session. Methods raise
     klaw_core.StoreError if the memory cannot be read or written. The caller closes ``memory``.
     """
 
@@ -42,12 +43,14 @@ class KlawSession:
         memory: Memory,
         *,
         channel: str = "openai-agents",
+        sender_id: str = "",
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         self._memory = memory
         self._chat = Chat(channel, session_id)
+        self._sender_id = sender_id
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the last ``limit`` items, oldest first. The default is the limit of the settings, or all items."""
@@ -82,7 +85,7 @@ class KlawSession:
 
     def _append(self, items: Sequence[TResponseInputItem]) -> None:
         now = datetime.now(UTC)
-        self._memory.conversations.append_many([_message(item, self._chat, now) for item in items])
+        self._memory.conversations.append_many([_message(item, self._chat, now, self._sender_id) for item in items])
 
     def _pop(self) -> TResponseInputItem | None:
         with _POPPING.hold():
@@ -112,10 +115,11 @@ def _function(memory: Memory, tool: Tool, allow: frozenset[str]) -> FunctionTool
     return FunctionTool(tool.name, tool.description, tool.input_schema, invoke, strict_json_schema=False)
 
 
-def _message(item: Any, chat: Chat, now: datetime) -> Message:
+def _message(item: Any, chat: Chat, now: datetime, sender_id: str) -> Message:
     role = _ROLES.get(str(item.get("role")), "tool")
+    meta = {**chat.meta, **({"sender_id": sender_id} if sender_id and role == "user" else {})}
     # A new id, because the SDK may add an item that it popped again with its old id.
-    return Message(role, _said(item), now, uuid.uuid4().hex, meta=chat.meta, extra={_KEY: dict(item)})
+    return Message(role, _said(item), now, uuid.uuid4().hex, meta=meta, extra={_KEY: dict(item)})
 
 
 def _said(item: Mapping[str, Any]) -> str:

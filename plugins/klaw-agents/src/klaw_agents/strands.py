@@ -30,8 +30,8 @@ class KlawMemoryStore(MemoryStore):
 
     ``filters``, ``collection`` and ``min_relevance`` restrict searches. An added text is a document of that collection,
     by default of ``memory``; an equal text is stored once. With ``extraction=True`` the messages of the conversation
-    are stored in the journal of the chat ``strands_NAME``, without a model. Such a store belongs to one agent. The
-    caller closes ``memory``.
+    are stored in the journal of the chat ``strands_NAME``, without a model. Such a store belongs to one agent.
+    ``sender_id`` identifies its user: facts belong to this person. The caller closes ``memory``.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class KlawMemoryStore(MemoryStore):
         collection: str | None = None,
         filters: Filters = Filters(),  # noqa: B008  # frozen
         min_relevance: float | None = None,
+        sender_id: str = "",
     ) -> None:
         if not name.strip():
             raise ValueError("the store's name must not be empty")
@@ -59,6 +60,7 @@ class KlawMemoryStore(MemoryStore):
         self._filters = filters
         self._min_relevance = min_relevance
         self._chat = Chat(_CHANNEL, name)
+        self._sender_id = sender_id
         self._run = uuid.uuid4().hex
         self._written: set[str] = set()
 
@@ -104,7 +106,7 @@ class KlawMemoryStore(MemoryStore):
         now = datetime.now(UTC)
         ids = [uuid.uuid4().hex for _ in messages] if numbers is None else [f"{self._run}-{n}" for n in numbers]
         new = [
-            _message(message, self._chat, now, name)
+            _message(message, self._chat, now, name, self._sender_id)
             for name, message in zip(ids, messages, strict=True)
             if name not in self._written
         ]
@@ -135,10 +137,11 @@ def _entry(result: SearchResult) -> MemoryEntry:
     return MemoryEntry(content=result.content, metadata={**result.metadata, **place})
 
 
-def _message(message: Mapping[str, Any], chat: Chat, now: datetime, name: str) -> Message:
+def _message(message: Mapping[str, Any], chat: Chat, now: datetime, name: str, sender_id: str) -> Message:
     texts = [block["text"] for block in message["content"] if "text" in block]
     role = message["role"] if texts else "tool"
-    return Message(role, "\n".join(texts), now, name, meta=chat.meta)
+    meta = {**chat.meta, **({"sender_id": sender_id} if sender_id and role == "user" else {})}
+    return Message(role, "\n".join(texts), now, name, meta=meta)
 
 
 def _digest(text: str) -> str:

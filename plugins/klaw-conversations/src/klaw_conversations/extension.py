@@ -313,5 +313,7 @@ def _records_in(journal: Journal, file: ChatFile) -> Counter[str]:
     return Counter(_canonical(line.message.record()) for line in lines if isinstance(line, JournalEntry))
 
 
-def _canonical(record: Mapping[str, object]) -> str:
-    return json.dumps(record, sort_keys=True)
+def _canonical(record: Mapping[str, Any]) -> str:
+    """Return a message for comparison, without its sender: importers of earlier versions did not write it."""
+    meta = {name: value for name, value in record["meta"].items() if name != "sender_id"}
+    return json.dumps({**record, "meta": meta}, sort_keys=True)

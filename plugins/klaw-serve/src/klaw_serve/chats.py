@@ -36,7 +36,8 @@ def _messages(tenant: Tenant, given: Json) -> Any:
 def _append(tenant: Tenant, given: Json) -> Any:
     chat = Chat.parse(given["chat"])
     said_at = moment(given, "ts") or datetime.now(UTC)
-    message = Message(given["role"], given["content"], said_at, id=given.get("id", ""), meta=chat.meta)
+    who = {name: given[name] for name in ("sender_id", "name") if given.get(name)}
+    message = Message(given["role"], given["content"], said_at, id=given.get("id", ""), meta={**who, **chat.meta})
     return tenant.memory.conversations.append(message).record()
 
 
@@ -68,6 +69,8 @@ CHAT_OPERATIONS: Final[Sequence[Operation]] = (
             "content": string("The text of the message.", 1_000_000),
             "id": string("The id of the message; a message with a known id is not stored again.", 200),
             "ts": string("The time of the message; default now.", 40),
+            "sender_id": string("Who wrote the message, in the channel: facts belong to this person.", 80),
+            "name": string("The name of the speaker.", 80),
         },
         ("chat", "role", "content"),
         read_only=False,

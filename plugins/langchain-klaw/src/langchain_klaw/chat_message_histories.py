@@ -23,11 +23,13 @@ class KlawChatMessageHistory(BaseChatMessageHistory):
         history.add_user_message("When does the ferry leave?")
 
     Messages are on disk when :meth:`add_messages` returns. Secrets are redacted before messages are indexed. Messages
-    that other programs have written to the chat are returned as well.
+    that other programs have written to the chat are returned as well. ``sender_id`` identifies the user in the
+    channel: facts belong to this person in every session. The ``name`` of a human's message is kept.
     """
 
-    def __init__(self, session_id: str, memory: Memory, *, channel: str = "langchain") -> None:
+    def __init__(self, session_id: str, memory: Memory, *, channel: str = "langchain", sender_id: str = "") -> None:
         self._memory = memory
+        self._sender_id = sender_id
         self._chat = Chat(channel, session_id)
 
     @property
@@ -39,20 +41,24 @@ class KlawChatMessageHistory(BaseChatMessageHistory):
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages. Raise klaw_core.StoreError if they cannot be written."""
         now = datetime.now(UTC)
-        self._memory.conversations.append_many(_to_klaw(message, self._chat, now) for message in messages)
+        self._memory.conversations.append_many(
+            _to_klaw(message, self._chat, now, self._sender_id) for message in messages
+        )
 
     def clear(self) -> None:
         """Delete the chat permanently: its journal, its rows and its chunks."""
         self._memory.conversations.purge(self._chat)
 
 
-def _to_klaw(message: BaseMessage, chat: Chat, now: datetime) -> Message:
+def _to_klaw(message: BaseMessage, chat: Chat, now: datetime, sender_id: str) -> Message:
+    role = _ROLES.get(message.type, "system")
+    told = {"sender_id": sender_id, "name": message.name} if role == "user" else {}
     return Message(
-        _ROLES.get(message.type, "system"),
+        role,
         str(message.text),
         now,
         message.id or "",
-        meta=chat.meta,
+        meta={**{key: value for key, value in told.items() if value}, **chat.meta},
         extra={_KEY: message_to_dict(message)},
     )
 

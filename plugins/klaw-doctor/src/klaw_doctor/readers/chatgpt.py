@@ -5,11 +5,13 @@ A conversation is a tree, because every edited question starts a branch. The bra
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from klaw_core import Record, SkippedEntry
+from klaw_core import Record, RecordError, SkippedEntry
 from klaw_doctor.readers.files import named_files, parse_json
 from klaw_doctor.readers.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
 
@@ -20,6 +22,7 @@ _NOT_SAID = {"user_editable_context", "model_editable_context", "thoughts", "rea
 
 def read(source: Path) -> Iterator[Record | SkippedEntry]:
     """Yield the messages of every conversation."""
+    person = _account(source)
     for name, content in named_files(source, "conversations.json", "conversations-*.json"):
         value = parse_json(name, content)
         if not isinstance(value, list):
@@ -30,10 +33,20 @@ def read(source: Path) -> Iterator[Record | SkippedEntry]:
             if not key or not isinstance(item.get("mapping"), Mapping):
                 yield skipped(where, "it has no id or no messages")
                 continue
-            messages = [found for node in _branch(item) if (found := _message(node)) is not None]
+            messages = [found for node in _branch(item) if (found := _message(node, person)) is not None]
             yield from conversation(
                 "chatgpt", key, as_string(item.get("title")), moment_of(item.get("create_time")), messages
             )
+
+
+def _account(source: Path) -> str:
+    """Return the id of the person whose export it is; empty if it is not there."""
+    if not (source.is_dir() or zipfile.is_zipfile(source)):
+        return ""
+    for name, content in named_files(source, "user.json", required=False):
+        with suppress(RecordError):
+            return as_string(_object(parse_json(name, content)).get("id"))
+    return ""
 
 
 def _branch(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -52,7 +65,7 @@ def _branch(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return branch[::-1]
 
 
-def _message(node: Mapping[str, Any]) -> ImportedMessage | None:
+def _message(node: Mapping[str, Any], person: str) -> ImportedMessage | None:
     message = node.get("message")
     if not isinstance(message, Mapping):
         return None
@@ -63,7 +76,8 @@ def _message(node: Mapping[str, Any]) -> ImportedMessage | None:
         return None
     name = as_string(message.get("id")) or as_string(node.get("id"))
     return ImportedMessage(
-        name, role, text, moment_of(message.get("create_time")), as_string(metadata.get("model_slug"))
+        *(name, role, text, moment_of(message.get("create_time")), as_string(metadata.get("model_slug"))),
+        sender_id=person if role == "user" else "",
     )
 
 

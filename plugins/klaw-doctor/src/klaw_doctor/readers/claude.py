@@ -35,8 +35,13 @@ def _conversation(where: str, item: Mapping[str, Any]) -> Iterator[Record | Skip
     if not key or not isinstance(item.get("chat_messages"), list):
         yield skipped(where, "it has no uuid or no chat_messages")
         return
+    account = item.get("account")
+    person = as_string(account.get("uuid")) if isinstance(account, Mapping) else ""
     messages = [
-        ImportedMessage(as_string(message.get("uuid")), role, text, moment_of(message.get("created_at")))
+        ImportedMessage(
+            *(as_string(message.get("uuid")), role, text, moment_of(message.get("created_at"))),
+            sender_id=person if role == "user" else "",
+        )
         for message in objects(item["chat_messages"])
         if (role := _ROLES.get(as_string(message.get("sender")), "")) and (text := _text(message)).strip()
     ]

@@ -18,13 +18,14 @@ _MILLISECONDS_FROM = 100_000_000_000  # as seconds, this would be the year 5138
 
 @frozen
 class ImportedMessage:
-    """One message of another program; ``moment`` may be unknown."""
+    """One message of another program; ``moment`` may be unknown. ``sender_id`` identifies who wrote it, if known."""
 
     id: str
     role: str
     text: str
     moment: datetime | None
     model: str = ""
+    sender_id: str = ""
 
 
 def conversation(
@@ -42,7 +43,8 @@ def conversation(
         title = Redactor().text(title)[:_MAX_NAME]  # before it is cut: a part of a secret is not recognised
     meta = {**chat.meta, **({"title": title} if title else {})}
     for item in dated:
-        own = {**meta, **({"model": item.model} if item.model else {})}
+        told = {"model": item.model, "sender_id": item.sender_id}
+        own = {**meta, **{key: value for key, value in told.items() if value}}
         message = Message(item.role, item.text, item.moment or moment, item.id, meta=own)
         value = message.record()
         yield Record("message", {"chat": chat.name, "day": str(value["ts"])[:10], "value": value})
