@@ -241,3 +241,10 @@ def test_every_call_of_a_model_is_answered(memory, arguments):
 def test_forget_is_offered_only_if_allowed(memory):
     assert "memory_forget" not in {tool.name for tool in klaw_tools(memory)}
     assert "memory_forget" in {tool.name for tool in klaw_tools(memory, allow=["memory_forget"])}
+
+
+def test_messages_of_the_user_have_the_sender_that_the_session_names(memory):
+    session = KlawSession("trip", memory, sender_id="7")
+    run(session.add_items([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]))
+    lines = memory.conversations.read(Chat("openai-agents", "trip"))
+    assert [line.message.meta.get("sender_id") for line in lines] == ["7", None]

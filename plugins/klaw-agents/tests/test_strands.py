@@ -226,3 +226,10 @@ def test_a_read_only_store_rejects_extraction(memory):
     manager = MemoryManager(stores=[KlawMemoryStore(memory, writable=False)])
     with pytest.raises(ValueError, match="writable"):
         run(manager.add(BEES))
+
+
+def test_messages_of_the_user_have_the_sender_that_the_store_names(memory):
+    store = KlawMemoryStore(memory, "trip", extraction=True, sender_id="7")
+    run(store.add_messages([said("Hi"), said("Yes?", "assistant")]))
+    lines = memory.conversations.read(Chat("strands", "trip"))
+    assert [line.message.meta.get("sender_id") for line in lines] == ["7", None]

@@ -135,11 +135,13 @@ def test_core_memory_can_be_changed(server):
 
 def test_a_conversation_is_stored_and_read_without_secrets(server):
     secret = "sk-ant-api03-" + "a1B2" * 24
-    said = {"role": "user", "content": f"The key is {secret}, the boat is green.", "id": "m1"}
+    who = {"sender_id": "77", "name": "Ada"}
+    said = {"role": "user", "content": f"The key is {secret}, the boat is green.", "id": "m1", **who}
     assert server.ask("POST", "/api/chats/telegram_7", said).status == 201
     assert [chat["name"] for chat in server.get("/api/chats").json["chats"]] == ["telegram_7"]
     (message,) = server.get("/api/chats/telegram_7").json["messages"]
     assert "green" in message["content"]
+    assert who.items() <= message["meta"].items()
     assert secret not in message["content"]
     assert server.get("/api/chats/nobody").status == 400
 

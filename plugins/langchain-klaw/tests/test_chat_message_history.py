@@ -3,6 +3,7 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
+from klaw_core import Chat
 from langchain_klaw import KlawChatMessageHistory
 
 MESSAGES = [
@@ -51,9 +52,16 @@ def test_a_cleared_chat_is_not_found_and_leaves_no_bytes(history, words_only):
 def test_messages_of_other_programs_are_read(history, words_only):
     from datetime import UTC, datetime
 
-    from klaw_core import Chat, Message
+    from klaw_core import Message
 
     chat = Chat("langchain", "trip/to oslo")
     for role in ("user", "assistant", "tool", "system"):
         words_only.conversations.append(Message(role, f"from {role}", datetime.now(UTC), meta=chat.meta))
     assert [message.type for message in history.messages] == ["human", "ai", "tool", "system"]
+
+
+def test_messages_of_a_human_keep_their_name_and_the_sender_of_the_history(words_only):
+    history = KlawChatMessageHistory("trip", words_only, sender_id="7")
+    history.add_messages([HumanMessage("Hi", name="Ada"), AIMessage("Yes?")])
+    said = [line.message.meta for line in words_only.conversations.read(Chat("langchain", "trip"))]
+    assert [(meta.get("sender_id"), meta.get("name")) for meta in said] == [("7", "Ada"), (None, None)]

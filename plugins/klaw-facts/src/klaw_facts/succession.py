@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import evolve, frozen
 
-from klaw_facts.validity import is_dated, later_by, unit_end
+from klaw_facts.validity import is_dated, latest_begin
 from klaw_facts.values import Fact, normalised
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -63,9 +63,7 @@ def turn_of(fact: Fact, now: datetime) -> Turn:
     if fact.valid_from is None or not is_dated(fact):
         known = max(said, affirmed)
         return Turn(fact, said, fact.valid_from or said, said, known, known)
-    latest = unit_end(fact.valid_from, fact.precision)
-    if fact.precision == "week":  # many mean the seven days before they speak, or do not know when the week began
-        latest = later_by(latest, timedelta(days=7))
+    latest = latest_begin(fact.valid_from, fact.precision)
     if fact.valid_from <= said:
         latest = min(latest, said)
     known = max(fact.valid_from, affirmed)

@@ -59,6 +59,14 @@ def unit_end(moment: datetime, precision: Precision) -> datetime:
     return end if first == start else first  # the last month or year that Python has does not end later
 
 
+def latest_begin(moment: datetime, precision: Precision) -> datetime:
+    """Return the end of the time in which something can have begun that began in the unit that contains a moment.
+
+    For a week it is seven days later: many mean the seven days before they speak, or do not know when the week began.
+    """
+    return later_by(unit_end(moment, precision), timedelta(days=7 if precision == "week" else 0))
+
+
 def is_dated(fact: Fact) -> bool:
     """Whether somebody said when a fact began. Otherwise all that is known is that it was true when it was said."""
     return fact.valid_from is not None and fact.precision != "by" and fact.valid_from != fact.said_at
@@ -73,7 +81,7 @@ def begun_after(new: Fact, old: Fact, by: str) -> Fact:
         return new
     if not is_dated(new) or new.valid_from is None or old.valid_to is None or old.valid_to <= new.valid_from:
         return new
-    return evolve(new, valid_from=old.valid_to) if old.valid_to <= unit_end(new.valid_from, new.precision) else new
+    return evolve(new, valid_from=old.valid_to) if old.valid_to <= latest_begin(new.valid_from, new.precision) else new
 
 
 def told(moment: datetime | None, precision: Precision) -> str:

@@ -9,7 +9,7 @@ import pytest
 from klaw_core import Chat, Memory, load_config
 from klaw_doctor.importers import importers, load_importer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WRITES = re.compile(r"conversations\.append(?:_many)?\(|\bconversation\(\s*\"|journal\.append\(Message")
 #: Modules that write messages, and where the sender's id comes from.
 DOORS = {
@@ -90,7 +90,7 @@ def test_what_was_imported_without_senders_is_not_imported_again(tmp_path):
         environment={"KLAW_CONFIG": "/dev/null"},
     )
     with Memory.open(config) as memory:
-        memory.import_(source, format="chatgpt")
+        memory.import_(source, importer="chatgpt")
         (source / "user.json").write_text(json.dumps(USER), "utf-8")
-        memory.import_(source, format="chatgpt")
+        memory.import_(source, importer="chatgpt")
         assert len(list(memory.conversations.read(Chat("chatgpt", "c-1")))) == 2

@@ -1,0 +1,157 @@
+"""Stories in which people contradict each other, and themselves within a day.
+
+The oracle knows only who said what and when. Whatever is said: nothing ends before it begins, one value of a slot is
+true for each person, it is the one that the person said last, and nobody's statement concerns anybody else.
+"""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from attrs import evolve, frozen
+
+from klaw_facts import FactsOptions
+from klaw_facts.extracting import rule_extractor
+from klaw_facts.extracting.candidates import SourceMessage
+from klaw_facts.extracting.extraction import make_fact
+from klaw_facts.extracting.resolve import Resolver
+from klaw_facts.fold import State, fold
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+DAYS = 40
+SAYS = {
+    "home": (
+        "I live in {}.",
+        "I now live in {}.",
+        "I moved to {} yesterday.",
+        "I moved to {} last week.",
+        "Я живу в {}.",
+    ),
+    "employer": ("I work at {}.", "I joined {} last month.", "我在{}工作。"),
+    "name": ("My name is {}.", "Hello, my name is {}!", "Меня зовут {}."),
+}
+VALUES = {
+    "I": ("Lyon", "Oslo", "Rome", "Bern", "Acme", "Bosch", "Ada", "Eve"),
+    "M": ("Lyon", "Oslo", "Rome", "Bern", "Acme", "Bosch", "Ada", "Eve"),
+    "H": ("Lyon", "Oslo", "Rome", "Bern", "Acme", "Bosch", "Ada", "Eve"),
+    "Я": ("Риме", "Берне", "Осло", "Твери"),
+    "М": ("Анна", "Вера", "Ольга", "Нина"),
+    "我": ("腾讯", "华为", "小米", "京东"),
+}
+PEOPLE = ("tg:1", "tg:2", "tg_3/Anna")
+MOMENTS = [START + timedelta(hours=6 * number) for number in range(-60, 4 * DAYS + 8)]
+
+
+@frozen
+class Told:
+    """A statement about the present or the near past."""
+
+    person: str
+    slot: str
+    value: str
+    text: str
+    said: datetime
+    id: str
+
+    @property
+    def is_undated(self):
+        return not {"yesterday.", "week.", "month."} & set(self.text.split())
+
+
+def story(dice, *, repeats=True, undated=False):
+    """Return what is said, in order: often several statements of one person within a day."""
+    told, moment, used = [], START, set()
+    for _ in range(dice.randint(2, 14)):
+        moment += timedelta(minutes=dice.choice([1, 7, 90, 60 * 20, 60 * 50]) + dice.random())
+        person, slot = dice.choice(PEOPLE), dice.choice(sorted(SAYS))
+        pattern = dice.choice(SAYS[slot])
+        value = dice.choice(VALUES[pattern[0]])
+        one = Told(person, slot, value, pattern.format(value), moment, f"m{len(told):02}")
+        if (repeats or (person, slot, value) not in used) and (one.is_undated or not undated):
+            told.append(one)
+            used.add((person, slot, value))
+    return told
+
+
+def read(told, lines=(), *, size=1):
+    """Return the lines of the journal after messages were read, some at a time."""
+    lines = list(lines)
+    for first in range(0, len(told), size):
+        window = [
+            SourceMessage("tg_9", item.id, "user", "user", item.text, item.said, item.person)
+            for item in told[first : first + size]
+        ]
+        now = max(message.said_at for message in window) + timedelta(minutes=1)
+        resolver = Resolver(
+            *(fold(lines) if lines else State(), FactsOptions(max_ends=99), now, "rules", f"b-{len(lines)}-{first}")
+        )
+        for candidate in rule_extractor.extract(window):
+            if (fact := make_fact(candidate, window)) is not None and fact.slot:
+                resolver.add(fact)
+        known = {line["id"] for line in lines}
+        lines += [line for line in resolver.finish() if line["id"] not in known]
+    return lines
+
+
+def shown(lines):
+    """Return the values at each moment, with their persons and slots."""
+    state = fold(lines)
+    return [sorted((fact.who, fact.slot, fact.value) for fact in state.visible(moment).values()) for moment in MOMENTS]
+
+
+def test_whoever_contradicts_whom_each_has_one_value_and_none_ends_before_it_begins(cases):
+    for number in range(cases.number(150, 5_000)):
+        dice = Random(f"quarrel {number}")
+        told = story(dice)
+        lines = read(told, size=dice.choice([1, 3, 50]))
+        facts = list(fold(lines).facts.values())
+        for fact in facts:
+            assert fact.valid_to is None or fact.valid_from <= fact.valid_to, (fact, told)
+            by = [item for item in facts if item.id == fact.ended_by]
+            assert all((item.who, item.slot) == (fact.who, fact.slot) for item in by), (fact, told)
+        for here in shown(lines):
+            owners = [(who, slot) for who, slot, _ in here]
+            assert len(owners) == len(set(owners)), (here, told)
+
+
+def test_the_last_that_a_person_says_of_the_present_is_true_for_this_person(cases):
+    for number in range(cases.number(150, 5_000)):
+        dice = Random(f"last {number}")
+        told = story(dice, undated=True)
+        lines = read(told, size=dice.choice([1, 3, 50]))
+        last = {(item.person, item.slot): item.value for item in told}
+        assert shown(lines)[-1] == sorted((*owner, value) for owner, value in last.items()), told
+
+
+def test_people_who_contradict_each_other_are_as_if_they_were_alone(cases):
+    for number in range(cases.number(60, 2_000)):
+        told = story(Random(f"alone {number}"))
+        together = shown(read(told))
+        for person in PEOPLE:
+            alone = shown(read([item for item in told if item.person == person]))
+            assert [[item for item in here if item[0] == person] for here in together] == alone, told
+
+
+def test_what_is_read_twice_changes_nothing(cases):
+    for number in range(cases.number(60, 2_000)):
+        dice = Random(f"twice {number}")
+        told = story(dice)
+        lines = read(told)
+        again = read(told, lines, size=dice.choice([1, 50]))
+        assert shown(again) == shown(lines), told
+
+
+def test_the_order_of_reading_does_not_matter_if_nobody_repeats_a_value(cases):
+    for number in range(cases.number(60, 2_000)):
+        dice = Random(f"order {number}")
+        told = story(dice, repeats=False, undated=True)
+        expected = shown(read(told))
+        assert shown(read(dice.sample(told, len(told)), size=dice.choice([1, 3]))) == expected, told
+
+
+def test_of_two_statements_at_one_moment_the_later_one_in_the_chat_is_true_in_any_order(cases):
+    for number in range(cases.number(30, 500)):
+        dice = Random(f"tie {number}")
+        told = story(dice, repeats=False, undated=True)
+        tied = [evolve(item, said=START + timedelta(number // 2)) for number, item in enumerate(told)]
+        expected = shown(read(tied, size=50))
+        assert shown(read(tied, size=1)) == expected, told
