@@ -1,6 +1,7 @@
 """Servers that stop, connections that break, writers that are in each other's way, and what is killed in mid-write."""
 
 import importlib
+import logging
 import os
 import random
 import signal
@@ -45,6 +46,23 @@ def fail_once(session, attempts, state):
 
 
 class TestLostConnections:
+    def test_nothing_is_printed_for_one_unless_a_program_asks_for_it(self, open_store, cut, monkeypatch):
+        printed = []
+        last = logging.Handler()
+        last.emit = printed.append
+        monkeypatch.setattr(logging, "lastResort", last)
+        monkeypatch.setattr(logging.root, "handlers", [])
+        store = open_store()
+        with store.read(), store.read():
+            pass
+
+        cut()
+        with store.read(), store.read():
+            pass
+        logging.getLogger("psycopg.pool").warning("discarding a connection")
+
+        assert printed == []
+
     def test_a_transaction_that_has_not_started_uses_another_connection(self, open_store, cut):
         store = open_store()
         put(store, make_document("notes/a.md", "one"))

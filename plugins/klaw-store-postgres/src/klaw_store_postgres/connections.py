@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
 from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.options import PostgresOptions
 
+# Python prints warnings on stderr if no handler is set up. The pool warns of each lost connection; an error says it too.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 # How often the start of a transaction is retried, on other connections, until the server is back.
 _ATTEMPTS = 5
 _IDLE_SECONDS = 120.0
