@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
     from klaw_core.cli.neutral import escaped_json, plain_lines
     from klaw_core.cli.notices import notify
+    from klaw_core.cli.numbers import NumberRange
     from klaw_core.cli.output import (
         Output,
         StyledText,
@@ -56,6 +57,7 @@ _MODULES = {
     "listings": "Listing chosen_format format_option show",
     "neutral": "escaped_json plain_lines",
     "notices": "notify",
+    "numbers": "NumberRange",
     "output": "Output StyledText counted data duration notices print_json size tilde",
     "progress": "progress_bar",
     "served": "NotServedError ServedMemory Server",
@@ -67,6 +69,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "Listing",
     "NotServedError",
+    "NumberRange",
     "Output",
     "ServedMemory",
     "Server",

@@ -11,6 +11,7 @@ import click
 
 from klaw_core.cli.dates import since as parse_since
 from klaw_core.cli.dates import until as parse_until
+from klaw_core.cli.numbers import NumberRange
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
 )
 @click.option(
     "--min-relevance",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     metavar="R",
     help="Leave out results below this relevance, 0 to 1. [default: none]",
 )
@@ -59,7 +60,9 @@ _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
     metavar="N",
     help="Show at most N chunks per note if other notes match nearly as well.",
 )
-@click.option("--min-score", type=float, metavar="SCORE", help="Leave out results below this score. [default: none]")
+@click.option(
+    "--min-score", type=NumberRange(), metavar="SCORE", help="Leave out results below this score. [default: none]"
+)
 @click.option(
     "-c",
     "--collection",

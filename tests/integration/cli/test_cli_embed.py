@@ -153,10 +153,10 @@ def test_an_unknown_embedder_is_named_with_those_that_exist(embedding, notes, us
     if configured == "none":
         monkeypatch.setenv("KLAW_EMBEDDER", "none")
     for _ in ("new", "indexed"):
-        for named in ("nope", "opena", ""):
+        for named in ("nope", "opena", ":model"):
             result = embedding("reindex", "--embedding", named)
             assert result.exit_code == 1
-            assert f"no plugin provides the embedder '{named}'" in result.stderr
+            assert f"no plugin provides the embedder '{named.partition(':')[0]}'" in result.stderr
             assert re.search(r"installed: .*\bnone\b.*\bopenai\b", result.stderr)
             assert "config set" not in result.stderr
         embedding("index", str(notes))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from klaw_core.cli.kit import NotServedError, Settings, common_options, echo, pass_settings
+from klaw_core.cli.kit import NotServedError, NumberRange, Settings, common_options, echo, pass_settings
 from klaw_sessions.install import install
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _INDEX_SECONDS = 600.0
 
 _timeout = click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 60),
+    type=NumberRange(0.1, 60),
     default=3.0,
     show_default=True,
     metavar="SECONDS",
@@ -83,7 +83,7 @@ def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
 @_budget_of(500)
 @click.option(
     "--min-relevance",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     default=0.3,
     show_default=True,
     help="Leave out chunks with a lower relevance.",

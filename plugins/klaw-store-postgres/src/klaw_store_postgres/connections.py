@@ -21,7 +21,7 @@ from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
 from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.options import PostgresOptions
 
-# Python prints warnings on stderr if no handler is set up. The pool warns of each lost connection; an error says it too.
+# Python prints warnings on stderr if no handler is set up. The pool warns of each connection that it discards.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 # How often the start of a transaction is retried, on other connections, until the server is back.
 _ATTEMPTS = 5

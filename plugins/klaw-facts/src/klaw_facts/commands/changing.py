@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klaw_core.cli.kit import (
+    NumberRange,
     Settings,
     StyledText,
     common_options,
@@ -33,7 +34,7 @@ _REASON = click.option("--reason", default="", metavar="TEXT", help="Why.")
 @click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="Slot and value: home=Lyon.")
 @click.option("--subject", metavar="NAME", help="The person or thing that it is about.")
 @click.option("--category", metavar="NAME", help="Category.")
-@click.option("--importance", type=click.FloatRange(0, 1), metavar="X", help="0 to 1.")
+@click.option("--importance", type=NumberRange(0, 1), metavar="X", help="0 to 1.")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="New tags, which replace the old ones.")
 @click.option("--from", "valid_from", metavar="WHEN", callback=when, help="Since when it is true.")
 @click.option("--to", "valid_to", metavar="WHEN", callback=when, help="Until when it was true.")

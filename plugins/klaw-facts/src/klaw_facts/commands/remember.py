@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.kit import (
+    NumberRange,
     Settings,
     StyledText,
     common_options,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SHOWN = 3  # other values of a slot that are listed
-_SHARE = click.FloatRange(0, 1)
+_SHARE = NumberRange(0, 1)
 
 
 @click.command("remember", short_help="Store a fact; it may end an earlier value.")

@@ -1,0 +1,79 @@
+"""What no option of any command may have as its value. The options are read from the commands."""
+
+from __future__ import annotations
+
+import os
+
+import click
+import pytest
+from click.testing import CliRunner
+from command_lines import commands, of_core, of_plugins
+
+from klaw_core.cli.program import cli
+from klaw_serve.tokens import Tokens
+
+#: Options for which an empty value means something, and what.
+EMPTY = {
+    "facts edit --tag": "no tags",
+    "facts end --reason": "no reason",
+    "facts retract --reason": "no reason",
+    "index --version": "no version",
+    "models add --document-prefix": "the model needs none",
+    "models add --query-prefix": "the model needs none",
+    "remember --tag": "no tag",
+}
+
+
+def options():
+    """Return each option with a value of each command, as ``command --option``."""
+    return {
+        f"{name} {parameter.opts[-1]}": parameter
+        for names in (of_core(), of_plugins())
+        for name, command in commands(names)
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.is_flag
+    }
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KLAW_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("KLAW_CONFIG", os.devnull)
+
+
+def klaw(*arguments):
+    return CliRunner().invoke(cli, arguments, prog_name="klaw")
+
+
+def test_an_empty_value_is_refused_by_name_before_anything_happens(tmp_path):
+    """A shell makes one of a variable that is not set. Treated as absent, it selects more than was meant."""
+    for line in sorted({*options()} - {*EMPTY}):
+        *command, option = line.split()
+        for given in ([option, ""], [f"{option}="] if option.startswith("--") else [option, "", "x"]):
+            done = klaw(*command, *given)
+            assert (done.exit_code, done.stdout) == (2, ""), (line, done.output)
+            assert f"the value of {option} is empty" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_options_that_may_be_empty_exist_and_are_not_refused_for_it():
+    assert {*EMPTY} <= {*options()}
+    for line in EMPTY:
+        *command, option = line.split()
+        assert "is empty; give one" not in klaw(*command, option, "").stderr
+
+
+def test_the_owners_token_is_not_printed_for_an_agent_without_a_name(tmp_path):
+    owner = Tokens(tmp_path / "data").make("")
+    for given in (["--agent", ""], ["--agent="]):
+        assert owner not in klaw("serve", "token", *given).output
+
+
+@pytest.mark.parametrize("value", ["nan", "NaN", "-nan", "inf", "-inf", "1e999"])
+def test_no_option_takes_a_number_that_is_none(value):
+    floats = {line: option for line, option in options().items() if isinstance(option.type, click.types.FloatParamType)}
+    assert len(floats) >= 6
+    for option in floats.values():
+        with pytest.raises(click.UsageError):
+            option.type.convert(value, option, None)
