@@ -31,6 +31,7 @@ LINES = {
     "eval facts --keep": "eval facts locomo.json --keep PLACE",
     "facts history --plot": "facts history --plot PLACE",
     "facts import FILES": "facts import PLACE",
+    "hook pre-compact --transcript": "hook pre-compact --transcript PLACE",
     "hook stop --transcript": "hook stop --transcript PLACE",
     "models add --from": "models add mine --from PLACE",
     "serve --tls-cert": "serve --tls-cert PLACE --tls-key PLACE",
