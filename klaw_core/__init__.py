@@ -72,7 +72,7 @@ _MODULES = {
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",
-    "values.listings": "ListedDocument ListedWorkspace",
+    "values.listings": "ListedDocument",
     "values.metadata": "Condition Metadata MetadataValue check_metadata metadata_part parse_condition",
     "values.migrations": "Migration",
     "values.moments": "parse_moment",

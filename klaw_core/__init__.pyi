@@ -124,7 +124,7 @@ from klaw_core.values.journals import BadLine, BrokenRecord, JournalName, LogRec
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
-from klaw_core.values.listings import ListedDocument, ListedWorkspace
+from klaw_core.values.listings import ListedDocument
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
 from klaw_core.values.migrations import Migration
 from klaw_core.values.moments import parse_moment
@@ -231,7 +231,6 @@ __all__ = [
     "LanguageModelError",
     "Lazy",
     "ListedDocument",
-    "ListedWorkspace",
     "ListeningExtension",
     "LiveComponent",
     "Located",

@@ -1,9 +1,8 @@
-"""What lists show: documents and workspaces, one value a row."""
+"""What lists show: documents, one value a row."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 from attrs import field, frozen
 
@@ -21,22 +20,3 @@ class ListedDocument:
     title: str
     preview: str = field(repr=False)
     chunks: int
-
-
-@frozen
-class ListedWorkspace:
-    """A directory of notes. ``include`` are patterns of file names, ``exclude`` of paths below ``root``.
-
-    ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists.
-    """
-
-    name: str
-    root: Path
-    collection: str
-    version: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    documents: int
-    chunks: int
-    configured: bool
-    is_there: bool

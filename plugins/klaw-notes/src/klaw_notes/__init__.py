@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klaw_notes.converting import Converters
-    from klaw_notes.management import WorkspaceManager
+    from klaw_notes.management import ListedWorkspace, WorkspaceManager
     from klaw_notes.workspace import Workspace
 
-_MODULES = {"Converters": "converting", "Workspace": "workspace", "WorkspaceManager": "management"}
-__all__ = ["Converters", "Workspace", "WorkspaceManager"]
+_MODULES = {
+    "Converters": "converting",
+    "ListedWorkspace": "management",
+    "Workspace": "workspace",
+    "WorkspaceManager": "management",
+}
+__all__ = ["Converters", "ListedWorkspace", "Workspace", "WorkspaceManager"]
 
 
 def __getattr__(name: str) -> object:

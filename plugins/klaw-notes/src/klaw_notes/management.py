@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core import Folder, ForgetReport, IndexReport, ListedWorkspace, NotFoundError, WorkspaceError
+from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, WorkspaceError
 from klaw_core.holds import operations
 from klaw_core.values.checked_names import check_name
 from klaw_notes.patterns import as_patterns
@@ -21,6 +21,25 @@ if TYPE_CHECKING:
     from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.plugins.isolation import IsolatedSource
     from klaw_core.sources.index_runs import IndexRuns
+
+
+@frozen
+class ListedWorkspace:
+    """A directory of notes. ``include`` are patterns of file names, ``exclude`` of paths below ``root``.
+
+    ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists.
+    """
+
+    name: str
+    root: Path
+    collection: str
+    version: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    documents: int
+    chunks: int
+    configured: bool
+    is_there: bool
 
 
 def no_progress(_progress: object) -> None:
