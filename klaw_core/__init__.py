@@ -41,7 +41,7 @@ _MODULES = {
     ),
     "interfaces.converter": "Converter",
     "interfaces.extension": (
-        "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension CopyingExtension "
+        "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension "
         "Extension GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),

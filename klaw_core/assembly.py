@@ -40,6 +40,7 @@ from klaw_core.values.vectors import SpaceRecord
 
 if TYPE_CHECKING:  # a search by words does not need these; they are imported where they are used
     from klaw_core.embedding.fallback import FallbackEmbedder
+    from klaw_core.files.copies import Copies
     from klaw_core.indexing.chunking import FormatChunker
     from klaw_core.indexing.collection import Collection
     from klaw_core.indexing.flow import Indexer
@@ -144,6 +145,13 @@ class Assembly:
     def language_model(self) -> LanguageModel | None:
         """The configured language model, None if there is none. Raise PluginError if it cannot be built."""
         return None if self._language_model is None else self._language_model()
+
+    @property
+    def copies(self) -> Copies:
+        """The copies of texts outside of the store."""
+        from klaw_core.files.copies import Copies
+
+        return Copies.of(self.config.cache_dir, self.config.data_dir)
 
     def build_converters(self, make: Callable[[str, Converter, Any], T]) -> Sequence[T]:
         """Build every converter: the configured ones in order, then the others by name.

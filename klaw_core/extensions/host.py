@@ -26,7 +26,6 @@ from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import ComponentContext
 from klaw_core.interfaces.extension import (
     AttachedExtension,
-    CopyingExtension,
     Extension,
     Host,
     ListeningExtension,
@@ -165,12 +164,6 @@ class Extensions:
                 owned.append(OwnedSources(name, origins, (), error))
         unbuilt = (OwnedSources(name, frozenset(), (), error, built=False) for name, error in self._failed.items())
         return [*owned, *unbuilt]
-
-    def change_copies(self, change: Callable[[CopyingExtension], None]) -> None:
-        """Let each extension that keeps copies of texts delete some. Raise StoreError, PluginError."""
-        for name, extension in self.having(CopyingExtension):
-            with isolated(f"the extension {name!r}"):
-                change(extension)
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""

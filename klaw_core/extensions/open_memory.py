@@ -216,7 +216,7 @@ class OpenMemory(ABC):
     def _sources(self) -> Sources:
         from klaw_core.sources.catalogue import Sources
 
-        return Sources(self._assembly, self.extensions.sources, self.extensions.change_copies)
+        return Sources(self._assembly, self.extensions.sources)
 
     @cached_property
     def _reader(self) -> Reader:

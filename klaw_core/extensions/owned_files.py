@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from klaw_core.errors import KlawError
 from klaw_core.files.atomic import require_own_link
 from klaw_core.values.findings import FIX, Finding, Severity, named
 from klaw_core.values.journals import BadLine, BrokenRecord
 
 _PRIVATE = 0o600
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_private(paths: Iterable[Path]) -> Iterator[Finding]:
@@ -31,42 +29,6 @@ def make_private(paths: Iterable[Path]) -> None:
             with suppress(OSError):  # a file or link of another user, or a read-only disk
                 require_own_link(path)
                 path.chmod(_PRIVATE)
-
-
-def check_directory(path: Path) -> Iterator[Finding]:
-    """Check that only the owner may write a directory, and that no other user may have created a link in it.
-
-    Anyone else who may write it can replace its files.
-    """
-    with suppress(OSError):  # an unreadable directory: the checks of its files report it
-        for link in sorted(entry for entry in path.iterdir() if entry.is_symlink()):
-            yield from _check_link(link)
-    if _mode(path) & _OTHERS_WRITE:
-        what = f"other users can create files there (mode {_mode(path):03o})"
-        yield Finding("permissions", "error", what, str(path), FIX)
-
-
-def _check_link(link: Path) -> Iterator[Finding]:
-    try:
-        require_own_link(link)
-    except OSError as error:
-        hint = "check where it leads, and remove it"
-        yield Finding("planted-link", "error", str(error.strerror), str(link), hint)
-
-
-def make_directory_private(path: Path) -> None:
-    """Remove the write permission of everybody but the owner from a directory, as far as possible."""
-    if _mode(path) & _OTHERS_WRITE:
-        with suppress(OSError):
-            path.chmod(_mode(path) & ~_OTHERS_WRITE)
-
-
-def check_readable(check: str, location: str, read: Callable[[], object]) -> Iterator[Finding]:
-    """Check that a person's data can be read."""
-    try:
-        read()
-    except KlawError as error:
-        yield Finding(check, "error", error.message, location, error.hint)
 
 
 def check_lines(check: str, location: str, bad: Iterable[BadLine | BrokenRecord]) -> Iterator[Finding]:

@@ -164,20 +164,6 @@ class SourcedExtension(Extension):
         raise NotImplementedError
 
 
-class CopyingExtension(Extension):
-    """An extension that keeps copies of texts of documents, of any source, outside of the store and of journals."""
-
-    __slots__ = ()
-
-    def forget_copies(self, paths: Sequence[str], /) -> None:
-        """Delete the copies of these documents, durably. Raise StoreError."""
-        raise NotImplementedError
-
-    def keep_copies(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
-        """Delete the copies of all other documents of an origin. Raise StoreError."""
-        raise NotImplementedError
-
-
 class TabledExtension(Extension, Generic[R]):
     """An extension with its own tables in the store's database."""
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from klaw_core.assembly import Assembly
     from klaw_core.indexing.flow import Indexer
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.extension import CopyingExtension
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
 
@@ -48,14 +47,12 @@ class OwnedSources:
 class Sources:
     """The sources of one memory. Every call looks them up again, because other programs may add sources.
 
-    ``get_owned`` returns the sources of the extensions; ``change_copies`` calls a function with each extension that
-    keeps copies of texts. Methods raise the errors of an extension whose files cannot be
+    ``get_owned`` returns the sources of the extensions. Methods raise the errors of an extension whose files cannot be
     read.
     """
 
     assembly: Assembly
     get_owned: Callable[[], Sequence[OwnedSources]]
-    change_copies: Callable[[Callable[[CopyingExtension], None]], None]
 
     def known(self) -> Sequence[IsolatedSource]:
         """Return every source, the configured ones first, without checking for conflicts."""

@@ -66,7 +66,7 @@ class Forgetter:
             collection_of_source = self.get_collection(waiting.collection)
             collection_of_source.remove([target], forget=True)
             waiting.use(Forgettable, Forgettable.forget, [target])
-            self.sources.change_copies(lambda each: each.forget_copies([target]))
+            self.sources.assembly.copies.drop([target])
             drop_indexed_again(collection_of_source, waiting.origin, [target], waiting.still_forgotten)
             return ForgetReport((target,), 0)
         self._require_own(path, origin, collection)
@@ -78,7 +78,7 @@ class Forgetter:
         for source in found:  # at most one
             source.use(Forgettable, Forgettable.forget, [path])
             still_forgotten = source.still_forgotten
-        self.sources.change_copies(lambda each: each.forget_copies([path]))
+        self.sources.assembly.copies.drop([path])
         drop_indexed_again(self.get_collection(collection), origin, [path], still_forgotten)
         return ForgetReport((path,), removed)
 
@@ -104,7 +104,7 @@ class Forgetter:
         for source in own:
             source.use(Removable, Removable.remove)
         self.sources.forget_records(origin, collections)
-        self.sources.change_copies(lambda each: each.keep_copies(origin, tuple))
+        self.sources.assembly.copies.keep_only(origin, tuple)
         still_forgotten = {source.collection: source.still_forgotten for source in own}
         for name in collections:
             paths = self.sources.paths(origin, name)

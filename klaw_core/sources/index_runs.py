@@ -248,8 +248,7 @@ class IndexRuns:
             return IndexReport(unchanged=last.documents)
         report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
         report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
-        get_paths = partial(self._documents_of, source.origin, report)
-        self.sources.change_copies(lambda each: each.keep_copies(source.origin, get_paths))
+        self.assembly.copies.keep_only(source.origin, partial(self._documents_of, source.origin, report))
         self._last.pop(place, None)
         if not report.skipped and (state := self._state(indexer, stamp, source)) is not None:
             self._last[place] = _LastRun(state, report.added + report.changed + report.unchanged)

@@ -17,13 +17,13 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import as_klaw_error
 from klaw_core.extensions.host import Extensions, build_extensions, having
-from klaw_core.extensions.owned_files import check_directory, make_directory_private
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_doctor.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
 from klaw_doctor.checks.language_model import check_language_model
 from klaw_doctor.checks.sources import check_origins, check_source, remove_unknown_origins
+from klaw_doctor.directories import check_directory, make_directory_private
 
 _WORST_FIRST = ("error", "warning", "note")
 _OUTDATED = {"stale", "ghosts", "never-indexed"}

@@ -1,16 +1,10 @@
-"""The cache of converted files: one file per document, below ``conversions`` in the cache directory.
-
-A cache file is named after the document and not after its content, so that a forgotten document's text can be deleted.
-The whole cache may be deleted at any time.
-"""
+"""The cache of converted files: the copies of the texts of documents, compressed, with their metadata."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
 import zlib
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -18,30 +12,27 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core import Conversion, ConversionError, KlawError, StoreError, check_metadata, sync_directory
+from klaw_core import Conversion, ConversionError, KlawError, check_metadata
 from klaw_core.files.atomic import make_private_directory, write_all
+from klaw_core.files.copies import Copies
 from klaw_core.files.held import Temporary
-from klaw_core.values.text import text_hash
 
 _RETRY_SECONDS = 24 * 3600  # a file that needed too much time or memory is tried again after a day
-_DIGITS = 32
 
 
 @frozen
-class ConversionCache:
+class ConversionCache(Copies):
     """Conversions by the path of their documents. Safe for several processes at once.
 
     An unreadable entry counts as missing; an entry that cannot be written is converted again next time.
     """
-
-    directory: Path
 
     def get(self, path: str, digest: str) -> Conversion | None:
         """Return the conversion of the bytes with this digest; None if there is none.
 
         Raise the cached ConversionError if they could not be converted.
         """
-        file = self._file(path)
+        file = self.file(path)
         try:
             found = json.loads(zlib.decompress(file.read_bytes()))
             if found["digest"] != digest:
@@ -70,39 +61,7 @@ class ConversionCache:
                 "created_at": None if made.created_at is None else made.created_at.isoformat(),
             }
         with suppress(OSError, KlawError):
-            self._write(self._file(path), zlib.compress(json.dumps(entry).encode(), 1))
-
-    def drop(self, paths: Iterable[str]) -> None:
-        """Delete the entries of documents, durably. Raise StoreError."""
-        directories = set()
-        for path in paths:
-            file = self._file(path)
-            self._delete(file)
-            directories.add(file.parent)
-        for directory in directories:
-            with suppress(FileNotFoundError):
-                sync_directory(directory)
-
-    def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]]) -> None:
-        """Delete the entries of all other documents of an origin. ``get_paths`` is called only if there are entries.
-
-        Raise StoreError.
-        """
-        directory = self._directory(origin)
-        try:
-            present = os.listdir(directory)  # noqa: PTH208  # names only
-        except OSError:
-            return
-        kept = {self._file(path).name for path in get_paths()}
-        for name in present:
-            if name not in kept:
-                self._delete(directory / name)
-
-    def _directory(self, origin: str) -> Path:
-        return self.directory / _digest(origin)
-
-    def _file(self, path: str) -> Path:
-        return self._directory(path.partition("/")[0]) / _digest(path)
+            self._write(self.file(path), zlib.compress(json.dumps(entry).encode(), 1))
 
     @staticmethod
     def _write(file: Path, data: bytes) -> None:
@@ -113,13 +72,6 @@ class ConversionCache:
             write_all(descriptor, data)
             temporary.replace(flush=False)
 
-    @staticmethod
-    def _delete(file: Path) -> None:
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(f"{file} cannot be deleted: {error.strerror}") from error
-
 
 def _parse(found: dict[str, Any]) -> Conversion:
     """Parse a stored conversion. Raise various exceptions if it is damaged."""
@@ -129,7 +81,3 @@ def _parse(found: dict[str, Any]) -> Conversion:
     if not isinstance(text, str) or not isinstance(text_format, str):
         raise TypeError
     return Conversion(text, text_format, metadata, None if moment is None else datetime.fromisoformat(moment))
-
-
-def _digest(name: str) -> str:
-    return text_hash(name)[:_DIGITS]

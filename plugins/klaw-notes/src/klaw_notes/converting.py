@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatch
 from functools import cached_property
@@ -25,8 +25,6 @@ from klaw_core import (
 from klaw_core.errors import isolated
 from klaw_core.values.text import text_hash
 from klaw_notes.conversion_cache import ConversionCache
-
-_CACHE_DIGITS = 16
 
 
 @frozen(eq=False)
@@ -86,9 +84,7 @@ class Converters:
     @classmethod
     def of(cls, context: ComponentContext) -> Self:
         """Return the converters of a memory, from the context of a source or of a host."""
-        # Several memories share a cache directory, and may have origins of the same name.
-        own = text_hash(str(context.data_dir))[:_CACHE_DIGITS]
-        cache = ConversionCache(context.cache_dir / "conversions" / own)
+        cache = ConversionCache.of(context.cache_dir, context.data_dir)
         return cls(lambda: context.converters(NamedConverter.of), cache, context.redactor)
 
     @cached_property
@@ -154,14 +150,6 @@ class Converters:
         if self.redactor is None:
             return made
         return evolve(made, text=self.redactor.lines(made.text), metadata=self.redactor.metadata(made.metadata))
-
-    def forget(self, paths: Iterable[str], /) -> None:
-        """Remove these documents from the cache. Raise StoreError."""
-        self.cache.drop(paths)
-
-    def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
-        """Remove all other documents of this origin from the cache. Raise StoreError."""
-        self.cache.keep_only(origin, get_paths)
 
 
 def _is_suffix(pattern: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from klaw_core import (
     CheckedExtension,
     ComponentContext,
     ConsentExtension,
-    CopyingExtension,
     Finding,
     Host,
     ImportCounts,
@@ -28,7 +27,6 @@ from klaw_core import (
     check_private,
     make_private,
 )
-from klaw_core.extensions.owned_files import check_readable
 from klaw_core.values.checked_names import check_name
 from klaw_notes.options import can_name
 from klaw_notes.workspace_list import (
@@ -53,8 +51,8 @@ KIND = "workspace"
 
 
 @define(eq=False)
-class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension, CopyingExtension):
-    """Remembers directories, provides their notes as sources, and exports the list. It has the converted texts."""
+class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension):
+    """Remembers directories, provides their notes as sources, and exports the list."""
 
     context: ComponentContext
     origins: Sequence[str] = ()
@@ -82,14 +80,6 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
 
             self._converters = Converters.of(self.context)
         return self._converters
-
-    def forget_copies(self, paths: Sequence[str], /) -> None:
-        """Delete the converted texts of these documents. Raise StoreError."""
-        self.converters.forget(paths)
-
-    def keep_copies(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
-        """Delete the converted texts of all other documents of an origin. Raise StoreError."""
-        self.converters.keep_only(origin, get_paths)
 
     @property
     def registry(self) -> Workspaces:
@@ -137,7 +127,10 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
     def check(self) -> Iterator[Finding]:
         """Check that the list can be read, and only by its owner."""
         yield from check_private([self.file])
-        yield from check_readable("workspaces", str(self.file), self.registry.all)
+        try:
+            self.registry.all()
+        except KlawError as error:
+            yield Finding("workspaces", "error", error.message, str(self.file), error.hint)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""
