@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
-    from klaw_core.redaction import Redactor
 
 #: The generation of hooks and Protocols that this core speaks.
 API = 2
@@ -60,10 +59,10 @@ class ComponentContext:
     cache_dir: Path
     offline: bool = False
     agent: str = ""
-    converters: Callable[[Callable[[str, Converter, Any], Any]], Sequence[Any]] = field(
+    converters: Callable[[Callable[[str, Any, Any], Any]], Sequence[Any]] = field(
         default=lambda _make: (), eq=False, repr=False
     )
-    redactor: Redactor | None = field(default=None, eq=False, repr=False)
+    redactor: Any = field(default=None, eq=False, repr=False)  # a Redactor, whose import is not cheap
     replace_damaged: bool = False
 
 

@@ -24,6 +24,8 @@ from klaw_core import (
     VariantChunker,
     load_config,
 )
+from klaw_core.plugins.discover import discover
+from klaw_core.values.config import Selection
 from klaw_notes.conversion_cache import ConversionCache
 from klaw_notes.converting import Converters, NamedConverter
 from klaw_testing.converter import ConverterContract
@@ -205,6 +207,16 @@ def test_forgotten_and_deleted_files_leave_the_cache(open_memory, files, tmp_pat
         memory.index(files)
         memory.forget("files/")
         assert kept() == []
+
+
+def test_a_forgotten_source_leaves_no_converted_text_where_klaw_notes_is_missing(open_memory, files, tmp_path):
+    with open_memory() as memory:
+        memory.index(files)
+    config = evolve(memory.config, chunking=Selection("chunker", "plain", "memory.chunking"))
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    with Memory.open(config, registry=discover(disabled=["klaw-notes"])) as memory:
+        memory.forget("files/")
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_a_damaged_cache_counts_as_missing(open_memory, files, tmp_path, converter):
