@@ -210,3 +210,11 @@ def test_wrong_people_are_refused_with_what_helps():
     with pytest.raises(RecordError, match="one person already"):
         home.people.merge("tg_2/Anna", "tg_1/Anna")
     assert len(home.journal.operations()) > len(before)
+
+
+def test_a_person_of_whom_nothing_is_left_can_be_split():
+    home = at_home([("tg:7", "Lyon", False), ("tg_2/Anna", "Oslo", False)])
+    home.people.merge("tg:7", "tg_2/Anna")
+    home.keeper.forget(list(home.facts), lambda _fact: ())
+    assert [person.id for person in home.people.split("tg:7")] == ["tg:7", "tg_2/Anna"]
+    assert home.people.list() == []

@@ -113,7 +113,9 @@ class People:
             return [self._of(one) for one in mine[-1]["people"]]
 
     def _of(self, identity: str) -> Person:
-        return next(person for person in self.list() if identity in person.identities)
+        found = (person for person in self.list() if identity in person.identities)
+        # Of somebody whose facts and messages are gone, only the name is known.
+        return next(found, Person(identity, (identity,)))
 
     def _traces(self) -> dict[str, _Traces]:
         """Return all identities: of messages with the roles that facts are extracted from, of facts and of merges."""
