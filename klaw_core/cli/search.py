@@ -11,7 +11,7 @@ import click
 
 from klaw_core.cli.dates import since as parse_since
 from klaw_core.cli.dates import until as parse_until
-from klaw_core.cli.numbers import NumberRange
+from klaw_core.cli.numbers import Number, NumberRange
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
     metavar="N",
     help="Show at most N chunks per note if other notes match nearly as well.",
 )
-@click.option(
-    "--min-score", type=NumberRange(), metavar="SCORE", help="Leave out results below this score. [default: none]"
-)
+@click.option("--min-score", type=Number(), metavar="SCORE", help="Leave out results below this score. [default: none]")
 @click.option(
     "-c",
     "--collection",
