@@ -254,6 +254,25 @@ def test_a_fact_can_be_edited_ended_reopened_retracted_and_pinned(homes):
     assert not state("facts", "pin", name, "--off")["is_pinned"]
 
 
+def test_a_fact_that_would_end_before_it_begins_or_says_nothing_is_refused(klaw):
+    klaw("remember", "I live in Paris", "--from", "2025-03-02")
+    (fact,) = of_json(klaw("facts", "list", "--json"))
+    name = fact["id"]
+    for wrong in (
+        ("facts", "end", name, "--to", "2025-03-01"),
+        ("facts", "edit", name, "--to", "2025-03-01"),
+        ("facts", "edit", name, "--from", "2025-03-03", "--to", "2025-03-02"),
+    ):
+        refused = klaw(*wrong)
+        assert refused.exit_code == 1
+        assert "before the begin of the fact" in refused.stderr
+    assert of_json(klaw("facts", "list", "--json")) == [fact]
+    assert klaw("facts", "end", name, "--to", "2025-03-02").exit_code == 0
+    empty = klaw("remember", " ")
+    assert empty.exit_code != 0
+    assert "empty" in empty.stderr
+
+
 @pytest.mark.parametrize(("option", "left"), [("--accept", []), ("--refuse", ["Paris"])])
 def test_an_end_of_a_fact_of_a_person_is_only_proposed(klaw, open_memory, say, option, left):
     klaw("remember", "I live in Paris", "--from", "2025-03-01")

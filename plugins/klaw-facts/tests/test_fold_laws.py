@@ -2,17 +2,19 @@
 
 import shutil
 import tempfile
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from klaw_core import FileJournals, parse_ts
+from klaw_core import FileJournals, RecordError, parse_ts
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -32,6 +34,15 @@ HOURS = st.integers(0, 40)
 
 def at(hours):
     return START + timedelta(hours=hours)
+
+
+def is_before(end, begin):
+    """Return whether a fact with this period would end before the day of its begin."""
+    return None not in (end, begin) and end + timedelta(days=1) <= begin
+
+
+def refused_if(condition):
+    return pytest.raises(RecordError, match="before the begin") if condition else nullcontext()
 
 
 def is_of_person(lines, name):
@@ -176,15 +187,17 @@ class FactsMachine(RuleBasedStateMachine):
     @rule(data=st.data(), hours=HOURS)
     def change(self, data, hours):
         name = data.draw(st.sampled_from(sorted(self.journal.state().facts)))
-        keeper = self.keeper
+        keeper, fact = self.keeper, self.keeper.get(name)
         op = data.draw(st.sampled_from(["end", "reopen", "retract", "archive", "edit", "pin", "begin"]))
         match op:
             case "end":
-                keeper.end(name, at(hours))
+                with refused_if(is_before(at(hours), fact.valid_from)):
+                    keeper.end(name, at(hours))
             case "edit":
                 keeper.edit(name, text="I like coffee")
             case "begin":
-                keeper.edit(name, valid_from=at(hours))
+                with refused_if(is_before(fact.valid_to, at(hours))):
+                    keeper.edit(name, valid_from=at(hours))
             case "archive" | "pin":
                 getattr(keeper, op)(name, on=data.draw(st.booleans()))
             case _:

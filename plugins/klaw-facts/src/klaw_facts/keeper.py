@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +17,7 @@ from klaw_core import (
     check_metadata,
     format_ts,
     operations,
+    parse_ts,
     quoted,
     write_atomically,
 )
@@ -84,7 +85,9 @@ class FactKeeper:
                 hint=f"known: {', '.join(self.options.curves)}; add others to extensions.facts.half_life_days",
             )
         now = self.now()
-        text = self.journal.gate.text(text) if text.strip() else text
+        if not text.strip():
+            raise RecordError("the text of the fact is empty", hint="say the fact in one sentence")
+        text = self.journal.gate.text(text)
         if not text or self.journal.gate.has_secret(value):
             raise secret_refused()
         fact = Fact(
@@ -141,6 +144,10 @@ class FactKeeper:
         if not {"slot", "value"}.isdisjoint(changes):
             _check_value(changes.get("slot", known.slot), changes.get("value", known.value))
         _check_precision(changes.get("precision"))
+        if "text" in changes and not str(changes["text"] or "").strip():
+            raise RecordError("the text of the fact is empty", hint="say the fact in one sentence")
+        if not {"valid_from", "valid_to"}.isdisjoint(changes):
+            _check_period(changes.get("valid_from", known.valid_from), changes.get("valid_to", known.valid_to))
         if gate.has_secret(changes.get("text")):
             changes["text"] = gate.text(changes["text"])
         is_secret = gate.has_secret(changes.get("value"))
@@ -153,8 +160,12 @@ class FactKeeper:
         return self._do(name, "edit", changes=plain)
 
     def end(self, name: str, valid_to: datetime | None = None, reason: str = "") -> Fact:
-        """Record until when a fact was true (default: it is no longer true now, since some time)."""
+        """Record until when a fact was true (default: it is no longer true now, since some time).
+
+        Raise NotFoundError; RecordError if it began later.
+        """
         precision = "by" if valid_to is None else "day"
+        _check_period(self.get(name).valid_from, valid_to)
         until = format_ts(valid_to or self.now())
         return self._do(name, "end", valid_to=until, precision=precision, reason=reason or None)
 
@@ -296,6 +307,16 @@ def _check_value(slot: str | None, value: str | None) -> None:
         raise RecordError(f"the slot {slot!r} needs a value", hint=f"--slot {slot}=VALUE")
     if value is not None and not slot:
         raise RecordError(f"the value {quoted(value, 40)} needs a slot", hint="--slot NAME=VALUE")
+
+
+def _check_period(begin: datetime | None, end: datetime | None) -> None:
+    """Raise RecordError if a fact ends before the day of its begin. Callers may give texts of moments."""
+    if begin is None or end is None:
+        return
+    begin, end = (parse_ts(moment) if isinstance(moment, str) else moment for moment in (begin, end))
+    if end + timedelta(days=1) <= begin:
+        days = f"{end.date().isoformat()} is before the begin of the fact, {begin.date().isoformat()}"
+        raise RecordError(days, hint="give a later end, or an earlier begin (`klaw facts edit --from`)")
 
 
 def _check_precision(precision: str | None) -> None:
