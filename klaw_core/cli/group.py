@@ -99,7 +99,7 @@ def _refuse_empty(words: Sequence[str]) -> None:
     Most commands would treat it as absent: ``klaw serve token --agent "$NAME"`` would print the owner's token.
     """
     own = words[: words.index("--") if "--" in words else None]
-    for word, following in zip(own, [*own[1:], "-"], strict=True):
+    for word, following in zip(own, [*own[1:], "-"], strict=False):
         name, equals, value = word.partition("=")
         is_option = name.startswith("-") and name != "-" and name not in _MAY_BE_EMPTY | _FLAGS
         if is_option and not (value if equals else following):

@@ -83,6 +83,7 @@ CALLS: dict[str, Callable[[Memory, Values], object]] = {
     "workspaces.remove": lambda m, _: m.workspaces.remove("notes"),
     "workspaces.rename": lambda m, _: m.workspaces.rename("notes", "other"),
     "workspaces.restore": lambda m, _: m.workspaces.restore("notes/a.md"),
+    "workspaces.unmatched": lambda m, _: m.workspaces.unmatched("notes", ["*.md"], ["sub"]),
     "workspaces.unread": lambda m, _: m.workspaces.unread("notes"),
 }
 

@@ -63,6 +63,7 @@ ASYNCHRONOUS: Mapping[type, type] = {AsyncMemory: Memory}
 WITHOUT_TEXT = {
     "OpenMemory": "the base of Memory, whose methods are those of Memory",
     "Agents": "opens memories",
+    "BackgroundIndexer": "runs Memory.index",
     "Watcher": "runs Memory.index",
     "People": "stores only names of people who are known",
 }
@@ -266,6 +267,8 @@ def _a_fact(world: World, number: int) -> str:
 
 #: What the other required parameters of a call are given: by class and name, or by name.
 _ORDINARY: Mapping[str, Callable[[World, int], Any]] = {
+    "WorkspaceManager.include": lambda _w, _n: ["*.md"],
+    "WorkspaceManager.exclude": lambda _w, _n: ["sub"],
     **dict.fromkeys(("text", "content"), lambda _w, _n: OTHER),
     **dict.fromkeys(("FactKeeper.name", "Facts.name", "JournalFactStore.fact_id"), _a_fact),
     **dict.fromkeys(("query", "question", "Memory.message"), lambda _w, _n: "tea"),

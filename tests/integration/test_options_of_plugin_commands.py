@@ -109,6 +109,7 @@ COMMANDS = [
     Command("facts list", {**_FILTERS, "--all": [], "--limit": ["1"], **_LISTED}, {**_SAME, **_KNOWN, **_LAST}),
     Command("facts search harbour", {**_FILTERS, "--limit": ["1"], **_LISTED}, {**_SAME, **_KNOWN, **_FIRST}),
     Command("facts pin FACT", {"--off": [], "--json": []}),
+    Command("people list", _LISTED, _SAME),
     Command("facts retract FACT", {"--reason": ["never"], "--json": []}),
     Command("facts review", {"--accept": [], "--json": []}),
     Command(

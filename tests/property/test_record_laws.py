@@ -58,6 +58,7 @@ DETAILS = {
     "end": {"valid_to": "2026-02-24T12:00:00Z", "by_fact": "f-2", "reason": "moved"},
     "confirm": {"quotes": QUOTES, "batch": "b-1"},
     "unquote": {"chat": TELEGRAM.name, "message": "m1"},
+    "merge": {"people": ["telegram:7", "owner"]},
     "propose": {"other": "f-2", "reason": "both", "by_fact": "f-2"},
     "batch": {"chat": "c", "after": "", "through": "m1", "state": "done", "facts": 1, "tokens_in": 5, "error": "e"},
     "digest": {"chat": "c", "day": "2026-02-24", "quotes": QUOTES, "lines": ["a"]},

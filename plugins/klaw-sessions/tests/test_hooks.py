@@ -174,11 +174,11 @@ def test_old_failures_and_broken_lines_are_not_counted_and_the_log_is_bounded(ho
     assert log.path.stat().st_size < 50_000
 
 
-@pytest.mark.parametrize("event", ["stop", "pre-compact"])
-def test_new_messages_are_indexed_without_the_agent_waiting(home, claude, memory, event):
+@pytest.mark.parametrize("hook", [("hook", "stop"), ("hook", "pre-compact")])
+def test_new_messages_are_indexed_without_the_agent_waiting(home, claude, memory, hook):
     file = write_lines(claude / "s9.jsonl", claude_line("assistant", "The pelican sleeps."))
     places = ["--config", str(home / "klaw.toml"), "--data-dir", str(home / "data")]
-    program = [sys.executable, "-m", "klaw_core", "hook", event, *places]
+    program = [sys.executable, "-m", "klaw_core", *hook, *places]
     told = json.dumps({"session_id": "s9", "transcript_path": str(file)})
     done = subprocess.run(program, input=told, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
