@@ -327,6 +327,9 @@ def test_a_method_named_stamp_does_not_make_a_source_unchanged():
     class Stamping(Source):
         origin = "letters"
 
+        def read(self, entry):
+            raise NotImplementedError(entry)
+
         def scan(self):
             return ()
 
