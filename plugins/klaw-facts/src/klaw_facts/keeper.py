@@ -33,6 +33,7 @@ from klaw_facts.validity import is_dated
 from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
 
 _KEY_BYTES = 32
+_EMPTY = "the text of the fact is empty; it has 1 to 10,000 characters"
 
 
 @operations
@@ -86,7 +87,7 @@ class FactKeeper:
             )
         now = self.now()
         if not text.strip():
-            raise RecordError("the text of the fact is empty", hint="say the fact in one sentence")
+            raise RecordError(_EMPTY, hint="say the fact in one sentence")
         text = self.journal.gate.text(text)
         if not text or self.journal.gate.has_secret(value):
             raise secret_refused()
@@ -145,7 +146,7 @@ class FactKeeper:
             _check_value(changes.get("slot", known.slot), changes.get("value", known.value))
         _check_precision(changes.get("precision"))
         if "text" in changes and not str(changes["text"] or "").strip():
-            raise RecordError("the text of the fact is empty", hint="say the fact in one sentence")
+            raise RecordError(_EMPTY, hint="say the fact in one sentence")
         if not {"valid_from", "valid_to"}.isdisjoint(changes):
             _check_period(changes.get("valid_from", known.valid_from), changes.get("valid_to", known.valid_to))
         if gate.has_secret(changes.get("text")):
@@ -309,13 +310,13 @@ def _check_value(slot: str | None, value: str | None) -> None:
         raise RecordError(f"the value {quoted(value, 40)} needs a slot", hint="--slot NAME=VALUE")
 
 
-def _check_period(begin: datetime | None, end: datetime | None) -> None:
+def _check_period(begin: datetime | str | None, end: datetime | str | None) -> None:
     """Raise RecordError if a fact ends before the day of its begin. Callers may give texts of moments."""
     if begin is None or end is None:
         return
-    begin, end = (parse_ts(moment) if isinstance(moment, str) else moment for moment in (begin, end))
-    if end + timedelta(days=1) <= begin:
-        days = f"{end.date().isoformat()} is before the begin of the fact, {begin.date().isoformat()}"
+    first, last = (parse_ts(moment) if isinstance(moment, str) else moment for moment in (begin, end))
+    if last + timedelta(days=1) <= first:
+        days = f"{last.date().isoformat()} is before the begin of the fact, {first.date().isoformat()}"
         raise RecordError(days, hint="give a later end, or an earlier begin (`klaw facts edit --from`)")
 
 
