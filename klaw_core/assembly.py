@@ -310,10 +310,7 @@ class Assembly:
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._recipe = f"{selection.type} {options!r}"
-        return Lazy(partial(self._build, component, options, selection)).get
-
-    def _build(self, component: Component[Any, Any], options: Any, selection: Selection) -> Any:
-        return build(component, options, selection, self.context)
+        return Lazy(partial(build, component, options, selection, self.context)).get
 
     def _prepare_retrievers(
         self, selections: Sequence[Selection]

@@ -15,9 +15,6 @@ from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams,
 from klaw_core.errors import ConfigError, KlawError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as in shells
-# Options for which an empty value means something, and those that have none.
-_MAY_BE_EMPTY = frozenset({"--version", "--tag", "--reason", "--query-prefix", "--document-prefix"})
-_FLAGS = frozenset({"--json", "-q", "--quiet", "-v", "--verbose", "--debug", "-y", "--yes"})
 
 
 class KlawGroup(click.Group):
@@ -87,23 +84,13 @@ class KlawGroup(click.Group):
         main = super().main
 
         def run() -> Any:
-            _refuse_empty(words)
+            if any(not word or word.endswith("=") for word in words):
+                from klaw_core.cli.empty_values import refuse_empty
+
+                refuse_empty(self, words)
             return main(args, prog_name, standalone_mode=False, obj=settings, **extra)
 
         sys.exit(_exit_status(run, settings))
-
-
-def _refuse_empty(words: Sequence[str]) -> None:
-    """Raise UsageError for an option with an empty value, which a shell makes of a variable that is not set.
-
-    Most commands would treat it as absent: ``klaw serve token --agent "$NAME"`` would print the owner's token.
-    """
-    own = words[: words.index("--") if "--" in words else None]
-    for word, following in zip(own, [*own[1:], "-"], strict=False):
-        name, equals, value = word.partition("=")
-        is_option = name.startswith("-") and name != "-" and name not in _MAY_BE_EMPTY | _FLAGS
-        if is_option and not (value if equals else following):
-            raise click.UsageError(f"the value of {name} is empty; give one, or leave {name} out")
 
 
 def _exit_status(run: Callable[[], Any], settings: Settings) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klaw_core.cli.empty_values import MayBeEmpty
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ _MAX_EXTENSIONS = 4  # file name extensions in a notice
     metavar="NAME",
     help="memory, docs, or a name of your own. [default: memory]",
 )
-@click.option("--version", metavar="TEXT", help="Version of the documented software, stored with each chunk.")
+@click.option(
+    "--version",
+    type=MayBeEmpty(),
+    metavar="TEXT",
+    help="Version of the documented software, stored with each chunk.",
+)
 @click.option(
     "--include",
     multiple=True,

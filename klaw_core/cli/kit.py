@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
     from klaw_core.cli.dates import as_of, since, until, when
+    from klaw_core.cli.empty_values import MayBeEmpty
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
     from klaw_core.cli.neutral import escaped_json, plain_lines
     from klaw_core.cli.notices import notify
-    from klaw_core.cli.numbers import NumberRange
+    from klaw_core.cli.numbers import Number, NumberRange
     from klaw_core.cli.output import (
         Output,
         StyledText,
@@ -54,10 +55,11 @@ if TYPE_CHECKING:
 _MODULES = {
     "client_files": "confirm_client_file own_command read_client_file write_client_file",
     "dates": "as_of since until when",
+    "empty_values": "MayBeEmpty",
     "listings": "Listing chosen_format format_option show",
     "neutral": "escaped_json plain_lines",
     "notices": "notify",
-    "numbers": "NumberRange",
+    "numbers": "Number NumberRange",
     "output": "Output StyledText counted data duration notices print_json size tilde",
     "progress": "progress_bar",
     "served": "NotServedError ServedMemory Server",
@@ -68,7 +70,9 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "Listing",
+    "MayBeEmpty",
     "NotServedError",
+    "Number",
     "NumberRange",
     "Output",
     "ServedMemory",

@@ -64,6 +64,8 @@ def load_config(
     the list of disabled plugins cannot be read. Raise ConfigError with every problem found.
     """
     environment = os.environ if environment is None else environment
+    if "" in (config_file, data_dir, directory):  # `Path("")` is the current directory
+        raise ConfigError(["the path of a file or a directory is empty"], hint="give one, or leave it out")
     files = ConfigFiles(_path(config_file), _path(data_dir), _path(directory), environment)
     if files.data_dir.parent.name == AGENTS:
         from klaw_core.config.agents import opened_agent

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from command_lines import commands, of_core, of_plugins
 
+from klaw_core.cli.empty_values import MayBeEmpty
 from klaw_core.cli.program import cli
 from klaw_serve.tokens import Tokens
 
@@ -57,11 +58,22 @@ def test_an_empty_value_is_refused_by_name_before_anything_happens(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_options_that_may_be_empty_exist_and_are_not_refused_for_it():
-    assert {*EMPTY} <= {*options()}
+def test_the_options_that_may_be_empty_say_so_and_are_not_refused_for_it():
+    assert {line for line, option in options().items() if isinstance(option.type, MayBeEmpty)} == {*EMPTY}
     for line in EMPTY:
         *command, option = line.split()
         assert "is empty; give one" not in klaw(*command, option, "").stderr
+
+
+def test_a_flag_has_no_value_and_the_empty_argument_after_it_is_named_instead():
+    for line in (["search", "--exact", ""], ["save", "--secrets", ""], ["get", "--plain", ""], ["forget", "-y", ""]):
+        done = klaw(*line)
+        assert done.exit_code
+        assert "the value of" not in done.stderr, done.stderr
+
+
+def test_the_last_of_several_short_options_takes_the_value():
+    assert "the value of -c is empty" in klaw("search", "-vc", "", "kiln").stderr
 
 
 def test_the_owners_token_is_not_printed_for_an_agent_without_a_name(tmp_path):

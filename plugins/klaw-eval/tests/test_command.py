@@ -159,7 +159,7 @@ def test_fail_under_exits_1_and_still_prints(klaw, squad):
     assert bad.stderr == "klaw: any@5 of crafts, unit document, is 1.0000, below 1.01\n"
 
 
-@pytest.mark.parametrize("value", ["ndcg", "ndcg@11=.3", "mrr=high", "=.3"])
+@pytest.mark.parametrize("value", ["ndcg@10=nan", "mrr=inf", "ndcg", "ndcg@11=.3", "mrr=high", "=.3"])
 def test_an_invalid_threshold_is_a_usage_error(klaw, squad, value):
     assert klaw("eval", squad, "--fail-under", value).exit_code == 2
 

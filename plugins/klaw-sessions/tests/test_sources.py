@@ -205,6 +205,20 @@ def test_a_transcript_is_found_by_its_project_and_has_no_secrets(open_memory, cl
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in (claude.parents[2] / "data").glob("klaw.db*"))
 
 
+def test_the_pattern_to_exclude_a_transcript_matches_it(claude):
+    """The name of a directory may have the characters of patterns."""
+    file = write_lines(claude.parent / "-srv-[old]" / "s1.jsonl", claude_line("user", "harbour"))
+    source = TranscriptSource.of(CLAUDE_CODE, SessionOptions(path=str(claude.parent)))
+    (path,) = [entry.path for entry in source.scan() if "old" in entry.path]
+
+    _, hint = source.why_not_forgotten(path)
+
+    pattern = hint.partition("'")[2].partition("'")[0]
+    excluding = TranscriptSource.of(CLAUDE_CODE, SessionOptions(path=str(claude.parent), exclude=(f"/{pattern}",)))
+    assert file.exists()
+    assert path not in [entry.path for entry in excluding.scan()]
+
+
 def test_all_parts_of_a_named_file_are_indexed(open_memory, claude, monkeypatch):
     monkeypatch.setattr(module, "PART_BYTES", 1000)
     file = write_lines(claude / "s1.jsonl", *(claude_line("user", f"harbour {number}") for number in range(20)))

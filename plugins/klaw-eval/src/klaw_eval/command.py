@@ -10,6 +10,7 @@ import click
 from attrs import evolve, frozen
 
 from klaw_core.cli.kit import (
+    Number,
     Settings,
     common_options,
     data,
@@ -50,7 +51,7 @@ class Arguments:
     keep: Path | None
 
 
-def _thresholds(_context: click.Context, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+def _thresholds(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
     from klaw_eval.metrics import METRICS
 
     thresholds = {}
@@ -58,10 +59,7 @@ def _thresholds(_context: click.Context, _parameter: click.Parameter, values: Se
         name, separator, number = value.partition("=")
         if not separator or name not in METRICS:
             raise click.BadParameter(f"expected METRIC=VALUE, e.g. ndcg@10=.38; metrics: {', '.join(METRICS)}")
-        try:
-            thresholds[name] = float(number)
-        except ValueError as error:
-            raise click.BadParameter(f"{name}: {number!r} is not a number") from error
+        thresholds[name] = Number().convert(number, parameter, context)
     return thresholds
 
 
@@ -78,11 +76,18 @@ class _WithFacts(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the subcommand if its name is the first argument."""
-        if args[:1] != ["facts"]:
+        facts = self.get_command(parent, args[0]) if args else None
+        if facts is None:
             return super().make_context(info_name, args, parent, **extra)
+        return facts.make_context(f"{info_name} facts", args[1:], parent, **extra)
+
+    def get_command(self, _context: click.Context | None, name: str) -> click.Command | None:
+        """Return the subcommand if this is its name."""
+        if name != "facts":
+            return None
         from klaw_eval.facts_command import command as facts
 
-        return facts.make_context(f"{info_name} facts", args[1:], parent, **extra)
+        return facts
 
 
 @click.command("eval", cls=_WithFacts, short_help="Measure what a search finds, on your questions or on a dataset.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from klaw_core.cli.kit import Settings, common_options, given_options, pass_settings
+from klaw_core.cli.kit import MayBeEmpty, Settings, common_options, given_options, pass_settings
 from klaw_models.manifest import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def list_command(settings: Settings) -> None:
 @click.option("--dimension", type=_LENGTH, metavar="N", help="Length of its vectors.")
 @click.option("--window", "window_tokens", type=_LENGTH, metavar="N", help="Number of tokens it reads at once.")
 @click.option("--pooling", type=click.Choice(("mean", "cls", "last")), help="How token vectors become one vector.")
-@click.option("--query-prefix", metavar="TEXT", help="Text put before each question.")
-@click.option("--document-prefix", metavar="TEXT", help="Text put before each chunk.")
+@click.option("--query-prefix", type=MayBeEmpty(), metavar="TEXT", help="Text put before each question.")
+@click.option("--document-prefix", type=MayBeEmpty(), metavar="TEXT", help="Text put before each chunk.")
 @click.option("--license", metavar="TEXT", default="", help="Its licence.")
 @click.option("--cross-encoder", is_flag=True, help="The model scores pairs of question and chunk (a reranker).")
 @common_options

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from klaw_core import WorkspaceError
 
+# The first character of a set may be a bracket, also after an exclamation mark.
+_SET = re.compile(r"(?s)\[!?+.[^]]*\]")
 _HINT = "give a pattern such as '*.md' or 'drafts/*'; [[] stands for the character ["
 
 
@@ -32,13 +35,8 @@ def problem_of(pattern: str) -> str:
     """Return why a pattern cannot be meant so; empty if it can. ``fnmatch`` takes a bracket with no end literally."""
     if not pattern:
         return "a file pattern is empty"
-    start = pattern.find("[")
-    while start >= 0:
-        first = start + 1 + pattern.startswith("!", start + 1)
-        end = pattern.find("]", first + 1)  # the first character of a set may be a bracket
-        if end < 0:
-            return f"the file pattern {pattern!r} has a bracket without its end"
-        start = pattern.find("[", end)
+    if "[" in _SET.sub("", pattern):
+        return f"the file pattern {pattern!r} has a bracket without its end"
     return ""
 
 

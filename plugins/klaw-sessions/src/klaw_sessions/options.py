@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import field, frozen, validators
@@ -9,10 +11,23 @@ from attrs import field, frozen, validators
 #: The roles of messages; ``tool`` means the calls and answers of tools.
 ROLES = ("user", "assistant", "tool")
 
+# The set of a pattern; its first character may be a bracket, also after an exclamation mark.
+_SET = re.compile(r"(?s)\[!?+.[^]]*\]")
+
 
 def _absolute(_options: object, attribute: Any, value: str) -> None:
     if value and not value.startswith(("/", "~")):
         raise ValueError(f"{attribute.name}: expected an absolute path, or one that begins with ~, got {value!r}")
+
+
+def _without_slashes(patterns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(pattern.strip("/") for pattern in patterns)
+
+
+def _valid_patterns(_options: object, attribute: Any, patterns: Sequence[str]) -> None:
+    for pattern in patterns:
+        if not pattern or "[" in _SET.sub("", pattern):  # `fnmatch` would take such a bracket literally
+            raise ValueError(f"{attribute.name}: {pattern!r} is empty or has a bracket without its end")
 
 
 @frozen
@@ -23,4 +38,5 @@ class SessionOptions:
     roles: tuple[str, ...] = field(
         default=("user", "assistant"), validator=validators.deep_iterable(validators.in_(ROLES))
     )
-    exclude: tuple[str, ...] = ()  # patterns of paths below ``path``, such as a project's directory
+    #: Patterns of paths below ``path``, such as a project's directory.
+    exclude: tuple[str, ...] = field(default=(), converter=_without_slashes, validator=_valid_patterns)

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatch
+from glob import escape
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Self
 
@@ -203,12 +204,12 @@ class TranscriptSource(Source, Located):
         name = path if part is None else part.file.relative_to(self.directory).as_posix()
         return (
             f"{path} is a transcript of {self.origin}, so the next index run would add it again",
-            f"add {name!r} to `exclude` of the source {self.origin} in the configuration, then `klaw index`",
+            f"add {escape(name)!r} to `exclude` of the source {self.origin} in the configuration, then `klaw index`",
         )
 
     def _is_excluded(self, path: Path) -> bool:
         relative = path.relative_to(self.directory).as_posix()
-        return any(fnmatch(relative, pattern.strip("/")) for pattern in self.exclude)
+        return any(fnmatch(relative, pattern) for pattern in self.exclude)
 
     def _name(self, path: Path, number: int = 1) -> str:
         relative = path.relative_to(self.directory).as_posix().encode("utf-8", "backslashreplace").decode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klaw_core.cli.kit import (
+    MayBeEmpty,
     NumberRange,
     Settings,
     StyledText,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from klaw_facts.fold import State
     from klaw_facts.values import Proposal
 
-_REASON = click.option("--reason", default="", metavar="TEXT", help="Why.")
+_REASON = click.option("--reason", type=MayBeEmpty(), default="", metavar="TEXT", help="Why.")
 
 
 @click.command("edit", short_help="Change a fact.")
@@ -35,7 +36,14 @@ _REASON = click.option("--reason", default="", metavar="TEXT", help="Why.")
 @click.option("--subject", metavar="NAME", help="The person or thing that it is about.")
 @click.option("--category", metavar="NAME", help="Category.")
 @click.option("--importance", type=NumberRange(0, 1), metavar="X", help="0 to 1.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="New tags, which replace the old ones.")
+@click.option(
+    "--tag",
+    "tags",
+    type=MayBeEmpty(),
+    multiple=True,
+    metavar="NAME",
+    help="New tags, which replace the old ones.",
+)
 @click.option("--from", "valid_from", metavar="WHEN", callback=when, help="Since when it is true.")
 @click.option("--to", "valid_to", metavar="WHEN", callback=when, help="Until when it was true.")
 @common_options

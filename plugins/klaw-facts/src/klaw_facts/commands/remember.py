@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.kit import (
+    MayBeEmpty,
     NumberRange,
     Settings,
     StyledText,
@@ -43,7 +44,7 @@ _SHARE = NumberRange(0, 1)
 @click.option("--category", metavar="NAME", help="Category. [default: recognised in TEXT]")
 @click.option("--from", "valid_from", metavar="WHEN", callback=when, help="Since when it is true.")
 @click.option("--importance", type=_SHARE, metavar="X", help="0 to 1. [default: depends on the category]")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; repeatable.")
+@click.option("--tag", "tags", type=MayBeEmpty(), multiple=True, metavar="NAME", help="A tag; repeatable.")
 @click.option("--pin", "is_pinned", is_flag=True, help="Include it in every context.")
 @common_options
 @pass_settings
