@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core import Memory, Message, load_config
+from klaw_facts import Facts
 from klaw_facts.validity import later_by, unit_end
 
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
@@ -36,6 +37,17 @@ def test_facts_are_kept_and_extracted_on_it(moment, tmp_path):
             memory.context(asked)
             memory.context(asked, as_of=moment)
         assert facts.history()
+
+
+@pytest.mark.parametrize("moment", [LAST, datetime.max.replace(tzinfo=UTC)])
+def test_a_fact_may_end_on_the_last_day(moment, open_memory):
+    keeper = open_memory().extension(Facts).keeper
+    name = keeper.remember("I live in Paris", valid_from=FIRST).id
+    end = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    assert keeper.end(name, moment).valid_to == end
+    assert keeper.reopen(name).valid_to is None
+    assert keeper.edit(name, valid_to=moment).valid_to == end
+    assert keeper.edit(name, valid_from=moment).valid_from == end
 
 
 @pytest.mark.parametrize("precision", ["day", "week", "month", "year"])

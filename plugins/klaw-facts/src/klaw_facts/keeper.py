@@ -17,7 +17,6 @@ from klaw_core import (
     check_metadata,
     format_ts,
     operations,
-    parse_ts,
     quoted,
     write_atomically,
 )
@@ -27,9 +26,9 @@ from klaw_facts.extracting.slots import slot_of
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
-from klaw_facts.records import fact_record, operation, parse_fact
+from klaw_facts.records import check_operation, fact_record, operation, parse_fact
 from klaw_facts.secret_gate import secret_refused
-from klaw_facts.validity import is_dated
+from klaw_facts.validity import is_dated, later_by
 from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
 
 _KEY_BYTES = 32
@@ -147,8 +146,6 @@ class FactKeeper:
         _check_precision(changes.get("precision"))
         if "text" in changes and not str(changes["text"] or "").strip():
             raise RecordError(_EMPTY, hint="say the fact in one sentence")
-        if not {"valid_from", "valid_to"}.isdisjoint(changes):
-            _check_period(changes.get("valid_from", known.valid_from), changes.get("valid_to", known.valid_to))
         if gate.has_secret(changes.get("text")):
             changes["text"] = gate.text(changes["text"])
         is_secret = gate.has_secret(changes.get("value"))
@@ -163,10 +160,9 @@ class FactKeeper:
     def end(self, name: str, valid_to: datetime | None = None, reason: str = "") -> Fact:
         """Record until when a fact was true (default: it is no longer true now, since some time).
 
-        Raise NotFoundError; RecordError if it began later.
+        Raise NotFoundError; RecordError if it begins later.
         """
         precision = "by" if valid_to is None else "day"
-        _check_period(self.get(name).valid_from, valid_to)
         until = format_ts(valid_to or self.now())
         return self._do(name, "end", valid_to=until, precision=precision, reason=reason or None)
 
@@ -191,8 +187,17 @@ class FactKeeper:
     def _do(self, name: str, op: str, **values: Any) -> Fact:
         with self.journal.turn():
             fact = self.get(name)
-            self._append([self.journal.renamed(operation(op, self.now(), fact=fact.id, **values))])
-            return self.get(fact.id)
+            return self._change(fact, [self.journal.renamed(operation(op, self.now(), fact=fact.id, **values))])
+
+    def _change(self, fact: Fact, lines: Sequence[Mapping[str, Any]]) -> Fact:
+        """Append operations on a fact, unless it would then end before it begins. Raise RecordError."""
+        state = self.journal.state().copy()
+        for line in lines:
+            check_operation(line)
+            state.apply(line)
+        _check_period(fact, state.facts[fact.id])
+        self._append(lines, [fact.id])
+        return self.get(fact.id)
 
     def review(self) -> list[Proposal]:
         """Return the proposed ends that need a person's decision, oldest first."""
@@ -200,7 +205,7 @@ class FactKeeper:
         return [proposal for proposal in state.proposals.values() if proposal.fact in state.facts]
 
     def decide(self, proposal: str, *, accept: bool) -> Fact:
-        """Accept or refuse a proposed end. Raise NotFoundError."""
+        """Accept or refuse a proposed end. Raise NotFoundError; RecordError if the fact begins after that end."""
         with self.journal.turn():
             found = [item for item in self.review() if item.id.startswith(proposal)] if proposal else []
             if len(found) != 1:
@@ -213,8 +218,7 @@ class FactKeeper:
                 values: dict[str, Any] = {"by_fact": waiting.by_fact or None, "reason": waiting.reason or None}
                 values["precision"] = waiting.precision if waiting.valid_to else "by"
                 lines.append(operation("end", now, fact=waiting.fact, valid_to=until, **values))
-            self._append(lines, [waiting.fact])
-            return self.get(waiting.fact)
+            return self._change(self.get(waiting.fact), lines)
 
     def undo(self, batch: str) -> int:
         """Reverse all changes of a batch; return the number of facts. Raise NotFoundError.
@@ -310,14 +314,16 @@ def _check_value(slot: str | None, value: str | None) -> None:
         raise RecordError(f"the value {quoted(value, 40)} needs a slot", hint="--slot NAME=VALUE")
 
 
-def _check_period(begin: datetime | str | None, end: datetime | str | None) -> None:
-    """Raise RecordError if a fact ends before the day of its begin. Callers may give texts of moments."""
-    if begin is None or end is None:
+def _check_period(known: Fact, fact: Fact) -> None:
+    """Raise RecordError if a change lets a fact end before the day of its begin."""
+    begin, end = fact.valid_from, fact.valid_to
+    is_same = (begin, end) == (known.valid_from, known.valid_to)
+    if is_same or begin is None or end is None or later_by(end, timedelta(days=1)) > begin:
         return
-    first, last = (parse_ts(moment) if isinstance(moment, str) else moment for moment in (begin, end))
-    if last + timedelta(days=1) <= first:
-        days = f"{last.date().isoformat()} is before the begin of the fact, {first.date().isoformat()}"
-        raise RecordError(days, hint="give a later end, or an earlier begin (`klaw facts edit --from`)")
+    raise RecordError(
+        f"the end, {end.date().isoformat()}, is before the begin of the fact, {begin.date().isoformat()}",
+        hint=f"give a later end, or an earlier begin (`klaw facts edit --from`), or `klaw facts retract {fact.id}`",
+    )
 
 
 def _check_precision(precision: str | None) -> None:

@@ -87,8 +87,8 @@ class Resolver:
         return [*self.operations, *self.ends]
 
     def end(self, old: Fact, new: Fact, reason: str) -> None:
-        """End a fact when another begins; only propose the end of a person's fact."""
-        self._end(old, new, turn_of(new, self.ts).begin, reason)
+        """End a fact when another begins, but not before it was last true; only propose the end of a person's fact."""
+        self._end(old, new, max(turn_of(new, self.ts).begin, turn_of(old, self.ts).known), reason)
 
     def join(self, people: Sequence[str], by: str, batch: str = "") -> None:
         """Count people as one: a value that one of them stated ends the earlier value that another one stated.
