@@ -188,10 +188,22 @@ def test_people_are_listed_merged_and_split_by_commands(open_memory, klaw):
     }
     assert "may be tg_2/Bert, tg_3/Bert: name one of them" in klaw("people", "merge", "Anna", "Bert").stderr
     assert "no person 'Cy'" in klaw("people", "merge", "Anna", "Cy").stderr
-    assert "two people or more" in klaw("people", "merge", "Anna").stderr
+    alone = klaw("people", "merge", "Anna")
+    assert (alone.exit_code, "missing argument 'PERSON...'" in alone.stderr) == (2, True)
     assert "merged tg:7 (tg:7, tg_2/Bert): 2 facts" in klaw("people", "merge", "anna", "tg_2/Bert").stdout
     assert sorted(fact.value for fact in memory.extension(Facts).list()) == ["Oslo", "Rome"]
     assert "also tg_2/Bert" in klaw("people").stdout
     assert len(json.loads(klaw("people", "split", "tg:7", "--json").stdout)) == 2
     assert "was not merged" in klaw("people", "split", "Anna").stderr
     assert sorted(fact.value for fact in memory.extension(Facts).list()) == ["Lyon", "Oslo", "Rome"]
+
+
+def test_the_owner_is_the_owner_whatever_the_channel_is_called(open_memory):
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    facts.remember("I like tea")
+    there = {"channel": "discord", "chat_id": "1", "sender_id": 7}
+    memory.conversations.append(Message("user", "I live in Lyon.", MONDAY, meta=there))
+    facts.extract()
+    assert facts.people.merge("discord:7", "owner").id == "owner"
+    assert {fact.who for fact in facts.list()} == {"owner"}

@@ -202,8 +202,9 @@ def test_wrong_people_are_refused_with_what_helps():
         home.people.merge("tg_1/Anna", "Bert")
     with pytest.raises(RecordError, match="one person already"):
         home.people.merge("tg_1/Anna", "tg_1/Anna")
-    with pytest.raises(RecordError, match="one person already"):
-        home.people.merge("tg_1/Anna")
+    for alone in ((), ("tg_1/Anna",)):
+        with pytest.raises(RecordError, match="two people or more"):
+            home.people.merge(*alone)
     with pytest.raises(RecordError, match="was not merged"):
         home.people.split("tg_1/Anna")
     home.people.merge("tg_1/Anna", "tg_2/Anna")
@@ -218,3 +219,16 @@ def test_a_person_of_whom_nothing_is_left_can_be_split():
     home.keeper.forget(list(home.facts), lambda _fact: ())
     assert [person.id for person in home.people.split("tg:7")] == ["tg:7", "tg_2/Anna"]
     assert home.people.list() == []
+
+
+def test_a_merge_of_a_person_ends_any_number_of_facts():
+    home = at_home()
+    home.people.options = home.keeper.options = FactsOptions(max_ends=1)
+    for number in range(3):
+        home.say("tg:7", "Lyon", slot=f"port:{number}")
+        home.say("tg_2/Anna", "Oslo", slot=f"port:{number}")
+    home.people.merge("tg:7", "tg_2/Anna")
+    assert home.keeper.review() == []
+    assert home.shown()[-1] == [("tg_2/Anna", "Oslo")] * 3
+    home.people.split("tg:7")
+    assert len(home.shown()[-1]) == 6

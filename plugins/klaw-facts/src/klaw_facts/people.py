@@ -82,12 +82,14 @@ class People:
         A name is an identity, or a name that only one person has. A value of a slot with one value at a time that one
         of them stated ends the earlier value that another one stated, as if one person had stated both.
         """
+        if len(names) < 2:  # noqa: PLR2004  # one is nobody else
+            raise RecordError("a merge needs two people or more", hint=_HINT)
         with self.journal.turn():
             known = self.list()
             people = list(dict.fromkeys(_identity(name, known) for name in names))
             state = self.journal.state()
             before = [state.people.get(name, name) for name in people]
-            if len(set(before)) < len(before) or len(people) < 2:  # noqa: PLR2004  # one is nobody else
+            if len(set(before)) < len(names):
                 raise RecordError(f"{' and '.join(names)} are one person already", hint=_HINT)
             now = self.now()
             batch = make_id("b", "merge", len(self.journal.operations()), format_ts(now), *people)
@@ -97,7 +99,7 @@ class People:
             lines = resolver.finish()
             self.journal.append(lines)
             self.changed([line["fact"] for line in lines if line["op"] == "end"])
-            return self._of(people[0])
+            return self._persons(people[:1])[0]
 
     def split(self, name: str) -> Sequence[Person]:
         """Reverse the last merge that named a person; return those who were one. Raise NotFoundError, RecordError."""
@@ -110,12 +112,12 @@ class People:
             if not mine:
                 raise RecordError(f"{name} was not merged with anybody", hint=_HINT)
             self.keeper.undo(mine[-1]["batch"])
-            return [self._of(one) for one in mine[-1]["people"]]
+            return self._persons(mine[-1]["people"])
 
-    def _of(self, identity: str) -> Person:
-        found = (person for person in self.list() if identity in person.identities)
+    def _persons(self, identities: Sequence[str]) -> Sequence[Person]:
+        known = {identity: person for person in self.list() for identity in person.identities}
         # Of somebody whose facts and messages are gone, only the name is known.
-        return next(found, Person(identity, (identity,)))
+        return [known.get(name) or Person(name, (name,)) for name in identities]
 
     def _traces(self) -> dict[str, _Traces]:
         """Return all identities: of messages with the roles that facts are extracted from, of facts and of merges."""

@@ -20,6 +20,7 @@ from klaw_core.cli.kit import (
     print_json,
     when,
 )
+from klaw_facts.commands.opening import open_facts
 from klaw_facts.commands.printing import show_change, split_slot
 
 if TYPE_CHECKING:
@@ -61,10 +62,8 @@ def edit(
         changes["slot"], changes["value"] = slot
     if not changes:
         raise click.UsageError("nothing to change; pass a TEXT or an option")
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        fact = memory.extension(Facts).keeper.edit(name, **changes)
+    with open_facts(settings) as facts:
+        fact = facts.keeper.edit(name, **changes)
     show_change(settings, fact, "changed")
 
 
@@ -76,10 +75,8 @@ def edit(
 @pass_settings
 def end(settings: Settings, *, name: str, valid_to: datetime | None, reason: str) -> None:
     """Record that the fact ID is no longer true. It stays in the history."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        fact = memory.extension(Facts).keeper.end(name, valid_to, reason)
+    with open_facts(settings) as facts:
+        fact = facts.keeper.end(name, valid_to, reason)
     show_change(settings, fact, "ended")
 
 
@@ -89,10 +86,8 @@ def end(settings: Settings, *, name: str, valid_to: datetime | None, reason: str
 @pass_settings
 def reopen(settings: Settings, *, name: str) -> None:
     """Show the fact ID as true again, whether it had ended, was retracted or archived."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        fact = memory.extension(Facts).keeper.reopen(name)
+    with open_facts(settings) as facts:
+        fact = facts.keeper.reopen(name)
     show_change(settings, fact, "reopened")
 
 
@@ -103,10 +98,8 @@ def reopen(settings: Settings, *, name: str) -> None:
 @pass_settings
 def retract(settings: Settings, *, name: str, reason: str) -> None:
     """Record that the fact ID was never true. It stays in the history; `klaw forget facts/ID` deletes it."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        fact = memory.extension(Facts).keeper.retract(name, reason)
+    with open_facts(settings) as facts:
+        fact = facts.keeper.retract(name, reason)
     show_change(settings, fact, "retracted")
 
 
@@ -117,10 +110,8 @@ def retract(settings: Settings, *, name: str, reason: str) -> None:
 @pass_settings
 def pin(settings: Settings, *, name: str, off: bool) -> None:
     """Include the fact ID in every context."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        fact = memory.extension(Facts).keeper.pin(name, on=not off)
+    with open_facts(settings) as facts:
+        fact = facts.keeper.pin(name, on=not off)
     show_change(settings, fact, "unpinned" if off else "pinned")
 
 
@@ -138,10 +129,7 @@ def review(settings: Settings, *, proposal: str, accept: bool | None) -> None:
         raise click.UsageError(
             "to decide, pass a PROPOSAL and --accept or --refuse; to list the proposals, pass neither"
         )
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        facts = memory.extension(Facts)
+    with open_facts(settings) as facts:
         if proposal and accept is not None:
             fact = facts.keeper.decide(proposal, accept=accept)
             show_change(settings, fact, "ended" if accept else "kept")
@@ -176,10 +164,8 @@ def _show_proposals(settings: Settings, waiting: list[Proposal], state: State) -
 @pass_settings
 def undo(settings: Settings, *, batch: str) -> None:
     """Reverse all changes of BATCH, an id that `klaw facts show` prints. Its messages are not read again."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        count = memory.extension(Facts).keeper.undo(batch)
+    with open_facts(settings) as facts:
+        count = facts.keeper.undo(batch)
     if settings.json:
         print_json({"facts": count})
     elif not settings.quiet:

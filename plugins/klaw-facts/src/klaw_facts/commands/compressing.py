@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, pass_settings, print_json
+from klaw_facts.commands.opening import open_facts
 
 
 @click.command("compress", short_help="Make digests of days, archive faded facts, update the profile.")
@@ -22,10 +23,8 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
     next run.
     """
     both = daily == weekly
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        report = memory.extension(Facts).compress(daily=daily or both, weekly=weekly or both, dry_run=dry_run)
+    with open_facts(settings) as facts:
+        report = facts.compress(daily=daily or both, weekly=weekly or both, dry_run=dry_run)
     if settings.json:
         from klaw_core import to_json
 
@@ -63,10 +62,8 @@ def compact(settings: Settings, *, chat: str, keep: int) -> None:
 
     The summary is stored with the chat. No message is deleted.
     """
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        result = memory.extension(Facts).compact(chat, keep)
+    with open_facts(settings) as facts:
+        result = facts.compact(chat, keep)
     if settings.json:
         from klaw_core import to_json
 

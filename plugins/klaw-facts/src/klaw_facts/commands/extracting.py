@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.kit import Settings, common_options, counted, data, notify, pass_settings, print_json
+from klaw_facts.commands.opening import open_facts
 from klaw_facts.commands.printing import fact_json, listing_of
 
 if TYPE_CHECKING:
@@ -41,10 +42,8 @@ def extract(settings: Settings, *, chat: str | None, limit: int | None, dry_run:
 @pass_settings
 def retry(settings: Settings) -> None:
     """Read the messages that the model could not read, and the messages after them, again."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        report = memory.extension(Facts).retry()
+    with open_facts(settings) as facts:
+        report = facts.retry()
     _show_report(settings, report, dry_run=False)
 
 
@@ -98,11 +97,9 @@ def import_command(settings: Settings, *, files: tuple[Path, ...], kind: str | N
     """
     from klaw_facts.importing import read_files
 
-    facts = list(read_files(files, kind))
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        counts = memory.extension(Facts).import_facts(facts, dry_run=dry_run)
+    read = list(read_files(files, kind))
+    with open_facts(settings) as facts:
+        counts = facts.import_facts(read, dry_run=dry_run)
     if settings.json:
         from klaw_core import to_json
 

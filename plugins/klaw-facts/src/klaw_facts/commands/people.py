@@ -21,6 +21,7 @@ from klaw_core.cli.kit import (
     print_json,
     show,
 )
+from klaw_facts.commands.opening import open_facts
 
 if TYPE_CHECKING:
     from klaw_facts.people import Person
@@ -50,10 +51,8 @@ def command(context: click.Context, settings: Settings) -> None:
 def list_command(settings: Settings, /, *, form: str | None = None) -> None:
     """List every person with names, chats, sender's ids and the number of facts, the owner first."""
     form = chosen_format(settings, form)
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        people = memory.extension(Facts).people.list()
+    with open_facts(settings) as facts:
+        people = facts.people.list()
     from klaw_core import to_json
 
     rows = [to_json(person) for person in people]
@@ -71,21 +70,17 @@ def _cells(row: Mapping[str, Any]) -> Sequence[StyledText | str]:
 
 
 @click.command("merge", short_help="Say that two people are one.")
-@click.argument("names", metavar="PERSON PERSON...", nargs=-1, required=True)
+@click.argument("name", metavar="PERSON")
+@click.argument("others", metavar="PERSON...", nargs=-1, required=True)
 @common_options
 @pass_settings
-def merge(settings: Settings, *, names: tuple[str, ...]) -> None:
-    """Count each PERSON as one. PERSON is from `klaw people list`, or a name that only one person has.
+def merge(settings: Settings, *, name: str, others: tuple[str, ...]) -> None:
+    """Count two or more people as one. PERSON is from `klaw people list`, or a name that only one person has.
 
     Their values of a slot then follow each other, as if one person had stated them. `klaw people split` reverses it.
     """
-    if len(names) < 2:  # noqa: PLR2004  # one is nobody else
-        raise click.UsageError("name two people or more")
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        facts = memory.extension(Facts)
-        person = facts.people.merge(*names)
+    with open_facts(settings) as facts:
+        person = facts.people.merge(name, *others)
         waiting = len(facts.keeper.review())
     _tell(settings, [person], "merged")
     if waiting and not settings.json:
@@ -97,11 +92,9 @@ def merge(settings: Settings, *, names: tuple[str, ...]) -> None:
 @common_options
 @pass_settings
 def split(settings: Settings, *, name: str) -> None:
-    """Reverse the last merge that named PERSON, with all that it ended."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        people = memory.extension(Facts).people.split(name)
+    """Reverse the last merge that named PERSON, and restore the facts that it ended."""
+    with open_facts(settings) as facts:
+        people = facts.people.split(name)
     _tell(settings, people, "split")
 
 

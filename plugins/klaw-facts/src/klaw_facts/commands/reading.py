@@ -24,6 +24,7 @@ from klaw_core.cli.kit import (
     tilde,
 )
 from klaw_core.cli.kit import show as show_listing
+from klaw_facts.commands.opening import open_facts
 from klaw_facts.commands.printing import fact_json, listing_of
 
 if TYPE_CHECKING:
@@ -86,14 +87,10 @@ def list_command(
 ) -> None:
     """List the facts that are true now, or were true at a moment, by the time they were said."""
     form = chosen_format(settings, form)
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
+    with open_facts(settings) as facts:
         conditions = _conditions(where, given)
-        facts = memory.extension(Facts).list(
-            as_of=as_of, known_at=known_at, conditions=conditions, everything=everything
-        )
-    shown = facts if limit is None else facts[-limit:]
+        found = facts.list(as_of=as_of, known_at=known_at, conditions=conditions, everything=everything)
+    shown = found if limit is None else found[-limit:]
     show_listing(settings, listing_of(shown, "no facts found; to add one: klaw remember TEXT"), form)
 
 
@@ -121,13 +118,9 @@ def search(
 ) -> None:
     """Find facts that match QUERY and are true now, or were true at a moment, best first."""
     form = chosen_format(settings, form)
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
+    with open_facts(settings) as facts:
         conditions = _conditions(where, given)
-        found = memory.extension(Facts).search(
-            " ".join(query), limit, as_of=as_of, known_at=known_at, conditions=conditions
-        )
+        found = facts.search(" ".join(query), limit, as_of=as_of, known_at=known_at, conditions=conditions)
     notify(settings, *found.notices)
     show_listing(settings, listing_of(found, "no matching facts"), form)
 
@@ -138,10 +131,7 @@ def search(
 @pass_settings
 def show(settings: Settings, *, name: str) -> None:
     """Show the fact ID, the facts that it replaced, and every message that it quotes."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        facts = memory.extension(Facts)
+    with open_facts(settings) as facts:
         fact = facts.get(name)
         places = [place for quote in fact.quotes if (place := facts.pointers.place(quote)) is not None]
         earlier = [old for old in facts.state().facts.values() if old.ended_by == fact.id]
@@ -221,10 +211,8 @@ def _show_place(place: Place) -> None:
 def history(settings: Settings, *, name: str | None, subject: str | None, plot: Path | None, form: str | None) -> None:
     """Show every value of SLOT, or of the slot of the fact ID, oldest first; without either, all slots that changed."""
     form = chosen_format(settings, form)
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        found = [fact for fact in memory.extension(Facts).history(name) if subject in {None, fact.subject}]
+    with open_facts(settings) as facts:
+        found = [fact for fact in facts.history(name) if subject in {None, fact.subject}]
     if plot is not None:
         from klaw_facts.timeline import draw_timeline
 
@@ -244,10 +232,8 @@ def history(settings: Settings, *, name: str | None, subject: str | None, plot: 
 @pass_settings
 def stats(settings: Settings) -> None:
     """Count facts by state, category and maker, and what extraction did, today and in total."""
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        statistics = memory.extension(Facts).stats()
+    with open_facts(settings) as facts:
+        statistics = facts.stats()
     from klaw_core import to_json
 
     if settings.json:

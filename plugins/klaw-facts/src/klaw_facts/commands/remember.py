@@ -24,6 +24,7 @@ from klaw_core.cli.kit import (
     print_json,
     when,
 )
+from klaw_facts.commands.opening import open_facts
 from klaw_facts.commands.printing import fact_json, split_slot, tell_ends
 
 if TYPE_CHECKING:
@@ -66,10 +67,7 @@ def command(
     """
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     name, value = slot or (None, None)
-    with settings.open_memory() as memory:
-        from klaw_facts.facts import Facts
-
-        facts = memory.extension(Facts)
+    with open_facts(settings) as facts:
         fact = facts.remember(
             words,
             subject=subject,

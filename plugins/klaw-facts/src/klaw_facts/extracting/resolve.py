@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import Any
 
 from attrs import define, evolve, field
@@ -250,18 +251,10 @@ def _across(old: Fact, new: Fact) -> dict[str, bool]:
 def _repeated(turns: Sequence[Turn], place: int) -> Iterator[Fact]:
     """Yield the facts beside a turn that it only repeats: said by the same one, without another value between."""
     mine = turns[place]
-    for turn in turns[place + 1 :]:
-        if turn.differs_from(mine):
-            break
-        if turn.fact.identity == mine.fact.identity:
-            yield turn.fact
-            break
-    for turn in reversed(turns[:place]):
-        if mine.differs_from(turn):
-            break
-        if turn.fact.identity == mine.fact.identity:
-            yield turn.fact
-            break
+    after = takewhile(lambda turn: not turn.differs_from(mine), turns[place + 1 :])
+    before = takewhile(lambda turn: not mine.differs_from(turn), reversed(turns[:place]))
+    for beside in (after, before):
+        yield from islice((turn.fact for turn in beside if turn.fact.identity == mine.fact.identity), 1)
 
 
 def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
