@@ -33,7 +33,7 @@ that escapes from Klaw is a defect.
 import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = [
     "ConfigError",
@@ -256,11 +256,7 @@ def of_system(error: OSError | ImportError) -> KlawError:
 
 
 def check_base(component: object, base: type[T], who: str) -> T:
-    """Return the component.
-
-    Raise PluginContractError unless it inherits this class of ``klaw_core``, and defines the methods that its classes
-    declare without a default.
-    """
+    """Return the component. Raise PluginContractError unless it inherits ``base`` and defines each abstract method."""
     if not isinstance(component, base):
         what = f"{who} is a {type(component).__qualname__}, which does not inherit klaw_core.{base.__name__}"
         raise PluginContractError(what, hint=f"class NAME({base.__name__}): ...")
@@ -271,14 +267,11 @@ def check_base(component: object, base: type[T], who: str) -> T:
 
 
 def _undefined(component: object) -> Iterator[tuple[str, str]]:
-    """Yield the methods that a component has from ``klaw_core.interfaces`` without a default, each with its class."""
-    for ability in type(component).__mro__:
-        if ability.__module__.startswith("klaw_core.interfaces."):
-            for name, method in vars(ability).items():
-                raises = "NotImplementedError" in getattr(getattr(method, "__code__", None), "co_names", ())
-                own = name in getattr(component, "__dict__", ()) or getattr(type(component), name) is not method
-                if raises and not own:
-                    yield ability.__name__, name
+    """Yield the abstract methods that a component does not define, each with its class."""
+    for name in dir(type(component)):
+        method: Any = getattr(type(component), name, None)
+        if getattr(method, "__isabstractmethod__", False) and name not in getattr(component, "__dict__", ()):
+            yield method.__qualname__.rpartition(".")[0], name
 
 
 @contextmanager

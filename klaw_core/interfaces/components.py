@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -97,9 +98,9 @@ class VariantChunker:
 
     __slots__ = ()
 
+    @abstractmethod
     def variant(self, name: str, /) -> Chunker:
         """Return the chunker of a variant; one for any text where the variant is not known."""
-        raise NotImplementedError
 
 
 class HeadingChunker:
@@ -107,9 +108,9 @@ class HeadingChunker:
 
     __slots__ = ()
 
+    @abstractmethod
     def headings(self, text: str, /) -> Sequence[Heading]:
         """Return every heading that opens a section, in the order of the text. Its parser is that of ``split``."""
-        raise NotImplementedError
 
 
 class Fusion(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,6 @@ class Converter:
         on_request = False
         max_bytes = 0
 
+    @abstractmethod
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Return the text of a file; ``name`` is its name without directories. Raise ConversionError."""
-        raise NotImplementedError

@@ -11,6 +11,7 @@ first asks for it: an index run, a check, an export, a tool, an event it listens
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -137,9 +138,9 @@ class AttachedExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def attach(self, host: Host, /) -> None:
         """Store the host; called once, before anything else."""
-        raise NotImplementedError
 
 
 class SourcedExtension(Extension):
@@ -159,9 +160,9 @@ class SourcedExtension(Extension):
             Their indexed documents stay if the source is missing: a lost journal must not empty the index as well.
             """
 
+    @abstractmethod
     def sources(self) -> Sequence[Source]:
         """Return the present sources, without those whose files do not exist yet."""
-        raise NotImplementedError
 
 
 class TabledExtension(Extension, Generic[R]):
@@ -175,9 +176,9 @@ class TabledExtension(Extension, Generic[R]):
         def joins(self) -> type[R]:
             """Return the type of resource that the tables need, as a retriever does."""
 
+    @abstractmethod
     def migrations(self) -> Sequence[Migration[R]]:
         """Return the migrations that create the tables, oldest first; append-only."""
-        raise NotImplementedError
 
 
 class ToolExtension(Extension):
@@ -185,9 +186,9 @@ class ToolExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def tools(self) -> Sequence[Tool]:
         """Return its tools."""
-        raise NotImplementedError
 
 
 class CheckedExtension(Extension):
@@ -195,13 +196,13 @@ class CheckedExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def check(self) -> Iterable[Finding]:
         """Yield each problem with the command that fixes it. Change nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fix(self, findings: Sequence[Finding], /) -> None:
         """Fix what can be fixed without loss. ``findings`` are all those of this extension's last check."""
-        raise NotImplementedError
 
 
 class RecordedExtension(Extension):
@@ -220,17 +221,17 @@ class RecordedExtension(Extension):
         def record_kinds(self) -> Sequence[str]:
             """Return the kinds of its records, in the order in which they are exported."""
 
+    @abstractmethod
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield all data that a person owns; an entry that cannot be read is a SkippedEntry."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless :meth:`add` can take the record. Change nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add records of one kind, which were checked before. Existing records stay; adding again changes nothing."""
-        raise NotImplementedError
 
 
 class ConsentExtension(RecordedExtension):
@@ -241,9 +242,9 @@ class ConsentExtension(RecordedExtension):
 
     __slots__ = ()
 
+    @abstractmethod
     def effect(self, record: Record, /) -> str:
         """Return what adding a record would change, for people; empty if it would change nothing."""
-        raise NotImplementedError
 
 
 class ListeningExtension(Extension):
@@ -251,9 +252,9 @@ class ListeningExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def on(self, event: Event, /) -> None:
         """Handle an event. An exception is logged and does not reach the caller that caused the event."""
-        raise NotImplementedError
 
 
 class ContextExtension(Extension):
@@ -261,12 +262,12 @@ class ContextExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
         """Yield items for ``Memory.context``, best first, and notices for the user.
 
         Items that pass the filters of the question say so (``filtered``); with filters, the others are left out.
         """
-        raise NotImplementedError
 
 
 class GatingExtension(Extension):
@@ -274,9 +275,9 @@ class GatingExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def declines(self, question: ContextQuestion, /) -> str:
         """Return the reason for not searching memory for a message; empty to search."""
-        raise NotImplementedError
 
 
 class ArrangingExtension(Extension):
@@ -284,12 +285,12 @@ class ArrangingExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
         """Yield the items that may be used: the given ones, marked, left out or with another priority.
 
         The result must not depend on the budget, so that a larger budget only adds items.
         """
-        raise NotImplementedError
 
 
 class StatusExtension(Extension):
@@ -297,6 +298,6 @@ class StatusExtension(Extension):
 
     __slots__ = ()
 
+    @abstractmethod
     def status(self) -> dict[str, int | str]:
         """Return facts by name."""
-        raise NotImplementedError

@@ -5,6 +5,7 @@ A retriever inherits :class:`Retriever`, an index inherits :class:`Index`. The m
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -40,12 +41,12 @@ class Retriever(Generic[R]):
     else:
         limitation = ""
 
+    @abstractmethod
     def search(self, resource: R, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, keys distinct, only keys in ``query.within`` if given.
 
         Every text is a valid query. An index that is empty or was never filled answers ``()``.
         """
-        raise NotImplementedError
 
     def notices(self, _resource: R, _query: Query, /) -> Sequence[str]:
         """Return notices for the user about the search for ``query``, one line each."""
@@ -67,29 +68,29 @@ class Index(Retriever[R]):
 
     __slots__ = ()
 
+    @abstractmethod
     def migrations(self) -> Sequence[Migration[R]]:
         """Return the steps that make this index's schema, oldest first; append-only."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prepare(self, resource: R, /) -> None:
         """Make a fresh connection ready (load an extension, register functions). Raise RetrievalError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reset(self, resource: R, collection: str, space: VectorSpace | None, /) -> None:
         """Make the collection's index empty, ready for rows of ``space`` (None without vectors)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, resource: R, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
         """Add rows for keys that are not there yet; row i of ``vectors`` (if needed) is chunk i's."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove(self, resource: R, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keys(self, resource: R, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
-        raise NotImplementedError
 
     def key_digest(self, _resource: R, _collection: str, /) -> KeyDigest | None:
         """Return the digest of :meth:`keys`, computed from the rows faster than listing them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -24,17 +25,17 @@ class LanguageModel:
         def max_tokens(self) -> int:
             """Return the limit of tokens for prompt and completion together."""
 
+    @abstractmethod
     def complete(self, prompt: Prompt, /) -> Completion:
         """Return the completion of a prompt.
 
         If the prompt has a ``schema``, the completion's ``value`` satisfies it. Raise LanguageModelError if the model
         cannot be called, does not respond before the deadline, or returns nothing that satisfies the schema.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def count_tokens(self, text: str, /) -> int:
         """Return the number of tokens of a text; an upper bound if the model's tokenizer is not available."""
-        raise NotImplementedError
 
     def status(self) -> Mapping[str, int | str]:
         """Return facts by name for ``klaw status``, such as the tokens used today. Call no server."""

@@ -9,6 +9,7 @@ so that ``isinstance`` is fast. The core asks each source through
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,17 +53,17 @@ class Source:
         forgets_missing = False
         stamp = None
 
+    @abstractmethod
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Yield the present entries without reading them. Raise WorkspaceError if the place itself is missing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one entry. Return a SkippedEntry with the reason if it cannot be read.
 
         With ``keep=True`` its indexed document stays (a server that does not respond), with ``keep=False`` it is
         removed (a file that is empty now).
         """
-        raise NotImplementedError
 
     def read_changed(self, entry: Entry, _digest: str, /) -> Document | SkippedEntry | None:
         """Read one entry as :meth:`read` does; return None if the document would have this ``digest``."""
@@ -86,9 +87,9 @@ class Forgettable:
 
     __slots__ = ()
 
+    @abstractmethod
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget these documents permanently; unknown paths are ignored. Raise StoreError."""
-        raise NotImplementedError
 
 
 class Forgetful:
@@ -96,12 +97,12 @@ class Forgetful:
 
     __slots__ = ()
 
+    @abstractmethod
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these indexed documents were forgotten, by any process, since this object was made.
 
         An index run asks at its end: a document that it read before ``forget`` and wrote after it must go again.
         """
-        raise NotImplementedError
 
 
 class Shrinking:
@@ -109,13 +110,13 @@ class Shrinking:
 
     __slots__ = ()
 
+    @abstractmethod
     def changed(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these documents no longer have the text that this object has read last.
 
         An addition to the end is no change. An index run asks in the transaction that writes the documents, so this
         must be quick. It reads these documents again. Raise nothing; a document that is unknown has not changed.
         """
-        raise NotImplementedError
 
 
 class Located:
@@ -123,17 +124,17 @@ class Located:
 
     __slots__ = ()
 
+    @abstractmethod
     def locate(self, path: str, /) -> str | None:
         """Return the path of the document for a path in the file system, None if it does not belong to this source."""
-        raise NotImplementedError
 
+    @abstractmethod
     def file_of(self, path: str, /) -> Path | None:
         """Return the file of a document, None if this source does not have it now."""
-        raise NotImplementedError
 
+    @abstractmethod
     def file_text(self, path: str, /) -> str | SkippedEntry:
         """Return the present text of a document's file, including front matter."""
-        raise NotImplementedError
 
     def documents_of(self, path: str, /) -> Sequence[str]:
         """Return the paths of the documents that a file contains now; none if it is not a file of this source."""
@@ -174,9 +175,9 @@ class Removable:
 
     __slots__ = ()
 
+    @abstractmethod
     def remove(self) -> None:
         """Stop being a source. The files of the source are not changed."""
-        raise NotImplementedError
 
 
 class RowSource:
@@ -184,9 +185,9 @@ class RowSource:
 
     __slots__ = ()
 
+    @abstractmethod
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows of documents that a reindex had to skip from the store in use to the new one."""
-        raise NotImplementedError
 
 
 class Divisible:
@@ -194,10 +195,10 @@ class Divisible:
 
     __slots__ = ()
 
+    @abstractmethod
     def part(self, target: str, /) -> str | None:
         """Return the text of a part; None if this source has none of this name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget_part(self, target: str, /) -> ForgetReport | None:
         """Forget a part of a document for good; None if this source has none of this name. Raise StoreError."""
-        raise NotImplementedError

@@ -1,8 +1,10 @@
 """What an extension does wrong is named as its fault, and costs the others nothing that can be kept from it."""
 
+import ast
 import threading
 from datetime import UTC, datetime
 from inspect import isfunction
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -67,8 +69,24 @@ def declaring(ability):
 
 def required(ability):
     """Return the methods of an ability that have no default."""
-    methods = {name: value for name, value in vars(ability).items() if isfunction(value)}
-    return {name for name, method in methods.items() if "NotImplementedError" in method.__code__.co_names}
+    return {name for name, method in vars(ability).items() if getattr(method, "__isabstractmethod__", False)}
+
+
+def empty_methods(path):
+    """Yield the methods of classes, other than Protocols, that have only a docstring and return something."""
+    for base in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(base, ast.ClassDef) and not any("Protocol" in ast.unparse(each) for each in base.bases):
+            for method in base.body:
+                is_empty = isinstance(method, ast.FunctionDef) and [type(part) for part in method.body] == [ast.Expr]
+                if is_empty and ast.unparse(method.returns) != "None":
+                    yield f"{base.name}.{method.name}", [ast.unparse(mark) for mark in method.decorator_list]
+
+
+def test_a_method_without_a_body_is_abstract_and_cannot_return_nothing_by_mistake():
+    files = sorted((Path(klaw_core.__file__).parent / "interfaces").glob("*.py"))
+    empty = {name: marks for path in files for name, marks in empty_methods(path)}
+    assert {"Source.scan", "ToolExtension.tools"} <= empty.keys()
+    assert {name: marks for name, marks in empty.items() if "abstractmethod" not in marks} == {}
 
 
 @pytest.mark.parametrize("ability", [each for each in ABILITIES if required(each)])

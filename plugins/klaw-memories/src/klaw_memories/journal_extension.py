@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -61,13 +62,13 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
     plural = "records"
     label = ""
 
+    @abstractmethod
     def parse(self, record: JsonRecord, /) -> JsonRecord:
         """Return the record as this version would write it. Raise RecordError if it is not a record of the journal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document_of(self, record: JsonRecord, /) -> Document:
         """Return the document of a record."""
-        raise NotImplementedError
 
     def path_of(self, record: JsonRecord, /) -> str:
         """Return the path of the document of a record, by default its id."""
