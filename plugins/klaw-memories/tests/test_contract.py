@@ -1,38 +1,23 @@
 """The contract of the extensions of klaw-memories."""
 
-import os
-
-import pytest
-
-from klaw_core import Memory, NewDocument, Record, load_config
-from klaw_testing.extension import ExtensionContract
+from klaw_core import NewDocument
+from klaw_testing.extension import KeepingExtensionContract
 
 
-class KeepingContract(ExtensionContract):
-    """A memory in which the extension has data."""
-
-    @pytest.fixture
-    def memory(self, tmp_path):
-        overrides = {"memory": {"embedding": {"type": "none"}}}
-        config = load_config(data_dir=tmp_path / "data", environment={"KLAW_CONFIG": os.devnull}, overrides=overrides)
-        with Memory.open(config) as memory:
-            memory.save("The boat is red.")
-            memory.core.update("user", "name", "Ada")
-            memory.add([NewDocument("d1", "The door is green.", {"tags": ["a", "b"]})])
-            memory.index()
-            yield memory
-
-    def test_the_extension_has_data_to_check(self, extension):
-        assert any(isinstance(item, Record) for item in extension.records())
+class MemoriesContract(KeepingExtensionContract):
+    def fill(self, memory, directory):  # noqa: ARG002  # they need no files
+        memory.save("The boat is red.")
+        memory.core.update("user", "name", "Ada")
+        memory.add([NewDocument("d1", "The door is green.", {"tags": ["a", "b"]})])
 
 
-class TestCoreMemory(KeepingContract):
+class TestCoreMemory(MemoriesContract):
     name = "core_memory"
 
 
-class TestSaved(KeepingContract):
+class TestSaved(MemoriesContract):
     name = "saved"
 
 
-class TestDocuments(KeepingContract):
+class TestDocuments(MemoriesContract):
     name = "documents"

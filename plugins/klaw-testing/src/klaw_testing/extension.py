@@ -12,6 +12,7 @@ class TestMyExtension(ExtensionContract):
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -32,6 +33,7 @@ from klaw_core import (
     StatusExtension,
     ToolExtension,
     discover,
+    load_config,
     to_json,
 )
 
@@ -123,3 +125,24 @@ class ExtensionContract:
         if not isinstance(extension, StatusExtension):
             pytest.skip("it has no status")
         assert {type(value) for value in extension.status().values()} <= {bool, int, str}
+
+
+class KeepingExtensionContract(ExtensionContract):
+    """The laws of an extension that keeps records; the subclass defines ``name`` and ``fill``."""
+
+    def fill(self, memory: Memory, directory: Path) -> None:
+        """Give the extension records; ``directory`` is for files."""
+        raise NotImplementedError  # pragma: no cover  # the subclass replaces it
+
+    @pytest.fixture
+    def memory(self, tmp_path: Path) -> Iterator[Memory]:
+        overrides = {"memory": {"embedding": {"type": "none"}}}
+        config = load_config(data_dir=tmp_path / "data", environment={"KLAW_CONFIG": os.devnull}, overrides=overrides)
+        with Memory.open(config) as memory:
+            self.fill(memory, tmp_path)
+            memory.index()
+            yield memory
+
+    def test_the_extension_has_records_to_check(self, extension: Extension) -> None:
+        assert isinstance(extension, RecordedExtension)
+        assert any(isinstance(item, Record) for item in extension.records())
