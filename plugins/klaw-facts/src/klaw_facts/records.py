@@ -206,7 +206,7 @@ def _check_merge(record: Mapping[str, Any]) -> None:
     _text(record, "batch")
     people = _texts(record, "people")
     if len(set(people)) < 2 or not all(people):  # noqa: PLR2004  # one is nobody else
-        raise RecordError("a merge must name two people or more")
+        raise RecordError("a merge needs two people or more")
 
 
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
