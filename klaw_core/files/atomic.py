@@ -130,7 +130,7 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
     message = f"{path} cannot be written: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
-    return StoreReadOnlyError(message, hint="check the directory's permissions")
+    return StoreReadOnlyError(message, hint="check the path, and the permissions of its directory")
 
 
 def require_own_link(path: Path, below: Path | None = None) -> None:

@@ -209,6 +209,29 @@ def test_forgotten_and_deleted_files_leave_the_cache(open_memory, files, tmp_pat
         assert kept() == []
 
 
+def test_a_file_that_is_forgotten_before_it_is_indexed_leaves_the_cache(open_memory, files, tmp_path):
+    with open_memory() as memory:
+        memory.index(files)
+        before = {path for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+        (files / "late.shout").write_bytes(b"LATE")
+        assert memory.get("files/late.shout").content == "late"
+        assert {path for path in (tmp_path / "cache").rglob("*") if path.is_file()} > before
+        memory.forget("files/late.shout")
+        assert {path for path in (tmp_path / "cache").rglob("*") if path.is_file()} == before
+
+
+def test_two_memories_have_their_own_copies_of_files_of_one_name(open_memory, files, tmp_path, converter):
+    with open_memory() as memory:
+        memory.index(files)
+    before = {path for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    other = evolve(memory.config, data_dir=tmp_path / "other")
+    with Memory.open(other, components=[LiveComponent("converter", "shout", converter)]) as second:
+        second.index(files)
+        assert {path for path in (tmp_path / "cache").rglob("*") if path.is_file()} > before
+        second.forget("files/")
+    assert {path for path in (tmp_path / "cache").rglob("*") if path.is_file()} == before
+
+
 def test_a_forgotten_source_leaves_no_converted_text_where_klaw_notes_is_missing(open_memory, files, tmp_path):
     with open_memory() as memory:
         memory.index(files)

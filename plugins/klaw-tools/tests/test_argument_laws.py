@@ -1,17 +1,19 @@
 """The fast check of a tool's arguments accepts only arguments that match the JSON Schema."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from klaw_tools.arguments import problems_of
+from klaw_core import Tool
+from klaw_tools.arguments import adapted, problems_of
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-3, 12),
-    st.floats(width=16),
+    st.floats(width=16, allow_nan=False),
     st.text("xyé𝄞", max_size=4),
     st.lists(st.text("xy", max_size=2), max_size=2),
     st.dictionaries(st.just("k"), st.integers(0, 1), max_size=1),
@@ -57,3 +59,10 @@ def test_a_property_may_have_several_types():
             "additionalProperties": False,
         }
         assert (not problems_of({"a": value}, schema)) == fits
+
+
+@pytest.mark.parametrize("number", [float("nan"), "nan", [float("nan")]])
+def test_nan_is_in_no_range(number):
+    """JSON of Python has it, and so has a model's text."""
+    tool = Tool("search", "Search.", {"x": {"type": "number", "minimum": 0, "maximum": 1}}, lambda _arguments: {})
+    assert problems_of(adapted({"x": number}, tool), tool.input_schema) == ["x must be a number, not NaN"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import isnan
 from typing import Any
 
 from klaw_core import Redactor, Tool
@@ -85,6 +86,9 @@ def problems_of(arguments: object, schema: Json) -> Sequence[str]:
         return [f"arguments must be an object, not {shown(arguments)}"]
     if _match_plain_schema(arguments, schema):
         return []
+    # No limit of a schema excludes NaN, because every comparison with it is false.
+    if wrong := [name for name, value in arguments.items() if isinstance(value, float) and isnan(value)]:
+        return [f"{name} must be a number, not NaN" for name in wrong]
     from jsonschema import (
         Draft202012Validator,
     )  # importing it takes a third of a search's time, and only tool calls need it
