@@ -91,7 +91,8 @@ def page(visit):
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
     """Return a server over notes, a conversation, core memory and facts, if those are installed."""
-    root = tmp_path_factory.mktemp("page")
+    root = tmp_path_factory.mktemp("page") / "a_directory_whose_name_is_as_wide_as_a_telephone_is_or_wider_than_that"
+    root.mkdir()
     notes = root / "notes"
     notes.mkdir()
     for name, text in NOTES.items():

@@ -25,10 +25,6 @@ def test_every_view_is_accessible_and_fits(served, visit, look):
         page.wait_for_selector(selector)
         violations = Axe().run(page, options=WCAG).response["violations"]
         assert not [(view, each["id"], [node["target"] for node in each["nodes"]]) for each in violations]
-        for _ in range(100):  # what the view asks the server for may still be on its way
-            if page.evaluate(FITS):
-                break
-            page.wait_for_timeout(100)
         assert page.evaluate(FITS), (view, page.evaluate(WIDE))
 
 
