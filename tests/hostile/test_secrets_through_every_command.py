@@ -49,6 +49,8 @@ ORDINARY = {
     "new_name": "other",
     "name": "notes",
     "batch": "b-1",
+    "people merge name": "owner",
+    "others": "telegram_1/Ada",
     "facts name": "f-",
     "config key": "memory.embedding.type",
     "proposal": "p-1",

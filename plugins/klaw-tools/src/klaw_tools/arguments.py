@@ -86,9 +86,6 @@ def problems_of(arguments: object, schema: Json) -> Sequence[str]:
         return [f"arguments must be an object, not {shown(arguments)}"]
     if _match_plain_schema(arguments, schema):
         return []
-    # No limit of a schema excludes NaN, because every comparison with it is false.
-    if wrong := [name for name, value in arguments.items() if isinstance(value, float) and isnan(value)]:
-        return [f"{name} must be a number, not NaN" for name in wrong]
     from jsonschema import (
         Draft202012Validator,
     )  # importing it takes a third of a search's time, and only tool calls need it
@@ -96,7 +93,11 @@ def problems_of(arguments: object, schema: Json) -> Sequence[str]:
     found = sorted(
         Draft202012Validator(schema).iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path))
     )
-    return list(dict.fromkeys(line for error in found for line in _described(error, schema, arguments)))
+    lines = [line for error in found for line in _described(error, schema, arguments)]
+    # No limit of a number excludes NaN, because every comparison with it is false.
+    numbers = {name for name, rules in schema["properties"].items() if rules.get("type") == "number"}
+    nan = [name for name, value in arguments.items() if isinstance(value, float) and isnan(value) and name in numbers]
+    return list(dict.fromkeys([*lines, *(f"{name} must be a number, not NaN" for name in nan)]))
 
 
 # Keywords that restrict nothing, and those of strings and numbers that the check below knows.
