@@ -113,7 +113,7 @@ PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 DEFAULT_PLUGINS = (
     *("klaw-conversations", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-memories", "klaw-model-minilm"),
     *("klaw-notes", "klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
-    *("klaw-http", "klaw-models", "klaw-onnx"),
+    *("klaw-http", "klaw-models"),
 )
 # What is optional in a plugin, and tested: the grammars of programming languages.
 EXTRAS = {"klaw-documents": "[code]"}

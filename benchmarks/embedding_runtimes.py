@@ -39,7 +39,7 @@ from klaw_eval.datasets import read_dataset, recognise
 from klaw_eval.metrics import DEPTH, METRICS, score
 from klaw_eval.values import Corpus
 from klaw_models import OnnxEmbedderManifest, find_model
-from klaw_onnx import usable_processors
+from klaw_models.onnx import usable_processors
 
 NAME = "all-MiniLM-L6-v2"
 BASE = "onnx"

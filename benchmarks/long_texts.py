@@ -26,7 +26,7 @@ import numpy as np
 from klaw_core import Matrix, Vector
 from klaw_embed_onnx.embedder import load_encoder
 from klaw_models import OnnxEmbedderManifest, find_model
-from klaw_onnx import SentenceEncoder, TextTokenizer, cut_tokens
+from klaw_models.onnx import SentenceEncoder, TextTokenizer, cut_tokens
 
 PASSAGE_TOKENS = 400
 Cut = Callable[[Sequence[int | None], int], list[slice]]

@@ -39,7 +39,7 @@ from safetensors.numpy import load
 
 from klaw_core import EmbeddingError
 from klaw_models import OnnxEmbedderManifest, find_model
-from klaw_onnx import OnnxSession, SentenceEncoder, TextTokenizer, usable_processors
+from klaw_models.onnx import OnnxSession, SentenceEncoder, TextTokenizer, usable_processors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "klaw-model-minilm"))
 from minilm_graph import (

@@ -246,7 +246,7 @@ def model_files(home: Path) -> dict[str, Target]:
     """The files of a model: each of any bytes, with a manifest that names the SHA-256 of just these."""
     from klaw_embed_onnx.embedder import load_encoder
     from klaw_models import OnnxEmbedderManifest, find_model, read_manifest
-    from klaw_onnx import TextTokenizer
+    from klaw_models.onnx import TextTokenizer
 
     installed = find_model(OnnxEmbedderManifest, "all-MiniLM-L6-v2", None, home)
     content: dict[str, Any] = json.loads((installed.directory / "model.json").read_text("utf-8"))

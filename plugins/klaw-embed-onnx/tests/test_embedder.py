@@ -14,7 +14,7 @@ from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_embed_onnx.embedder import OnnxEmbedder, load_encoder
 from klaw_embed_onnx.options import OnnxOptions
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx import GROUP_CHARACTERS, SentenceEncoder, split_batches
+from klaw_models.onnx import GROUP_CHARACTERS, SentenceEncoder, split_batches
 from klaw_testing.embedder import EmbedderContract
 
 Variant = Callable[..., OnnxEmbedder]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx import OnnxSession, SentenceEncoder, WindowEmbedder, usable_processors
+from klaw_models.onnx import OnnxSession, SentenceEncoder, WindowEmbedder, usable_processors
 
 
 class OnnxEmbedder(WindowEmbedder):

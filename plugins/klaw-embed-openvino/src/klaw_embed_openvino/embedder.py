@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from klaw_embed_openvino.session import OpenVinoSession
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx import SentenceEncoder, WindowEmbedder, usable_processors
+from klaw_models.onnx import SentenceEncoder, WindowEmbedder, usable_processors
 
 
 class OpenVinoEmbedder(WindowEmbedder):

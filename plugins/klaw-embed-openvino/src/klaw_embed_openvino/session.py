@@ -20,7 +20,7 @@ from klaw_embed_openvino.processor import (
     processor_flags,
 )
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx import model_inputs
+from klaw_models.onnx import model_inputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from klaw_core import RetrievalError
 from klaw_models import CrossEncoderManifest
-from klaw_onnx import OnnxSession, compute_batches, usable_processors
+from klaw_models.onnx import OnnxSession, compute_batches, usable_processors
 from klaw_rerank_onnx.pairs import Pair
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from klaw_core import RetrievalError
 from klaw_models import CrossEncoderManifest
-from klaw_onnx import encodable, load_tokenizer
+from klaw_models.onnx import encodable, load_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

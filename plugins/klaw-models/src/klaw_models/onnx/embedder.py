@@ -9,8 +9,8 @@ import numpy as np
 
 from klaw_core import Lazy, Matrix, Vector, VectorSpace, pool_windows
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx.encoder import SentenceEncoder
-from klaw_onnx.windows import Ids, TextTokenizer, TextWindow
+from klaw_models.onnx.encoder import SentenceEncoder
+from klaw_models.onnx.windows import Ids, TextTokenizer, TextWindow
 
 #: Characters per group, about eight batches. A group is tokenised while the model computes the previous one.
 GROUP_CHARACTERS = 16_384
@@ -21,7 +21,7 @@ class WindowEmbedder:
 
     The constructor reads nothing. The tokenizer loads at the first call, the model when the first text is embedded;
     both raise EmbedderUnavailableError or ModelCorruptError. The vector of a text longer than the window is the mean of
-    the vectors of its windows (:func:`~klaw_onnx.windows.cut_tokens`). A text without tokens has the vector of the
+    the vectors of its windows (:func:`.windows.cut_tokens`). A text without tokens has the vector of the
     special tokens. The other texts of a call do not change a text's vector, except for rounding by the runtime.
     """
 

@@ -10,8 +10,8 @@ from attrs import frozen
 
 from klaw_core import EmbeddingError, Matrix, Vector, unit_rows
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx.batches import compute_batches
-from klaw_onnx.windows import Ids
+from klaw_models.onnx.batches import compute_batches
+from klaw_models.onnx.windows import Ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from klaw_core import ModelCorruptError, RetrievalError
 from klaw_models import CrossEncoderManifest
-from klaw_onnx import encodable, load_tokenizer
+from klaw_models.onnx import encodable, load_tokenizer
 
 MakeManifest = Callable[..., CrossEncoderManifest]
 

@@ -1,11 +1,11 @@
 """Shared code of the plugins that run ONNX models. Importing it does not import onnxruntime or tokenizers."""
 
-from klaw_onnx.batches import compute_batches, usable_processors
-from klaw_onnx.embedder import GROUP_CHARACTERS, WindowEmbedder
-from klaw_onnx.encoder import SentenceEncoder, Session, split_batches
-from klaw_onnx.session import OnnxManifest, OnnxSession, model_inputs
-from klaw_onnx.tokenizer import encodable, load_tokenizer
-from klaw_onnx.windows import Ids, TextTokenizer, TextWindow, cut_tokens
+from klaw_models.onnx.batches import compute_batches, usable_processors
+from klaw_models.onnx.embedder import GROUP_CHARACTERS, WindowEmbedder
+from klaw_models.onnx.encoder import SentenceEncoder, Session, split_batches
+from klaw_models.onnx.session import OnnxManifest, OnnxSession, model_inputs
+from klaw_models.onnx.tokenizer import encodable, load_tokenizer
+from klaw_models.onnx.windows import Ids, TextTokenizer, TextWindow, cut_tokens
 
 __all__ = [
     "GROUP_CHARACTERS",

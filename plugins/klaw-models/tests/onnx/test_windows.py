@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_onnx import cut_tokens, split_batches
+from klaw_models.onnx import cut_tokens, split_batches
 
 #: Texts as the number of tokens of each word.
 word_lengths = st.lists(st.integers(1, 30), max_size=60)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_onnx import compute_batches, usable_processors
+from klaw_models.onnx import compute_batches, usable_processors
 
 
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 4))

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, KlawError
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx.tokenizer import encodable, load_tokenizer
+from klaw_models.onnx.tokenizer import encodable, load_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from klaw_core import KlawError
-from klaw_onnx.session import OnnxManifest
+from klaw_models.onnx.session import OnnxManifest
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
