@@ -113,14 +113,14 @@ PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 DEFAULT_PLUGINS = (
     *("klaw-conversations", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-memories", "klaw-model-minilm"),
     *("klaw-notes", "klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
-    *("klaw-http", "klaw-models"),
+    *("klaw-http", "klaw-journals", "klaw-models"),
 )
 # What is optional in a plugin, and tested: the grammars of programming languages.
 EXTRAS = {"klaw-documents": "[code]"}
 # What the page of klaw serve shows something of.
 PAGE_PLUGINS = (
     *("klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-memories", "klaw-notes", "klaw-serve"),
-    *("klaw-store-sqlitevec", "klaw-tools"),
+    *("klaw-journals", "klaw-store-sqlitevec", "klaw-tools"),
 )
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")

@@ -77,7 +77,7 @@ def prepare(work: Path, notes: Path, records: int) -> dict[str, Any]:
         for _ in range(3):
             memory.index(notes)
             time.sleep(2.1)  # until a file that was just written counts as settled
-    from klaw_core.files.record_journal import FileJournal
+    from klaw_journals.record_journal import FileJournal
     from klaw_memories.saved import Saved
 
     with opened(work, "saved") as memory:

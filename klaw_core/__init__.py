@@ -26,11 +26,8 @@ _MODULES = {
         "VectorSpaceError WorkspaceError quoted"
     ),
     "extensions.json_forms": "to_json",
-    "extensions.owned_files": "check_lines check_private make_private",
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
-    "files.journals": "FileJournals",
-    "files.jsonl": "parse_json",
     "files.layout": "own_directory",
     "files.new_documents": "NewDocument",
     "files.timestamps": "format_ts parse_ts",
@@ -46,7 +43,6 @@ _MODULES = {
         "TabledExtension ToolExtension"
     ),
     "interfaces.index": "Index Retriever",
-    "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
     "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
     "interfaces.source": ("Divisible Folder Forgetful Forgettable Located Removable RowSource Shrinking Source"),
@@ -68,7 +64,6 @@ _MODULES = {
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
     "values.frames": "framed item_text one_line",
-    "values.journals": "BadLine BrokenRecord JournalName LogRecord Replay",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",

@@ -33,11 +33,8 @@ from klaw_core.errors import (
     quoted,
 )
 from klaw_core.extensions.json_forms import to_json
-from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.jsonl import parse_json
 from klaw_core.files.layout import own_directory
 from klaw_core.files.messages import Message
 from klaw_core.files.new_documents import NewDocument
@@ -86,7 +83,6 @@ from klaw_core.interfaces.index import (
     Index,
     Retriever,
 )
-from klaw_core.interfaces.journal import JournalingStore, Journals, Log, LogFolder, OwnedText, RecordJournal
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.source import (
@@ -119,7 +115,6 @@ from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
 from klaw_core.values.frames import framed, item_text, one_line
-from klaw_core.values.journals import BadLine, BrokenRecord, JournalName, LogRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
@@ -155,9 +150,7 @@ __all__ = [
     "AsyncMemory",
     "AttachedExtension",
     "AutoChoice",
-    "BadLine",
     "BatchingEmbedder",
-    "BrokenRecord",
     "Candidate",
     "Chat",
     "CheckedExtension",
@@ -195,7 +188,6 @@ __all__ = [
     "Event",
     "Excerpt",
     "Extension",
-    "FileJournals",
     "FileLock",
     "Filters",
     "Finding",
@@ -217,9 +209,6 @@ __all__ = [
     "IndexEvent",
     "IndexReport",
     "JournalFileState",
-    "JournalName",
-    "JournalingStore",
-    "Journals",
     "KeyDigest",
     "KeySelection",
     "Keys",
@@ -232,9 +221,6 @@ __all__ = [
     "ListeningExtension",
     "LiveComponent",
     "Located",
-    "Log",
-    "LogFolder",
-    "LogRecord",
     "Matrix",
     "Memory",
     "Message",
@@ -251,7 +237,6 @@ __all__ = [
     "NoOptions",
     "NotFoundError",
     "Notifier",
-    "OwnedText",
     "PlainChunker",
     "PlainOptions",
     "PluginConflictError",
@@ -266,7 +251,6 @@ __all__ = [
     "Ranking",
     "Record",
     "RecordError",
-    "RecordJournal",
     "RecordedDocuments",
     "RecordedExtension",
     "Redactor",
@@ -275,7 +259,6 @@ __all__ = [
     "Removable",
     "RepairableStore",
     "Replacement",
-    "Replay",
     "RerankScore",
     "Reranker",
     "RetrievalError",
@@ -318,9 +301,7 @@ __all__ = [
     "VectorSpaceError",
     "WorkspaceError",
     "check_collection_name",
-    "check_lines",
     "check_metadata",
-    "check_private",
     "child_environment",
     "cut_windows",
     "discover",
@@ -337,14 +318,12 @@ __all__ = [
     "line_starts",
     "load_config",
     "locked",
-    "make_private",
     "metadata_part",
     "one_line",
     "operation",
     "operations",
     "own_directory",
     "parse_condition",
-    "parse_json",
     "parse_moment",
     "parse_ts",
     "pool_windows",

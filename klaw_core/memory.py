@@ -423,9 +423,8 @@ class Memory(OpenMemory):
         To a file (atomically, 0600) or a stream. Notes are already files and are not exported.
         Raise StoreError.
         """
-        place, journals = Path(target) if isinstance(target, str) else target, self.extensions.host.journals
-        extensions = self.extensions.all()
-        report: ExportReport = self._part("doctor").export(extensions, self.config.data_dir, place, journals)
+        place = Path(target) if isinstance(target, str) else target
+        report: ExportReport = self._part("doctor").export(self.extensions.all(), place)
         return report
 
     def import_(
@@ -442,7 +441,6 @@ class Memory(OpenMemory):
         report: ImportReport = self._part("doctor").import_(
             self.extensions.all(),
             Path(source),
-            self.extensions.host.journals,
             importer=importer,
             workspaces=workspaces,
             dry_run=dry_run,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, suppress
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +13,6 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from klaw_core.cli.served import ServedMemory, Server
-    from klaw_core.interfaces.journal import Journals
     from klaw_core.memory import Memory
     from klaw_core.plugins.registry import Registry
     from klaw_core.values.config import Config, Selection
@@ -56,20 +54,6 @@ class Settings:
         With ``replace_damaged``, a damaged database is replaced by an empty one.
         """
         return self._open(self.load_config(), replace_damaged=replace_damaged)
-
-    def open_journals(self) -> AbstractContextManager[Journals]:
-        """Open only the journals; this works if the database is damaged. Raise ConfigError, PluginError, StoreError."""
-        from klaw_core.extensions.journal_access import open_journals
-
-        config = self.load_config()
-        return open_journals(config, partial(_registry, config))
-
-    def keeps_journals(self) -> bool:
-        """Return whether the configured store keeps the journals. Raise ConfigError, PluginError."""
-        from klaw_core.extensions.journal_access import keeps_journals
-
-        config = self.load_config()
-        return keeps_journals(config, partial(_registry, config))
 
     def registry(self, config: Config) -> Registry:
         """Return the plugins that a configuration needs; others are looked for when they are asked for."""

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, frozen
 
 from klaw_core.assembly import Assembly
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.layout import DataDirectory
-from klaw_core.interfaces.journal import JournalingStore
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.values.collections import MEMORY
 
 if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.redaction import Redactor
     from klaw_core.sources.index_runs import IndexRuns
@@ -120,18 +116,6 @@ class MemoryHost:
     def write(self) -> AbstractContextManager[Transaction[Any]]:
         """Begin a transaction of the store."""
         return self.assembly.store.write()
-
-    @property
-    def journals(self) -> Journals:
-        """The journals: those of the store if it has its own, else files."""
-        store = self.assembly.store
-        return store.journals if isinstance(store, JournalingStore) else FileJournals(DataDirectory(self.data_dir))
-
-    def journal(
-        self, name: str, /, check: Callable[[Mapping[str, Any]], object] = lambda _record: None
-    ) -> RecordJournal:
-        """Return a journal of records."""
-        return self.journals.records(name, check)
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""

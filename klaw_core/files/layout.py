@@ -39,18 +39,6 @@ class DataDirectory:
         """The directory with the data directory of each agent."""
         return self.root / "agents"
 
-    def journal(self, name: str) -> Path:
-        """Return the file of a journal of records."""
-        return self.root / f"{name}.jsonl"
-
-    def logs(self, name: str) -> Path:
-        """Return the directory of logs."""
-        return self.root / name
-
-    def text(self, name: str) -> Path:
-        """Return the file of a JSON text."""
-        return self.root / f"{name}.json"
-
     def agent(self, name: str) -> Path:
         """Return the data directory of an agent. Raise StoreReadOnlyError as :func:`own_directory` does."""
         return own_directory(self.root, self.agents.name, name)

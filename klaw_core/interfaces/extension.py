@@ -12,14 +12,13 @@ first asks for it: an index run, a check, an export, a tool, an event it listens
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
@@ -73,19 +72,6 @@ class Host(Protocol):
 
     def write(self) -> AbstractContextManager[Transaction[Any]]:
         """Begin a transaction of the store."""
-
-    @property
-    def journals(self) -> Journals:
-        """Return the journals, which contain the data that people own.
-
-        Their names should be, or begin with, the extension's name.
-        """
-
-    def journal(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = ...) -> RecordJournal:
-        """Return the journal of records of this name, as ``journals.records`` does.
-
-        ``check`` raises RecordError for an object that is not a record of this journal.
-        """
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions, including this one's."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from klaw_core.errors import KlawError, NotFoundError, PluginError, QueryError, WorkspaceError
+from klaw_core.interfaces.sharing import SharedSource, SharedSources, SharingStore
 from klaw_core.plugins.isolation import IsolatedSource
-from klaw_core.sources.shared import SharedSource, SharedSources, taken
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 
 if TYPE_CHECKING:
@@ -164,7 +164,10 @@ class Sources:
     @property
     def shared(self) -> SharedSources:
         """The records of which machine indexes which source."""
-        return SharedSources.of(self.assembly.store, self.assembly.config.data_dir, self._has_notes)
+        store = self.assembly.store
+        if not isinstance(store, SharingStore):
+            return SharedSources()
+        return store.shared_sources(self.assembly.config.data_dir, self._has_notes)
 
     def _has_notes(self, held: SharedSource, root: Path) -> bool:
         """Return whether a directory has at least half of the files that are indexed under a record's name.
@@ -191,7 +194,7 @@ class Sources:
         A source of this machine whose name another machine uses for other notes is one of them.
         """
         found: dict[str, list[SharedSource]] = {}
-        others = self.shared.elsewhere()
+        others = list(self.shared.elsewhere())
         here = {(source.origin, source.collection) for source in self.own(self.all())} if others else set()
         for shared in others:
             if (shared.origin, shared.collection) not in here:
@@ -200,7 +203,7 @@ class Sources:
 
     def own(self, sources: Sequence[IsolatedSource]) -> Sequence[IsolatedSource]:
         """Return those of some sources that this machine may index. Raise StoreError."""
-        return [source for source in sources if self.holder(source) is None]
+        return [source for source in sources if self.problem(source) is None]
 
     def origins(self, collection: str) -> set[str]:
         """Return the origins whose documents a collection may hold: those of its sources, here or elsewhere."""
@@ -219,7 +222,7 @@ class Sources:
         They may belong to a machine whose version of Klaw records nothing yet, or to an extension that only other
         machines have, so only `klaw forget` removes their documents.
         """
-        if self.shared.journal is None:
+        if not self.shared.are_recorded:
             return set()
         recorded = {one.origin for one in self.shared.all().values() if one.collection == collection}
         with self.assembly.store.read() as snapshot:
@@ -241,19 +244,16 @@ class Sources:
         ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for other notes, StoreError.
         """
         shared = self.shared
-        if shared.journal is not None and source.origin not in self.reserved():
-            shared.claim(source)
+        if shared.are_recorded and source.origin not in self.reserved():
+            shared.claim(source.origin, source.collection, source.root)
         return self.assembly.indexer(source.collection, store=store, embedder=embedder)
-
-    def holder(self, source: IsolatedSource) -> SharedSource | None:
-        """Return the record of another machine that uses a source's name for other notes, or None."""
-        shared = self.shared
-        return None if shared.journal is None or source.origin in self.reserved() else shared.holder(source)
 
     def problem(self, source: IsolatedSource) -> KlawError | None:
         """Return why this machine may not index a source, None if it may. Raise StoreError."""
-        held = self.holder(source)
-        return None if held is None else taken(source, held)
+        shared = self.shared
+        if not shared.are_recorded or source.origin in self.reserved():
+            return None
+        return shared.problem(source.origin, source.collection, source.root)
 
     def counts(self) -> Mapping[str, Mapping[str, tuple[int, int]]]:
         """Return (documents, chunks) by collection and origin."""

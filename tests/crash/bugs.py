@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import apsw
 
 from klaw_core import Memory
-from klaw_core.files.record_journal import FileJournal
 from klaw_core.indexing.flow import Indexer
 from klaw_core.values.runs import IndexReport
+from klaw_journals.record_journal import FileJournal
 from klaw_store_sqlitevec import store
 from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.transaction import SqliteTransaction

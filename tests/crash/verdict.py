@@ -10,9 +10,10 @@ from datetime import timedelta
 from attrs import define, field
 from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 
-from klaw_core import BadLine, Memory
+from klaw_core import Memory
 from klaw_core.files.messages import Message
-from klaw_core.files.record_journal import FileJournal
+from klaw_journals import BadLine
+from klaw_journals.record_journal import FileJournal
 
 # What a crash may leave to be seen, and costs nothing.
 _HARMLESS = {"leftovers", "disk-space", "damaged-copy"}

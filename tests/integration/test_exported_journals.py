@@ -7,7 +7,8 @@ from homes import NoOptions
 
 from klaw_core import API, AttachedExtension, Component, RecordError
 from klaw_core.files.layout import DataDirectory
-from klaw_core.values.journals import RESERVED_JOURNALS
+from klaw_journals import journals_of
+from klaw_journals.contents import RESERVED_JOURNALS
 
 RECORDS = [{"id": "b", "mood": "calm"}, {"id": "a", "mood": "glad", "why": {"deep": [1, None, "я"]}}]
 LINES = [{"at": 1}, {"at": 1}, {"at": 2, "text": "öl"}]
@@ -24,15 +25,15 @@ class Mood(AttachedExtension):
         self.host = host
 
     def fill(self):
-        self.host.journal("mood").append(RECORDS)
-        self.host.journals.logs("mood_days").log("2026", "02").append(*LINES)
-        self.host.journals.logs("mood_days").log("2026", "03").append(LINES[2])
-        self.host.journals.text("mood_goals").replace(TEXT)
+        journals_of(self.host).records("mood").append(RECORDS)
+        journals_of(self.host).logs("mood_days").log("2026", "02").append(*LINES)
+        journals_of(self.host).logs("mood_days").log("2026", "03").append(LINES[2])
+        journals_of(self.host).text("mood_goals").replace(TEXT)
 
 
 def content(memory):
     """Return what is in the three journals, however the memory keeps them."""
-    journals = memory.extensions.host.journals
+    journals = journals_of(memory.extensions.host)
     logs = journals.logs("mood_days")
     text = journals.text("mood_goals").read(999)
     return (
@@ -105,7 +106,7 @@ def test_a_journal_that_nobody_owns_is_kept_and_carried_on(exported, make_home, 
 def test_existing_content_stays(exported, make_home, with_mood):
     other = other_home(make_home, with_mood)
     with other.open() as memory:
-        journals = memory.extensions.host.journals
+        journals = journals_of(memory.extensions.host)
         journals.records("mood").append([{"id": "a", "mood": "cross"}])
         journals.logs("mood_days").log("2026", "02").append({"at": 9}, LINES[0])
         journals.text("mood_goals").replace("rest")

@@ -12,26 +12,14 @@ from zlib import crc32
 import pytest
 from attrs import define, evolve, field
 
-from klaw_core import (
-    Chat,
-    Diagnosis,
-    JournalingStore,
-    LogRecord,
-    Memory,
-    Message,
-    NewDocument,
-    NotFoundError,
-    RecordError,
-    Replay,
-    WorkspaceError,
-)
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.jsonl import encode, parse_json
-from klaw_core.files.layout import DataDirectory
-from klaw_core.files.machine_id import make_machine_id
+from klaw_core import Chat, Diagnosis, Memory, Message, NewDocument, NotFoundError, RecordError, WorkspaceError
 from klaw_core.sources.catalogue import Sources
 from klaw_core.values.config import Selection
-from klaw_core.values.journals import JournalName
+from klaw_journals import JournalingStore, LogRecord, Replay
+from klaw_journals.contents import JournalName
+from klaw_journals.file_journals import FileJournals
+from klaw_journals.jsonl import encode, parse_json
+from klaw_journals.machine_id import make_machine_id
 from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_testing.memory_store import MemoryStore
 from klaw_testing.values import MOMENT
@@ -262,7 +250,7 @@ class ServerStore(MemoryStore, JournalingStore):
 
 @pytest.fixture(params=["files", "tables"])
 def journals(request, tmp_path):
-    return FileJournals(DataDirectory(tmp_path)) if request.param == "files" else TableJournals(Tables())
+    return FileJournals(tmp_path) if request.param == "files" else TableJournals(Tables())
 
 
 class TestRecords(RecordJournalContract):
@@ -558,9 +546,10 @@ class TestNotesOfTwoMachines:
         one, two, _ = one_name
         (source,) = two._sources.with_origin("notes")
         shared = two._sources.shared
-        seen = [None, shared.find(source)]  # it has looked before the other has recorded its own
-        with patch.object(type(shared), "find", side_effect=seen), pytest.raises(WorkspaceError, match="another name"):
-            shared.claim(source)
+        seen = [{}, shared.journal.get(["memory/notes"])]  # it has looked before the other has recorded its own
+        refused = pytest.raises(WorkspaceError, match="another name")
+        with patch.object(type(shared.journal), "get", side_effect=seen), refused:
+            shared.claim("notes", "memory", source.root)
         assert one.status().elsewhere == {}
 
     def test_notes_that_no_machine_has_recorded_are_kept(self, one_name):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import JsonLines, encode, parse_json
-from klaw_core.values.journals import BadLine, LogRecord
+from klaw_journals.contents import BadLine, LogRecord
+from klaw_journals.jsonl import JsonLines, encode, parse_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

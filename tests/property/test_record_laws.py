@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from klaw_core import Chat, ComponentContext, KlawError, Message, NewDocument, RecordError
-from klaw_core.files.journals import FileJournals
 from klaw_core.values.records import Record
 from klaw_doctor.importing import _check_record as check_imported
 from klaw_doctor.records import parse_line
 from klaw_facts import Fact, Quote
 from klaw_facts.fold import fold
 from klaw_facts.records import OPERATIONS, check_operation, fact_record, operation
+from klaw_journals.file_journals import FileJournals
 from klaw_memories.documents import DocumentsExtension
 from klaw_memories.saved import Saved
 
@@ -100,13 +100,13 @@ def parse_summary(record):
     return pytest.importorskip("klaw_conversations.summaries").SummaryFiles(None).parse(TELEGRAM, record)
 
 
-DOCUMENTS = DocumentsExtension(FileJournals.at(Path("/nowhere")))
+DOCUMENTS = DocumentsExtension(FileJournals(Path("/nowhere")))
 READERS = {
     **{f"facts: {op}": (line_of(op), check_fact_line) for op in sorted(OPERATIONS)},
     "saved": (Saved.make("a text", "manual", "telegram_1", NOON).record(), Saved.parse),
     "document": (
         NewDocument("x", "text", {"k": ["a"]}, payload={"a": [1]}).record("memory"),
-        DocumentsExtension(FileJournals.at(Path("/nowhere"))).parse,
+        DocumentsExtension(FileJournals(Path("/nowhere"))).parse,
     ),
     "message": (Message("user", "text", NOON, id="m1", meta=TELEGRAM.meta).record(), Message.parse),
     "summary": (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from klaw_core import LanguageModelError, Prompt, PromptMessage
-from klaw_core.files.record_journal import FileJournal
+from klaw_journals.record_journal import FileJournal
 from klaw_testing.extension import shipped_extensions
 from klaw_testing.journal import RecordJournalContract
 from klaw_testing.language_model import LanguageModelContract, ScriptedModel

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from klaw_core.errors import WorkspaceError
 from klaw_core.files.messages import Message
-from klaw_core.files.record_journal import FileJournal
 from klaw_core.values.chats import Chat
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_journals.record_journal import FileJournal
 from klaw_memories.core_memory import CoreMemory
 from klaw_memories.saved import Saved
 from klaw_testing.extension import shipped_extensions

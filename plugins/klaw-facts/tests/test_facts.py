@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import BadLine, LanguageModelError, Message, QueryError, RecordError
+from klaw_core import LanguageModelError, Message, QueryError, RecordError
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines
+from klaw_journals import BadLine
 from klaw_testing.extension import ExtensionContract
 from klaw_testing.language_model import ScriptedModel
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from klaw_core import FileJournals, RecordError, parse_ts
+from klaw_core import RecordError, parse_ts
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -23,6 +23,7 @@ from klaw_facts.keeper import FactKeeper
 from klaw_facts.people import People
 from klaw_facts.records import batch_record, check_operation
 from klaw_facts.values import Batch, make_id
+from klaw_journals import FileJournals
 from klaw_testing.laws import scaled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -126,7 +127,7 @@ class FactsMachine(RuleBasedStateMachine):
 
     def open(self):
         self.journal = FactsJournal(
-            FileJournals.at(self.directory).records("facts", check_operation), self.directory / "facts"
+            FileJournals(self.directory).records("facts", check_operation), self.directory / "facts"
         )
         self.keeper = FactKeeper(
             self.journal, FactsOptions(max_ends=2), self.directory / "facts", lambda _ids: (), now=lambda: self.clock

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_core import FileJournals, NotFoundError, RecordError
+from klaw_core import NotFoundError, RecordError
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -23,6 +23,7 @@ from klaw_facts.keeper import FactKeeper
 from klaw_facts.people import People
 from klaw_facts.records import check_operation
 from klaw_facts.values import make_id
+from klaw_journals import FileJournals
 from klaw_testing.laws import scaled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,7 +41,7 @@ class Home:
 
     def __init__(self, directory):
         self.clock = START
-        file = FileJournals.at(Path(directory)).records("facts", check_operation)
+        file = FileJournals(Path(directory)).records("facts", check_operation)
         self.journal = FactsJournal(file, Path(directory) / "facts")
         self.keeper = FactKeeper(
             self.journal, FactsOptions(max_ends=99), Path(directory) / "facts", lambda _ids: (), now=lambda: self.clock

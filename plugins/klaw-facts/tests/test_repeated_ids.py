@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from klaw_core import BadLine, Chat, Message
+from klaw_core import Chat, Message
 from klaw_facts import Facts
+from klaw_journals import BadLine
 
 from .conftest import META, MONDAY
 

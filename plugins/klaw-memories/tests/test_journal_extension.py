@@ -4,15 +4,8 @@ import json
 
 import pytest
 
-from klaw_core import (
-    API,
-    Component,
-    Document,
-    FileJournals,
-    KlawError,
-    NoOptions,
-    RecordError,
-)
+from klaw_core import API, Component, Document, KlawError, NoOptions, RecordError
+from klaw_journals import FileJournals
 from klaw_memories import JournalExtension
 from klaw_testing.values import MOMENT
 
@@ -45,7 +38,7 @@ def diary(number, text):
 def opened(home):
     """A memory with a diary of two entries."""
     home.extra.append(
-        ("extension", Component("diary", NoOptions, lambda _, place: Diary(FileJournals.at(place.data_dir)), API))
+        ("extension", Component("diary", NoOptions, lambda _, place: Diary(FileJournals(place.data_dir)), API))
     )
     with home.open() as memory:
         memory.extension("diary").journal.append([diary(1, "the harbour was frozen"), diary(2, "skated with Ada")])

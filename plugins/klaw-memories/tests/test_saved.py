@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from klaw_core import StoreReadOnlyError
 from klaw_core.errors import RecordError
-from klaw_core.files import record_journal
-from klaw_core.files.record_journal import FileJournal
-from klaw_core.values.journals import BrokenRecord
+from klaw_journals import record_journal
+from klaw_journals.contents import BrokenRecord
+from klaw_journals.record_journal import FileJournal
 from klaw_memories.saved import Saved, is_same
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 

@@ -7,8 +7,9 @@ from attrs import evolve
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from klaw_core import Condition, Filters, JournalingStore, SpaceRecord, StoreError
+from klaw_core import Condition, Filters, SpaceRecord, StoreError
 from klaw_core.values.text import text_hash
+from klaw_journals import JournalingStore
 from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_testing.laws import scaled
 from klaw_testing.messages import MessagesContract

@@ -22,15 +22,12 @@ from klaw_conversations.source import CONVERSATIONS
 from klaw_conversations.summaries import SUMMARIES, SummaryFiles
 from klaw_core import (
     AttachedExtension,
-    BadLine,
     Chat,
     CheckedExtension,
-    FileJournals,
     Finding,
     ForgetEvent,
     Host,
     ImportCounts,
-    Journals,
     KlawError,
     Message,
     MessageEvent,
@@ -41,13 +38,11 @@ from klaw_core import (
     Source,
     SourcedExtension,
     Summary,
-    check_lines,
-    check_private,
-    make_private,
 )
 from klaw_core.values.checked_names import secret_in_name
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.findings import named
+from klaw_journals import BadLine, FileJournals, Journals, check_lines, check_private, journals_of, make_private
 
 MESSAGE = "message"
 SUMMARY = "summary"
@@ -102,7 +97,7 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
 
     @property
     def _journals(self) -> Journals:
-        return self.files if self._host is None else self._host.journals
+        return self.files if self._host is None else journals_of(self._host)
 
     @cached_property
     def archive(self) -> Conversations:

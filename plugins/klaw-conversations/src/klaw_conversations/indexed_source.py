@@ -20,7 +20,6 @@ from klaw_core import (
     Entry,
     Forgetful,
     ForgetReport,
-    Log,
     Message,
     RecordError,
     RowSource,
@@ -29,7 +28,8 @@ from klaw_core import (
     Source,
     Store,
 )
-from klaw_core.files.journals import FileLogs
+from klaw_journals import Log
+from klaw_journals.file_journals import FileLogs
 
 
 @define(eq=False)

@@ -37,8 +37,9 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     """Print the last messages of a chat, oldest first. With --json, each message is a JSON object on its own line."""
     from klaw_conversations.journal import Journal
     from klaw_core import Chat
+    from klaw_journals.opening import open_journals
 
-    with settings.open_journals() as journals:
+    with open_journals(settings) as journals:
         _print_chat(settings, Journal(journals.logs("conversations")), Chat.parse(name), since, limit, follow=follow)
 
 
@@ -83,7 +84,7 @@ def _tracked(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[Jou
 
 def _new_lines(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[JournalLine]:
     """Yield the lines after ``ends``. A file that was cut or replaced is read from its start."""
-    from klaw_core import BadLine
+    from klaw_journals import BadLine
 
     for file in journal.files(chat).files:
         lines = journal.read_file(file, ends.get(file.log.location, 0))
@@ -105,8 +106,8 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
     A torn (incomplete) line may be one that is being written; it is printed only with ``torn``.
     """
-    from klaw_core import BadLine
     from klaw_core.cli.kit import echo, notify
+    from klaw_journals import BadLine
 
     for line in lines:
         if isinstance(line, BadLine):

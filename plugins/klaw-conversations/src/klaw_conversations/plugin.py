@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from klaw_core import Component, ComponentContext, FileJournals, NoOptions, hookimpl
+from klaw_core import Component, ComponentContext, NoOptions, hookimpl
+from klaw_journals import FileJournals
 
 if TYPE_CHECKING:
     from klaw_core import Extension
@@ -22,4 +23,4 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
 def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_conversations.extension import ConversationsExtension
 
-    return ConversationsExtension(FileJournals.at(context.data_dir))
+    return ConversationsExtension(FileJournals(context.data_dir))

@@ -12,7 +12,7 @@ from klaw_conversations.names import base_of
 from klaw_conversations.row_values import Row
 from klaw_conversations.source import document_path
 from klaw_core import Chat, JournalFileState, MessageReader, SkippedEntry, Store, StoredMessage, StoreError, quoted
-from klaw_core.files.journals import FileLogs
+from klaw_journals.file_journals import FileLogs
 
 
 class OutOfOrderError(Exception):

@@ -25,10 +25,8 @@ from klaw_conversations.row_values import Batch, ReadAhead, Row, SyncReport
 from klaw_conversations.source import document_path
 from klaw_conversations.summaries import SummaryFiles, summaries_path
 from klaw_core import (
-    BadLine,
     Chat,
     JournalFileState,
-    Log,
     MessageReader,
     MessageWriter,
     RecordError,
@@ -39,6 +37,7 @@ from klaw_core import (
     Summary,
 )
 from klaw_core.values.config import ConversationSettings
+from klaw_journals import BadLine, Log
 
 # Messages per transaction.
 _BATCH = 1000

@@ -9,26 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from klaw_core import (
-    Extension,
-    Journals,
-    Record,
-    RecordedExtension,
-    RecordError,
-    SkippedEntry,
-    StoreError,
-    sync_directory,
-)
+from klaw_core import Extension, Record, RecordedExtension, RecordError, SkippedEntry, StoreError, sync_directory
 from klaw_core.errors import isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.atomic import writing_failed
 from klaw_core.files.held import Temporary
-from klaw_core.files.journals import FileJournals
-from klaw_core.files.jsonl import encode
 from klaw_core.files.layout import DataDirectory
 from klaw_core.values.records import ExportReport
 from klaw_doctor.journals import JournalRecords
 from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, as_line, end, header
+from klaw_journals import Journals
+from klaw_journals.file_journals import FileJournals
+from klaw_journals.jsonl import encode
 
 
 def export(
@@ -39,7 +31,7 @@ def export(
     A file is written atomically, with mode 0600. ``journals`` are those of the store if it has its own, by default
     files. Equal contents give equal bytes. Raise StoreCorruptError if a file cannot be read completely, StoreError.
     """
-    others = JournalRecords(FileJournals(DataDirectory(data_dir)) if journals is None else journals, extensions)
+    others = JournalRecords(FileJournals(data_dir) if journals is None else journals, extensions)
     if not isinstance(target, Path):
         return _write(extensions, others, data_dir, target)
     return _replace(target, partial(_write, extensions, others, data_dir))

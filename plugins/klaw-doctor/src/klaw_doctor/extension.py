@@ -7,23 +7,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from attrs import evolve, frozen
+from attrs import define, evolve
 
-from klaw_core import Extension
+from klaw_core import AttachedExtension, Extension
 
 if TYPE_CHECKING:
-    from klaw_core import Diagnosis, Journals
+    from klaw_core import Diagnosis, Host
     from klaw_core.assembly import Assembly
     from klaw_core.extensions.host import Extensions
     from klaw_core.sources.catalogue import Sources
     from klaw_core.values.records import ExportReport, ImportReport
 
 
-@frozen(eq=False)
-class DoctorExtension(Extension):
+@define(eq=False)
+class DoctorExtension(AttachedExtension):
     """Examines and repairs a memory; writes and reads exports. It keeps nothing of its own."""
 
     name = "doctor"
+    _host: Host | None = None
+
+    def attach(self, host: Host, /) -> None:
+        """Store the host."""
+        self._host = host
 
     def diagnose(self, assembly: Assembly, sources: Sources, extensions: Extensions, *, fix: bool) -> Diagnosis:
         """Run all checks of a memory; with ``fix`` fix what is safe to fix."""
@@ -31,19 +36,18 @@ class DoctorExtension(Extension):
 
         return Doctor(assembly, sources, extensions).run(fix=fix)
 
-    def export(
-        self, extensions: Mapping[str, Extension], data_dir: Path, target: Path | BinaryIO, journals: Journals
-    ) -> ExportReport:
+    def export(self, extensions: Mapping[str, Extension], target: Path | BinaryIO) -> ExportReport:
         """Write the records of all extensions, and all other journals. Raise StoreError."""
         from klaw_doctor.export import export
+        from klaw_journals import journals_of
 
-        return export(extensions, data_dir, target, journals)
+        assert self._host is not None
+        return export(extensions, self._host.data_dir, target, journals_of(self._host))
 
     def import_(
         self,
         extensions: Mapping[str, Extension],
         source: Path,
-        journals: Journals,
         *,
         importer: str | None,
         workspaces: bool,
@@ -51,7 +55,10 @@ class DoctorExtension(Extension):
     ) -> ImportReport:
         """Add the records of an export, which ``importer`` makes of another program's. Raise KlawError."""
         from klaw_doctor.importing import import_
+        from klaw_journals import journals_of
 
+        assert self._host is not None
+        journals = journals_of(self._host)
         add = partial(import_, extensions, journals=journals, workspaces=workspaces, dry_run=dry_run)
         if importer is None:
             return add(source)

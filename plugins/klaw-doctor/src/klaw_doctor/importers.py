@@ -19,8 +19,8 @@ from typing import BinaryIO, TypeAlias
 from klaw_core import NotFoundError, PluginError, PluginNotFoundError, Record, SkippedEntry
 from klaw_core.errors import isolated
 from klaw_core.files.atomic import writing_failed
-from klaw_core.files.jsonl import encode
 from klaw_doctor.records import as_line, end, header
+from klaw_journals.jsonl import encode
 
 GROUP = "klaw.importers"
 

@@ -12,11 +12,9 @@ from itertools import groupby
 from pathlib import Path
 
 from klaw_core import (
-    BadLine,
     ConsentExtension,
     Extension,
     ImportCounts,
-    Journals,
     KlawError,
     NotFoundError,
     Record,
@@ -27,10 +25,11 @@ from klaw_core import (
 )
 from klaw_core.errors import isolated
 from klaw_core.extensions.host import having
-from klaw_core.files.jsonl import JsonLines
 from klaw_core.values.records import ImportReport
 from klaw_doctor.journals import JOURNAL, JournalRecords, carriers, routed
 from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, check_version, header, is_frame, is_header, parse_line
+from klaw_journals import BadLine, Journals
+from klaw_journals.jsonl import JsonLines
 
 
 def import_(

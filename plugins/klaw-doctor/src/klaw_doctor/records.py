@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from klaw_core import Record, RecordError, update_command
-from klaw_core.files.journal_lines import MAX_LINE_BYTES
 from klaw_core.files.timestamps import shown
+from klaw_journals.journal_lines import MAX_LINE_BYTES
 
 FORMAT = "klaw-export"
 VERSION = 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from klaw_core import Finding, check_lines, check_private
+from klaw_core import Finding
 from klaw_facts.journal import FactsJournal
 from klaw_facts.pointers import Pointers
+from klaw_journals import check_lines, check_private
 
 
 def find_problems(journal: FactsJournal, pointers: Pointers | None) -> Iterator[Finding]:

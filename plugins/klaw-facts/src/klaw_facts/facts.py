@@ -14,7 +14,6 @@ from attrs import define, field
 from klaw_core import (
     ArrangingExtension,
     AttachedExtension,
-    BadLine,
     Chat,
     CheckedExtension,
     Condition,
@@ -23,7 +22,6 @@ from klaw_core import (
     ContextNotice,
     ContextQuestion,
     Event,
-    FileJournals,
     Finding,
     ForgetEvent,
     GatingExtension,
@@ -41,7 +39,6 @@ from klaw_core import (
     StatusExtension,
     Tool,
     ToolExtension,
-    make_private,
     operations,
 )
 from klaw_facts.checking import find_problems
@@ -63,6 +60,7 @@ from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults
+from klaw_journals import BadLine, FileJournals, journals_of, make_private
 
 _CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -108,14 +106,15 @@ class Facts(
     def journal(self) -> FactsJournal:
         """The journal: that of the store once attached, if it has its own; else the file, which exports read."""
         if self._host is None:
-            file = FileJournals.at(self.data_dir).records(FACTS, check_operation)
+            file = FileJournals(self.data_dir).records(FACTS, check_operation)
             return FactsJournal(file, self.data_dir / FACTS, SecretGate(self.redactor))
         return self._attached_journal
 
     @cached_property
     def _attached_journal(self) -> FactsJournal:
         gate = SecretGate(self.host.config.conversations.redactor)
-        return FactsJournal(self.host.journal(FACTS, check_operation), self.data_dir / FACTS, gate)
+        journal = journals_of(self.host).records(FACTS, check_operation)
+        return FactsJournal(journal, self.data_dir / FACTS, gate)
 
     @cached_property
     def keeper(self) -> FactKeeper:

@@ -11,10 +11,11 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import BrokenRecord, RecordJournal, Replay, ThreadLock, locked, own_directory
+from klaw_core import ThreadLock, locked, own_directory
 from klaw_facts.fold import State, fold
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import make_id
+from klaw_journals import BrokenRecord, RecordJournal, Replay
 
 
 @define(eq=False)

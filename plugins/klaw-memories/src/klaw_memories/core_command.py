@@ -94,9 +94,10 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
 @contextmanager
 def _core(settings: Settings) -> Iterator[CoreMemory]:
     """Open core memory without opening the database, which may be damaged."""
+    from klaw_journals.opening import open_journals
     from klaw_memories.core_memory import CoreMemory
 
-    with settings.open_journals() as journals:
+    with open_journals(settings) as journals:
         yield CoreMemory(journals.text("core_memory"))
 
 

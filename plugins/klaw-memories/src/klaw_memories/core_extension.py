@@ -16,7 +16,6 @@ from klaw_core import (
     Finding,
     Host,
     ImportCounts,
-    Journals,
     KlawError,
     Record,
     RecordedExtension,
@@ -25,12 +24,11 @@ from klaw_core import (
     SkippedEntry,
     Tool,
     ToolExtension,
-    check_private,
     item_text,
-    make_private,
     one_line,
     quoted,
 )
+from klaw_journals import Journals, check_private, journals_of, make_private
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
 
@@ -62,7 +60,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
     @property
     def core(self) -> CoreMemory:
         """The facts."""
-        journals = self.files if self._host is None else self._host.journals
+        journals = self.files if self._host is None else journals_of(self._host)
         redactor = Redactor() if self._host is None else self._host.config.conversations.redactor
         return CoreMemory(journals.text(NAME), redactor)
 

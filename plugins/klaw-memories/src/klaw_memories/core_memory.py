@@ -10,18 +10,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from klaw_core import (
-    FileJournals,
-    NotFoundError,
-    OwnedText,
-    RecordError,
-    Redactor,
-    StoreCorruptError,
-    item_text,
-    one_line,
-    operations,
-    parse_json,
-)
+from klaw_core import NotFoundError, RecordError, Redactor, StoreCorruptError, item_text, one_line, operations
+from klaw_journals import FileJournals, OwnedText, parse_json
 from klaw_memories.user_md import parse_user_md
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
@@ -59,7 +49,7 @@ class CoreFacts:
 
 def _as_text(place: Any) -> Any:
     """Return the text of a JSON file given by its path; return anything else unchanged."""
-    return FileJournals.at(place.parent).text(place.stem) if isinstance(place, Path) else place
+    return FileJournals(place.parent).text(place.stem) if isinstance(place, Path) else place
 
 
 @operations

@@ -20,24 +20,20 @@ from klaw_core import (
     Host,
     ImportCounts,
     IndexReport,
-    Journals,
     KlawError,
     Record,
     RecordedExtension,
     RecordError,
-    RecordJournal,
     Redactor,
     SkippedEntry,
     Source,
     SourcedExtension,
-    check_lines,
-    check_private,
-    make_private,
 )
 from klaw_core.errors import ESCAPING, of_system
 from klaw_core.values.checked_names import check_name, secret_in_name
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.findings import FIX
+from klaw_journals import Journals, RecordJournal, check_lines, check_private, journals_of, make_private
 
 _BATCH = 500
 
@@ -109,7 +105,7 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
     def journal(self) -> RecordJournal:
         """The journal. It is one object, because it caches the places of records."""
         if self._journal is None:
-            journals = self.files if self._host is None else self._host.journals
+            journals = self.files if self._host is None else journals_of(self._host)
             self._journal = journals.records(self.name, self.parse)
         return self._journal
 

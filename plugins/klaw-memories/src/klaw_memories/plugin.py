@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from klaw_core import Component, ComponentContext, FileJournals, NoOptions, hookimpl
+from klaw_core import Component, ComponentContext, NoOptions, hookimpl
+from klaw_journals import FileJournals
 
 if TYPE_CHECKING:
     from klaw_core import Extension
@@ -25,16 +26,16 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
 def _core_memory(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_memories.core_extension import CoreMemoryExtension
 
-    return CoreMemoryExtension(FileJournals.at(context.data_dir))
+    return CoreMemoryExtension(FileJournals(context.data_dir))
 
 
 def _saved(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_memories.saved_extension import SavedExtension
 
-    return SavedExtension(FileJournals.at(context.data_dir))
+    return SavedExtension(FileJournals(context.data_dir))
 
 
 def _documents(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_memories.documents import DocumentsExtension
 
-    return DocumentsExtension(FileJournals.at(context.data_dir))
+    return DocumentsExtension(FileJournals(context.data_dir))

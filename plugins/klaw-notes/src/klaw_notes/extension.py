@@ -24,10 +24,9 @@ from klaw_core import (
     Source,
     SourcedExtension,
     WorkspaceError,
-    check_private,
-    make_private,
 )
 from klaw_core.values.checked_names import check_name
+from klaw_journals import check_private, make_private
 from klaw_notes.options import can_name
 from klaw_notes.workspace_list import (
     FILE_NAME,

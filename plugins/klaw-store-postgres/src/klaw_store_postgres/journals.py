@@ -10,7 +10,8 @@ from zlib import crc32
 
 from attrs import define, field
 
-from klaw_core import JournalName, LogRecord, RecordError, Replay
+from klaw_core import RecordError
+from klaw_journals import JournalName, LogRecord, Replay
 from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.texts import digest, from_text, to_text
 

@@ -19,7 +19,6 @@ from klaw_core import (
     Finding,
     Hold,
     Index,
-    JournalingStore,
     Migration,
     RepairableStore,
     Store,
@@ -27,6 +26,7 @@ from klaw_core import (
     StoreLockedError,
     quoted,
 )
+from klaw_journals import JournalingStore
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
 from klaw_store_postgres.errors import store_errors
@@ -40,7 +40,8 @@ from klaw_store_postgres.texts import digest
 from klaw_store_postgres.transaction import PostgresTransaction
 
 if TYPE_CHECKING:
-    from klaw_core import Journals, Snapshot, Transaction
+    from klaw_core import Snapshot, Transaction
+    from klaw_journals import Journals
 
 # Seconds that a lock is waited for: a run may embed that long.
 _LOCK_SECONDS = 3600

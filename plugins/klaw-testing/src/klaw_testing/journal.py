@@ -13,7 +13,8 @@ from zlib import crc32
 
 import pytest
 
-from klaw_core import LogFolder, LogRecord, OwnedText, RecordError, RecordJournal
+from klaw_core import RecordError
+from klaw_journals import LogFolder, LogRecord, OwnedText, RecordJournal
 
 
 def _record(name: str, text: str = "") -> dict[str, str]:

@@ -26,16 +26,17 @@ def command(settings: Settings, *, file: str) -> None:
     from klaw_core.cli.kit import notify
     from klaw_core.extensions.host import build_extensions
     from klaw_doctor.export import export
+    from klaw_journals.opening import keeps_journals
 
     target = sys.stdout.buffer if file == "-" else Path(file)
     failed: Mapping[str, KlawError] = {}
-    if settings.keeps_journals():
+    config = settings.load_config()
+    if keeps_journals(settings, config):
         with settings.open_memory() as memory:
             report = memory.export(target)
             failed = memory.extensions.problems()
     else:
         # The files are sufficient, so export also works if the database cannot be opened.
-        config = settings.load_config()
         extensions, failed = build_extensions(config, discover(disabled=config.disabled_plugins))
         report = export(extensions, config.data_dir, target)
     sys.stdout.flush()  # a write error must come before the success message

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import StoreFullError, StoreReadOnlyError
-from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, parse_json
-from klaw_core.values.journals import BadLine, LogRecord
+from klaw_core import RecordError, StoreFullError, StoreReadOnlyError
+from klaw_journals.contents import BadLine, LogRecord
+from klaw_journals.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, parse_json
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -182,8 +181,8 @@ def test_a_line_of_100_megabytes_is_skipped_without_loading_it(tmp_path, ended):
     program = f"""
 import resource, sys
 from pathlib import Path
-from klaw_core.files.jsonl import JsonLines, parse_json
-from klaw_core.values.journals import BadLine
+from klaw_journals.jsonl import JsonLines, parse_json
+from klaw_journals.contents import BadLine
 parse_json(b"{{}}")
 lines = JsonLines(Path({str(path)!r}))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -364,7 +363,7 @@ def test_threads_and_processes_append_without_loss(lines):
     program = f"""
 import sys
 from pathlib import Path
-from klaw_core.files.jsonl import JsonLines
+from klaw_journals.jsonl import JsonLines
 for n in range(60):
     JsonLines(Path({str(lines.path)!r})).append({{"writer": sys.argv[1], "n": n, "text": "x" * (n * 97 % 5000)}})
 """

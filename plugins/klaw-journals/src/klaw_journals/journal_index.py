@@ -12,11 +12,10 @@ from zlib import crc32
 
 from attrs import define, field
 
-from klaw_core.errors import RecordError
+from klaw_core import RecordError, ThreadLock
 from klaw_core.files.atomic import open_regular
-from klaw_core.files.jsonl import parse_json
-from klaw_core.holds import ThreadLock
-from klaw_core.values.journals import BadLine
+from klaw_journals.contents import BadLine
+from klaw_journals.jsonl import parse_json
 
 _TAIL_BYTES = 4096
 

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import StoreError
+from klaw_core import StoreError
 from klaw_core.files.atomic import locked, open_regular, require_own_link, write_atomically, write_new
-from klaw_core.files.jsonl import JsonLines
-from klaw_core.files.layout import DataDirectory
-from klaw_core.files.record_journal import FileJournal
-from klaw_core.values.journals import JournalName, is_journal_name
 from klaw_core.values.runs import SkippedEntry
+from klaw_journals.contents import JournalName, is_journal_name
+from klaw_journals.jsonl import JsonLines
+from klaw_journals.record_journal import FileJournal
 
 _SUFFIX = ".jsonl"
 
@@ -25,37 +24,31 @@ _SUFFIX = ".jsonl"
 class FileJournals:
     """The journals in a data directory; implements ``Journals``."""
 
-    directory: DataDirectory
-
-    @classmethod
-    def at(cls, data_dir: Path) -> Self:
-        """Return the journals in a data directory given by its path."""
-        return cls(DataDirectory(data_dir))
+    root: Path
 
     def records(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = lambda _record: None) -> FileJournal:
         """Return the journal ``NAME.jsonl``."""
-        return FileJournal(self.directory.journal(name), check)
+        return FileJournal(self.root / f"{name}{_SUFFIX}", check)
 
     def logs(self, name: str, /) -> FileLogs:
         """Return the logs in the directory ``NAME``."""
-        return FileLogs(self.directory.logs(name))
+        return FileLogs(self.root / name)
 
     def text(self, name: str, /) -> FileText:
         """Return the text ``NAME.json``."""
-        return FileText(self.directory.text(name))
+        return FileText(self.root / f"{name}.json")
 
     def names(self) -> Sequence[JournalName]:
         """Return the journals: files and directories with the names of journals. Raise StoreError."""
-        root = self.directory.root
         found = []
         try:
-            for path in sorted(root.iterdir()) if root.is_dir() else ():
+            for path in sorted(self.root.iterdir()) if self.root.is_dir() else ():
                 if path.suffix in {_SUFFIX, ".json"} and path.is_file():
                     found.append(JournalName(path.stem, "records" if path.suffix == _SUFFIX else "text"))
                 elif path.is_dir() and any(self.logs(path.name).files()):
                     found.append(JournalName(path.name, "log"))
         except OSError as error:
-            raise StoreError(f"{root} cannot be read: {error.strerror}") from error
+            raise StoreError(f"{self.root} cannot be read: {error.strerror}") from error
         return [name for name in found if is_journal_name(name)]
 
 

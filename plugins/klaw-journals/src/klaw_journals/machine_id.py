@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from klaw_core.errors import KlawError
+from klaw_core import KlawError
 from klaw_core.files.atomic import make_private_directory, write_new
 
 _MAX_LENGTH = 64

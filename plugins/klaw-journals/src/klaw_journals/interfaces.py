@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from klaw_core.interfaces.sharing import SharingStore
+
 if TYPE_CHECKING:
-    from klaw_core.values.journals import Appendable, JournalName, LogLine, LogRecord, Replay
+    from klaw_core.interfaces.sharing import SharedSource, SharedSources
     from klaw_core.values.runs import SkippedEntry
+    from klaw_journals.contents import Appendable, JournalName, LogLine, LogRecord, Replay
 
 
 class RecordJournal(Protocol):
@@ -180,13 +184,19 @@ class Journals(Protocol):
         """Return the journals that have content, of all extensions, in any order."""
 
 
-class JournalingStore:
+class JournalingStore(SharingStore):
     """A store that keeps the journals as well, so that machines that share it share one memory.
 
     Optional: without it they are files in the data directory.
     """
 
     __slots__ = ()
+
+    def shared_sources(self, data_dir: Path, has_notes: Callable[[SharedSource, Path], bool], /) -> SharedSources:
+        """Return the records of sources, which are a journal."""
+        from klaw_journals.sharing import RecordedSources
+
+        return RecordedSources.of(self.journals, data_dir, has_notes)
 
     if TYPE_CHECKING:  # an attribute or a property
 

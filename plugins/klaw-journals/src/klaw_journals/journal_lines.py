@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import RecordError
+from klaw_core import RecordError
 from klaw_core.files.atomic import open_regular, writing_failed
-from klaw_core.files.jsonl import parse_json
+from klaw_journals.jsonl import parse_json
 
 #: The maximum size of a line: a text may have a million characters, each up to six bytes in JSON.
 MAX_LINE_BYTES = 8 << 20

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from attrs import frozen
 
-from klaw_core.errors import RecordError
+from klaw_core import RecordError
 from klaw_core.files.atomic import (
     keep_ranges,
     leftover_of,
@@ -25,7 +25,7 @@ from klaw_core.files.atomic import (
     writing_failed,
 )
 from klaw_core.files.held import FileLock, require_regular
-from klaw_core.values.journals import Appendable, BadLine, LogLine, LogRecord
+from klaw_journals.contents import Appendable, BadLine, LogLine, LogRecord
 
 #: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
 MAX_LINE_BYTES = 1 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from klaw_core.files.atomic import require_own_link
 from klaw_core.values.findings import FIX, Finding, Severity, named
-from klaw_core.values.journals import BadLine, BrokenRecord
+from klaw_journals.contents import BadLine, BrokenRecord
 
 _PRIVATE = 0o600
 

@@ -1,0 +1,31 @@
+"""Journals: the data that people own, in files or in a store.
+
+A library for extensions and stores; it registers nothing.
+"""
+
+from klaw_journals.checks import check_lines, check_private, make_private
+from klaw_journals.contents import BadLine, BrokenRecord, JournalName, LogRecord, Replay
+from klaw_journals.file_journals import FileJournals
+from klaw_journals.interfaces import JournalingStore, Journals, Log, LogFolder, OwnedText, RecordJournal
+from klaw_journals.jsonl import parse_json
+from klaw_journals.opening import journals_of
+
+__all__ = [
+    "BadLine",
+    "BrokenRecord",
+    "FileJournals",
+    "JournalName",
+    "JournalingStore",
+    "Journals",
+    "Log",
+    "LogFolder",
+    "LogRecord",
+    "OwnedText",
+    "RecordJournal",
+    "Replay",
+    "check_lines",
+    "check_private",
+    "journals_of",
+    "make_private",
+    "parse_json",
+]
