@@ -84,7 +84,6 @@ from klaw_core.interfaces.index import (
     Retriever,
 )
 from klaw_core.interfaces.language_model import LanguageModel
-from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.source import (
     Divisible,
     Folder,
@@ -97,14 +96,12 @@ from klaw_core.interfaces.source import (
     Source,
 )
 from klaw_core.interfaces.store import RepairableStore, Snapshot, Store, Transaction
-from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
-from klaw_core.plugins.registry import LiveComponent, Registry
+from klaw_core.plugins.registry import LiveComponent
 from klaw_core.redaction import FILLER, REDACTED, Redactor
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
-from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 from klaw_core.values.chats import Chat
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
@@ -118,13 +115,12 @@ from klaw_core.values.frames import framed, item_text, one_line
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
-from klaw_core.values.listings import ListedDocument
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
 from klaw_core.values.migrations import Migration
 from klaw_core.values.moments import parse_moment
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, SourceStatus, Status
+from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
 from klaw_core.values.search import (
     ChunkSelection,
     Contribution,
@@ -208,16 +204,13 @@ __all__ = [
     "Index",
     "IndexEvent",
     "IndexReport",
-    "JournalFileState",
     "KeyDigest",
     "KeySelection",
     "Keys",
-    "Kind",
     "KlawError",
     "LanguageModel",
     "LanguageModelError",
     "Lazy",
-    "ListedDocument",
     "ListeningExtension",
     "LiveComponent",
     "Located",
@@ -225,8 +218,6 @@ __all__ = [
     "Memory",
     "Message",
     "MessageEvent",
-    "MessageReader",
-    "MessageWriter",
     "Metadata",
     "MetadataValue",
     "Migration",
@@ -254,7 +245,6 @@ __all__ = [
     "RecordedDocuments",
     "RecordedExtension",
     "Redactor",
-    "Registry",
     "RemoteEmbedder",
     "Removable",
     "RepairableStore",
@@ -269,12 +259,10 @@ __all__ = [
     "SearchRequest",
     "SearchResult",
     "SearchResults",
-    "Session",
     "Shrinking",
     "SkippedEntry",
     "Snapshot",
     "Source",
-    "SourceStatus",
     "SourcedExtension",
     "SpaceRecord",
     "Span",
@@ -287,8 +275,6 @@ __all__ = [
     "StoreLockedError",
     "StoreReadOnlyError",
     "StoredChunk",
-    "StoredMessage",
-    "Summary",
     "TabledExtension",
     "ThreadLock",
     "TokenCounter",

@@ -79,10 +79,10 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be invalid. A
     type that no installed plugin provides is written with a notice, because its plugin may be installed later.
     """
+    from klaw_core.cli.config_edit import parse_value, read_source, with_value, write_source
     from klaw_core.cli.effective import masked
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import data, print_json
-    from klaw_core.config.edit import parse_value, read_source, with_value, write_source
     from klaw_core.config.load import load_config
 
     file = _user_file(settings)
@@ -108,9 +108,9 @@ def unset_command(settings: Settings, *, key: str) -> None:
 
     Nothing is written if the result would be invalid.
     """
+    from klaw_core.cli.config_edit import read_source, without_value, write_source
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import data, print_json
-    from klaw_core.config.edit import read_source, without_value, write_source
 
     file = _user_file(settings)
     source = read_source(file)
@@ -156,8 +156,8 @@ def path_command(settings: Settings) -> None:
 @pass_settings
 def trust_command(settings: Settings, *, directory: Path) -> None:
     """Allow the klaw.toml of DIRECTORY (default: the current one) to set anything, plugins and paths included."""
+    from klaw_core.cli.config_edit import read_source, with_listed, write_source
     from klaw_core.cli.output import data, print_json
-    from klaw_core.config.edit import read_source, with_listed, write_source
     from klaw_core.config.layers import project_file
     from klaw_core.errors import ConfigError
 

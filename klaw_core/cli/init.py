@@ -28,9 +28,9 @@ def command(settings: Settings, *, here: bool) -> None:
     if here and settings.data_dir is not None:
         raise click.UsageError("--here and --data-dir cannot be used together")
     from klaw_core.cli.components import examine
+    from klaw_core.cli.config_edit import write_source
     from klaw_core.cli.output import print_json
     from klaw_core.cli.template import render
-    from klaw_core.config.edit import write_source
     from klaw_core.config.files import user_config_file
     from klaw_core.config.load import disabled_plugins, load_config
     from klaw_core.files.atomic import make_private_directory
@@ -66,7 +66,7 @@ def command(settings: Settings, *, here: bool) -> None:
 
 def _make_project_memory(file: Path) -> Path:
     """Create .klaw/ in the current directory and list it in the user's configuration. Raise ConfigError."""
-    from klaw_core.config.edit import read_source, with_listed, write_source
+    from klaw_core.cli.config_edit import read_source, with_listed, write_source
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.errors import ConfigError
     from klaw_core.files.atomic import make_private_directory, write_atomically

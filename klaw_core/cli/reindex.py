@@ -28,10 +28,10 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     With --embedding, the new embedder is written to the configuration at the end. A damaged database is set aside, and
     the new one is built from your files.
     """
+    from klaw_core.cli.config_edit import read_source, write_source
     from klaw_core.cli.notices import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
-    from klaw_core.config.edit import read_source, write_source
 
     move = None if embedding is None else _plan(settings, embedding)
     with (
@@ -56,7 +56,7 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
     Before anything is embedded, raise PluginError if no plugin provides the embedder, and ConfigError if the file
     cannot be written or another layer would override it.
     """
-    from klaw_core.config.edit import read_source
+    from klaw_core.cli.config_edit import read_source
     from klaw_core.config.files import DATA_CONFIG, user_config_file
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.config.load import load_config
@@ -96,7 +96,7 @@ def _with_embedder(source: str, *, embedding: str, selection: Selection, is_own:
 
     A data directory's own file (``is_own``) always names the model, because the user's file below it may change.
     """
-    from klaw_core.config.edit import with_value
+    from klaw_core.cli.config_edit import with_value
 
     text, _ = with_value(source, "memory.embedding.type", selection.type)
     if "model" in selection.options and (":" in embedding or is_own):

@@ -86,7 +86,7 @@ class Settings:
 
 def _registry(config: Config) -> Registry:
     """Return the plugins that the configuration needs."""
-    from klaw_core.plugins.entry_cache import installed
+    from klaw_core.cli.entry_cache import installed
 
     chosen = {(selection.kind, selection.type) for selection in config.selections()}
     return installed(config.cache_dir, chosen, disabled=config.disabled_plugins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from klaw_core.interfaces.index import Index
-    from klaw_core.interfaces.messages import MessageReader, MessageWriter
     from klaw_core.values.documents import Document, DocumentRecord, Replacement
     from klaw_core.values.findings import Finding
     from klaw_core.values.key_digest import KeyDigest
@@ -34,8 +33,8 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
         """Return the resource that indexes read with."""
 
     @property
-    def messages(self) -> MessageReader:
-        """Return the rows of conversations."""
+    def messages(self) -> Any:
+        """Return the rows of conversations, a ``klaw_journals.MessageReader``."""
 
     def collections(self) -> Sequence[str]:
         """Return the names of the collections that have been written to, by name.
@@ -118,8 +117,8 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
     """A unit of work: it is written completely or not at all."""
 
     @property
-    def messages(self) -> MessageWriter:
-        """Return the rows of conversations, for changes."""
+    def messages(self) -> Any:
+        """Return the rows of conversations for changes, a ``klaw_journals.MessageWriter``."""
 
     def replace(
         self,

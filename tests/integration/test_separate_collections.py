@@ -21,7 +21,7 @@ from klaw_core import (
     SourcedExtension,
     WorkspaceError,
 )
-from klaw_core.plugins.entry_cache import installed
+from klaw_core.cli.entry_cache import installed
 from klaw_doctor.records import end, header
 from klaw_testing.values import MOMENT, make_document
 

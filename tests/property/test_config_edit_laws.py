@@ -7,7 +7,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.config.edit import parse_place, parse_value, with_listed, with_value
+from klaw_core.cli.config_edit import parse_place, parse_value, with_listed, with_value
 from klaw_core.config.layers import leaves
 from klaw_core.config.tables import COMPONENT_ARRAYS, DEFAULTS
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from klaw_core import PluginConflictError, PluginNotFoundError, SearchEvent
+from klaw_core.cli.entry_cache import installed
 from klaw_core.kinds import EXTENSION as EXTENSIONS
-from klaw_core.plugins.entry_cache import installed
 
 NEEDED = {("embedder", "alpha")}
 SOURCE = """

@@ -9,8 +9,9 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Query, StoredMessage
+from klaw_core import Query
 from klaw_fts5.index import Fts5Index
+from klaw_journals import StoredMessage
 from klaw_testing.index import stored
 from klaw_testing.laws import law, scaled
 from klaw_testing.values import MOMENT

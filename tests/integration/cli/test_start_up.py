@@ -26,7 +26,7 @@ NOT_FOR_WORDS = {
     "klaw_core.embedding.run",
     "klaw_core.embedding.fallback",
     "klaw_core.values.findings",
-    "klaw_core.values.chat_rows",
+    "klaw_journals",
     "klaw_core.embedding.query_vectors",
     "klaw_core.searching.reranking",
     "klaw_core.values.key_digest",

@@ -15,22 +15,10 @@ from klaw_conversations.row_sync import RowSync
 from klaw_conversations.row_values import SyncReport
 from klaw_conversations.source import document_path
 from klaw_conversations.summaries import summaries_path
-from klaw_core import (
-    Chat,
-    Message,
-    NotFoundError,
-    QueryError,
-    Redactor,
-    Session,
-    Store,
-    StoredMessage,
-    StoreLockedError,
-    Summary,
-    operations,
-    quoted,
-)
+from klaw_core import Chat, Message, NotFoundError, QueryError, Redactor, Store, StoreLockedError, operations, quoted
 from klaw_core.files.messages import SESSION_BREAK
-from klaw_core.values.checked_names import check_name
+from klaw_journals import MessageReader, Session, StoredMessage, Summary
+from klaw_journals.checked_names import check_name
 
 # Messages in an error message.
 _MAX_LISTED = 5
@@ -139,7 +127,8 @@ class Conversations:
     def search(self, text: str, limit: int = 10, chat: Chat | None = None) -> Sequence[StoredMessage]:
         """Return messages that contain any word of ``text``, best first; ``Memory.search`` searches chunks instead."""
         with self._store.read() as snapshot:
-            return snapshot.messages.search(text, limit, None if chat is None else chat.name)
+            rows: MessageReader = snapshot.messages
+            return rows.search(text, limit, None if chat is None else chat.name)
 
     def chats(self) -> tuple[ListedChat, ...]:
         """Return every chat, the most recently active first. Only the names of the journal's files are read."""
@@ -152,7 +141,8 @@ class Conversations:
     def session(self, chat: Chat) -> Session | None:
         """Return the state of a chat, or None if it has no messages."""
         with self._store.read() as snapshot:
-            return snapshot.messages.session(chat.name)
+            rows: MessageReader = snapshot.messages
+            return rows.session(chat.name)
 
     def add_summary(
         self,
@@ -242,7 +232,7 @@ class Conversations:
         for file in files:
             file.log.delete()
         with self._store.write() as transaction:
-            removed = transaction.messages.purge(chat.name)
+            removed: int = transaction.messages.purge(chat.name)
         self.forget_documents([*(document_path(file) for file in files), summaries_path(chat)])
         return removed
 

@@ -37,12 +37,20 @@ from klaw_core import (
     SkippedEntry,
     Source,
     SourcedExtension,
-    Summary,
 )
-from klaw_core.values.checked_names import secret_in_name
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.findings import named
-from klaw_journals import BadLine, FileJournals, Journals, check_lines, check_private, journals_of, make_private
+from klaw_journals import (
+    BadLine,
+    FileJournals,
+    Journals,
+    Summary,
+    check_lines,
+    check_private,
+    journals_of,
+    make_private,
+)
+from klaw_journals.checked_names import secret_in_name
 
 MESSAGE = "message"
 SUMMARY = "summary"

@@ -24,20 +24,9 @@ from klaw_conversations.row_names import OutOfOrderError, RowNames, is_among, re
 from klaw_conversations.row_values import Batch, ReadAhead, Row, SyncReport
 from klaw_conversations.source import document_path
 from klaw_conversations.summaries import SummaryFiles, summaries_path
-from klaw_core import (
-    Chat,
-    JournalFileState,
-    MessageReader,
-    MessageWriter,
-    RecordError,
-    Redactor,
-    SkippedEntry,
-    Store,
-    StoredMessage,
-    Summary,
-)
+from klaw_core import Chat, RecordError, Redactor, SkippedEntry, Store
 from klaw_core.values.config import ConversationSettings
-from klaw_journals import BadLine, Log
+from klaw_journals import BadLine, JournalFileState, Log, MessageReader, MessageWriter, StoredMessage, Summary
 
 # Messages per transaction.
 _BATCH = 1000
@@ -352,7 +341,8 @@ class RowSync:
 
     def _recorded(self, chat: Chat) -> Mapping[date, JournalFileState]:
         with self.store.read() as snapshot:
-            return snapshot.messages.files(chat.name)
+            rows: MessageReader = snapshot.messages
+            return rows.files(chat.name)
 
 
 def _bad(file: ChatFile, bad: Sequence[BadLine]) -> tuple[SkippedEntry, ...]:

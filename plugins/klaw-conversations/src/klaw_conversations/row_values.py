@@ -8,8 +8,8 @@ from typing import TypeAlias
 from attrs import frozen
 
 from klaw_conversations.journal import JournalEntry
-from klaw_core import SkippedEntry, StoredMessage
-from klaw_journals import BadLine, Log
+from klaw_core import SkippedEntry
+from klaw_journals import BadLine, Log, StoredMessage
 
 #: A message as it is written, and its row, whose id is that in the line.
 Row: TypeAlias = tuple[JournalEntry, StoredMessage]

@@ -12,13 +12,14 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import CheckedExtension, Config, Diagnosis, Extension, Finding, Index, KlawError, Registry
+from klaw_core import CheckedExtension, Config, Diagnosis, Extension, Finding, Index, KlawError
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import as_klaw_error
 from klaw_core.extensions.host import Extensions, build_extensions, having
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
 from klaw_doctor.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
 from klaw_doctor.checks.language_model import check_language_model

@@ -8,21 +8,35 @@ from klaw_journals.contents import BadLine, BrokenRecord, JournalName, LogRecord
 from klaw_journals.file_journals import FileJournals
 from klaw_journals.interfaces import JournalingStore, Journals, Log, LogFolder, OwnedText, RecordJournal
 from klaw_journals.jsonl import parse_json
+from klaw_journals.message_rows import (
+    JournalFileState,
+    MessageReader,
+    MessageWriter,
+    Session,
+    StoredMessage,
+    Summary,
+)
 from klaw_journals.opening import journals_of
 
 __all__ = [
     "BadLine",
     "BrokenRecord",
     "FileJournals",
+    "JournalFileState",
     "JournalName",
     "JournalingStore",
     "Journals",
     "Log",
     "LogFolder",
     "LogRecord",
+    "MessageReader",
+    "MessageWriter",
     "OwnedText",
     "RecordJournal",
     "Replay",
+    "Session",
+    "StoredMessage",
+    "Summary",
     "check_lines",
     "check_private",
     "journals_of",

@@ -30,10 +30,10 @@ from klaw_core import (
     SourcedExtension,
 )
 from klaw_core.errors import ESCAPING, of_system
-from klaw_core.values.checked_names import check_name, secret_in_name
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.findings import FIX
 from klaw_journals import Journals, RecordJournal, check_lines, check_private, journals_of, make_private
+from klaw_journals.checked_names import check_name, secret_in_name
 
 _BATCH = 500
 

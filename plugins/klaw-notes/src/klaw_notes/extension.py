@@ -25,8 +25,8 @@ from klaw_core import (
     SourcedExtension,
     WorkspaceError,
 )
-from klaw_core.values.checked_names import check_name
 from klaw_journals import check_private, make_private
+from klaw_journals.checked_names import check_name
 from klaw_notes.options import can_name
 from klaw_notes.workspace_list import (
     FILE_NAME,

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, WorkspaceError
 from klaw_core.holds import operations
-from klaw_core.values.checked_names import check_name
+from klaw_journals.checked_names import check_name
 from klaw_notes.patterns import as_patterns
 from klaw_notes.workspace import count_kinds
 from klaw_notes.workspace_list import Workspaces, is_gone

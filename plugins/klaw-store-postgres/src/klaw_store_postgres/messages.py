@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from klaw_core import JournalFileState, StoredMessage, StoreError, Summary
-from klaw_core import Session as Chat
+from klaw_core import StoreError
 from klaw_fts5.words.query import MAX_TERMS, compile_query, select
 from klaw_fts5.words.treatment import index_text
+from klaw_journals import JournalFileState, StoredMessage, Summary
+from klaw_journals import Session as Chat
 from klaw_store_postgres.texts import digest, from_milliseconds, from_text, to_milliseconds, to_text
 from klaw_store_postgres.words import segments
 from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch

@@ -23,7 +23,7 @@ from klaw_store_sqlitevec.metadata import parse_object
 from klaw_store_sqlitevec.timestamps import from_text, to_text
 
 if TYPE_CHECKING:
-    from klaw_core import JournalFileState, Session, StoredMessage, Summary
+    from klaw_journals import JournalFileState, Session, StoredMessage, Summary
 
 T = TypeVar("T")
 
@@ -170,7 +170,7 @@ class SqliteMessages:
 
     def session(self, chat_id: str, /) -> Session | None:
         """Return the state of a chat; None if it has no messages, or its row is damaged."""
-        from klaw_core import Session
+        from klaw_journals import Session
 
         row = self.resource.execute(
             "SELECT model, segment_start, created_at FROM sessions WHERE chat_id = ?", (chat_id,)
@@ -185,7 +185,7 @@ class SqliteMessages:
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""
-        from klaw_core import Summary
+        from klaw_journals import Summary
 
         def made(row: Any) -> Summary:
             content, path, created, *between = row
@@ -201,7 +201,7 @@ class SqliteMessages:
 
     def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
         """Return, by day, how much of each journal file of a chat the rows contain."""
-        from klaw_core import JournalFileState
+        from klaw_journals import JournalFileState
 
         sql = "SELECT day, end, recipe, checksum FROM message_files WHERE chat_id = ?"
         rows: list[Any] = self.resource.execute(sql, (chat_id,)).fetchall()
@@ -362,7 +362,7 @@ def _require(texts: Sequence[object], numbers: Sequence[object] = (), *optional:
 
 
 def _message(row: tuple[Any, ...]) -> StoredMessage:
-    from klaw_core import StoredMessage
+    from klaw_journals import StoredMessage
 
     id_, channel, chat_id, role, content, created, day, position, type_, metadata = row
     _require((id_, channel, chat_id, role, content, day), (position,), type_)

@@ -8,9 +8,10 @@ from datetime import date
 
 from attrs import frozen
 
-from klaw_core import JournalFileState, Session, StoredMessage, StoreError, Summary
+from klaw_core import StoreError
 from klaw_fts5.words.query import Term, compile_query, select
 from klaw_fts5.words.treatment import fold, index_text
+from klaw_journals import JournalFileState, Session, StoredMessage, Summary
 from klaw_testing.memory_tables import Tables
 
 _BREAK = "session_break"

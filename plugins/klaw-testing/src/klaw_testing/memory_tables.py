@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import Document, JournalFileState, SpaceRecord, StoredChunk, StoredMessage, Summary, Vector
+from klaw_core import Document, SpaceRecord, StoredChunk, Vector
+from klaw_journals import JournalFileState, StoredMessage, Summary
 
 
 @define

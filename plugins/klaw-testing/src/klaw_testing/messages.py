@@ -17,7 +17,8 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klaw_core import JournalFileState, MessageReader, Session, Store, StoredMessage, StoreError, Summary
+from klaw_core import Store, StoreError
+from klaw_journals import JournalFileState, MessageReader, Session, StoredMessage, Summary
 from klaw_testing.laws import law, scaled
 from klaw_testing.memory_store import MemoryStore
 from klaw_testing.store import InjectedError, OpenStore
@@ -47,7 +48,8 @@ def make_message(
 def put_messages(store: Store[Any], *messages: StoredMessage) -> int:
     """Insert messages in one transaction; return how many were new."""
     with store.write() as transaction:
-        return transaction.messages.insert(messages)
+        new: int = transaction.messages.insert(messages)
+        return new
 
 
 def ids(messages: Sequence[StoredMessage]) -> list[str]:

@@ -13,20 +13,9 @@ from typing import Any
 
 import pytest
 
-from klaw_core import (
-    DocumentRecord,
-    Filters,
-    JournalFileState,
-    MessageReader,
-    MessageWriter,
-    Snapshot,
-    SpaceRecord,
-    Store,
-    Summary,
-    Transaction,
-    VectorSpace,
-)
+from klaw_core import DocumentRecord, Filters, Snapshot, SpaceRecord, Store, Transaction, VectorSpace
 from klaw_core.values.text import text_hash
+from klaw_journals import JournalFileState, MessageReader, MessageWriter, Summary
 from klaw_testing.messages import CHAT, DAY, make_message, message_dump
 from klaw_testing.store_cache import OTHER as OTHER_SPACE
 from klaw_testing.store_cache import C, vector

@@ -1,7 +1,6 @@
 """Refuse names that contain a secret: others refer to a name, so it cannot be redacted."""
 
-from klaw_core.errors import RecordError
-from klaw_core.redaction import Redactor
+from klaw_core import RecordError, Redactor
 
 
 def secret_in_name(redactor: Redactor, what: str, name: str) -> str:
