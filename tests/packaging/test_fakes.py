@@ -7,26 +7,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from building import ROOT, build, install
 
 FAKES = Path(__file__).parent / "fakes"
-ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-embedder.md"
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory) -> Path:
+def installed(wheels, constraints, tmp_path_factory) -> Path:
     """Install the core, the plugins of its default configuration and every fake; return the directory of programs."""
     home = tmp_path_factory.mktemp("fakes")
-    subprocess.run(["uv", "venv", "--quiet", home / "venv"], check=True)
-    real = [
-        f"{ROOT}[testing]",
-        *(ROOT / "plugins" / f"klaw-{name}" for name in ("store-sqlitevec", "fts5", "notes")),
-        *(ROOT / "plugins" / f"klaw-{name}" for name in ("doctor", "testing", "tools")),
-    ]
-    fakes = sorted(path.parent for path in FAKES.glob("*/pyproject.toml"))
-    python = home / "venv" / "bin" / "python"
-    subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *real, *fakes], check=True)
-    return python.parent
+    build(home, sorted(path.parent for path in FAKES.glob("*/pyproject.toml")))
+    real = (f"klaw-{name}" for name in ("store-sqlitevec", "fts5", "notes", "doctor", "testing", "tools"))
+    return install(home, "klaw[testing]", wheels, constraints, *real, *home.glob("*.whl"))
 
 
 @pytest.fixture
@@ -107,20 +100,17 @@ def test_a_plugins_own_tests_pass_where_it_is_installed(installed, name):
     assert " passed" in done.stdout
 
 
-def test_the_files_of_the_tutorials_page_make_a_plugin_and_a_test_that_passes(tmp_path):
+def test_the_files_of_the_tutorials_page_make_a_plugin_and_a_test_that_passes(wheels, constraints, tmp_path):
     code, tests = (block for block in blocks("python") if "@hookimpl" in block or "import pytest" in block)
     project = tmp_path / "hello"
     project.mkdir()
     (project / "klaw_hello.py").write_text(code)
     (project / "test_klaw_hello.py").write_text(tests)
     (project / "pyproject.toml").write_text(next(block for block in blocks("toml") if "[project]" in block))
-    subprocess.run(["uv", "venv", "--quiet", tmp_path / "venv"], check=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    install = ["uv", "pip", "install", "--quiet", "--python", python]
-    subprocess.run([*install, f"{ROOT}[testing]", ROOT / "plugins" / "klaw-testing", "-e", project], check=True)
-    listed = subprocess.run([python.parent / "klaw", "plugins"], capture_output=True, text=True, check=True).stdout
+    programs = install(tmp_path, "klaw[testing]", wheels, constraints, "klaw-testing", "-e", project)
+    listed = subprocess.run([programs / "klaw", "plugins"], capture_output=True, text=True, check=True).stdout
     assert "hashing" in listed
-    run = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    run = [programs / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=project)
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout

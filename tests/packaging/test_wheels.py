@@ -4,77 +4,15 @@ import json
 import os
 import re
 import subprocess
-import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from building import PLUGINS, ROOT, install, run
 
-ROOT = Path(__file__).parents[2]
-PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 #: Other versions of Python, which the session `packaging` found.
 PYTHONS = list(filter(None, os.environ.get("KLAW_TEST_PYTHONS", "").split(os.pathsep)))
 NOTE = "# Bees\n\nHives are opened in April, when the willows bloom.\n\n## Honey\n\nExtracted in July.\n"
-
-
-def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Run a command outside the checkout and return what it printed; fail with all of it."""
-    inherited = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**inherited, "NO_COLOR": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-#: A program that builds several distributions as their build backend does, without an environment for each.
-BUILD = """
-import os, sys
-from hatchling.build import build_wheel
-target, *projects = sys.argv[1:]
-for project in projects:
-    os.chdir(project)
-    build_wheel(target)
-"""
-
-
-def built_apart(projects: list[Path]) -> list[Path]:
-    """Return the projects that need an environment of their own: the first of each build backend, all with a hook."""
-    found, seen = [], []
-    for project in projects:
-        settings = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
-        hooks = settings.get("tool", {}).get("hatch", {}).get("build", {}).get("hooks")
-        if hooks or settings["build-system"] not in seen:
-            found.append(project)
-        seen.append(settings["build-system"])
-    return found
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory) -> dict[str, Path]:
-    """Build every distribution, unless a directory of wheels is given, and return its wheel by name."""
-    given = os.environ.get("KLAW_TEST_WHEELS")
-    target = Path(given) if given else tmp_path_factory.mktemp("wheels")
-    projects = [] if given else [ROOT, *PLUGINS]
-    apart = built_apart(projects)
-    for project in apart:
-        run("uv", "build", "--quiet", "--wheel", "--out-dir", target, project, cwd=target)
-    run(sys.executable, "-c", BUILD, target, *(path for path in projects if path not in apart), cwd=target)
-    return {path.name.partition("-")[0].replace("_", "-"): path for path in target.glob("*.whl")}
-
-
-@pytest.fixture(scope="session")
-def constraints(wheels, tmp_path_factory) -> Path:
-    """Write a file that names each wheel as the source of its distribution."""
-    file = tmp_path_factory.mktemp("constraints") / "wheels.txt"
-    file.write_text("".join(f"{name} @ {path.as_uri()}\n" for name, path in wheels.items() if name != "klaw"))
-    return file
 
 
 @pytest.fixture(scope="session")
@@ -82,15 +20,6 @@ def environment(wheels, constraints, tmp_path_factory) -> Path:
     """Install the extra ``klaw[default]`` from the wheels alone and return the directory of its programs."""
     home = tmp_path_factory.mktemp("installed")
     return install(home, "klaw[default]", wheels, constraints)
-
-
-def install(home: Path, klaw: str, wheels: dict[str, Path], constraints: Path, *others: str, python: str = "") -> Path:
-    """Install Klaw and other packages in a new environment; return the directory of its programs."""
-    run("uv", "venv", "--quiet", *(["--python", python] if python else []), home / "venv", cwd=home)
-    programs = home / "venv" / "bin"
-    command = ["uv", "pip", "install", "--quiet", "--python", programs / "python", "-c", constraints]
-    run(*command, f"{klaw} @ {wheels['klaw'].as_uri()}", *others, cwd=home)
-    return programs
 
 
 def test_every_wheel_is_typed_and_licensed_and_bounds_the_others(wheels):
@@ -168,6 +97,6 @@ def test_the_demo_and_the_unit_tests_pass_with_another_python(wheels, constraint
     tests = [ROOT / "tests" / "unit", "-q", "-p", "no:cacheprovider", "-n", "auto", "--dist", "worksteal"]
     # Killing thousands of processes, and what reads the tests, says nothing about the version of Python.
     left_out = [f"--ignore={ROOT}/tests/unit/test_{name}.py" for name in ("tests_can_fail", "patience", "mutants")]
-    # One of four tests, by their names; the sessions `tests-3.11` to `tests-3.14` run them all.
-    some = ["--hypothesis-profile=few", "--share", "4", "-k", "not killed_at", *left_out]
+    # One of eight tests, by their names; the sessions `tests-3.11` to `tests-3.14` run them all.
+    some = ["--hypothesis-profile=few", "--share", "8", "-k", "not killed_at", *left_out]
     assert " passed" in run(programs / "pytest", *tests, *some, cwd=ROOT)
