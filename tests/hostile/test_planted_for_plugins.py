@@ -12,12 +12,17 @@ from klaw_embed_openai.batches import BatchJobs
 from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
 from klaw_facts.journal import FactsJournal
-from klaw_lancedb.tables import LanceTables
 from klaw_serve.running import only_server
 from klaw_serve.tokens import Tokens
 from klaw_sessions.failures import FailureLog
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_watch.state import WatchDirectory, WatchState
+
+
+def lance(data: Path) -> None:
+    from klaw_lancedb.tables import LanceTables  # LanceDB takes seconds to import
+
+    LanceTables("lance", {}, data, 1)
 
 
 def serve(data: Path) -> None:
@@ -51,7 +56,7 @@ PLACES: dict[str, tuple[bool, Callable[[Path], object]]] = {
     "embedding.lock": (True, lock),
     "facts": (True, turn),
     "hook.log": (False, lambda data: FailureLog.of(data).add("hook", "failed")),
-    "lance": (True, lambda data: LanceTables("lance", {}, data, 1)),
+    "lance": (True, lance),
     "serve.lock": (False, serve),
     "watch": (True, watch),
 }

@@ -71,10 +71,10 @@ sys.exit(f"{len(failed)} of {forks} children failed: {failed}" if failed else 0)
 
 
 @pytest.mark.parametrize("way", ["close", "open", "both", "use"])
-def test_a_fork_next_to_running_threads_works(tmp_path, way):
+def test_a_fork_next_to_running_threads_works(tmp_path, way, cases):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-W", "ignore", str(program), str(tmp_path / "data"), way, "12"]
+    command = [sys.executable, "-W", "ignore", str(program), str(tmp_path / "data"), way, str(cases.number(3, 12))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
 

@@ -13,7 +13,7 @@ from klaw_core.values.chats import Chat
 from klaw_core.values.runs import SkippedEntry
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.one_of(4)), "sqlite"])
 def home(request, make_home):
     return make_home(request.param)
 

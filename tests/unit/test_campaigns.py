@@ -68,6 +68,7 @@ def test_all_laws_hold_in_one_form_and_a_third_of_them_in_each_other_one(collect
     assert laws == collected(), "the choice is the same each time"
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "arguments", [("--campaigns", "."), ("test_engine.py::TestEngine", "test_engine.py::TestElsewhere")]
 )
@@ -97,6 +98,7 @@ def test_whole():
 """
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "in a worker"])
 def test_a_campaign_ends_with_a_table_of_cases_and_failures(run, options):
     printed = run(COUNTED, "--campaigns", *options)
@@ -120,6 +122,7 @@ def test_number(cases):
 """
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("options", "failed"), [((), ["number"]), (("--campaigns",), [])])
 def test_an_empty_sample_fails(run, options, failed):
     lines = [line.split()[1] for line in run(EMPTY, "-q", "-rfp", *options).splitlines() if line.startswith("FAILED")]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
+#: Each of these tests starts a run of pytest, or three.
+another = pytest.mark.one_of(2)
 TESTS = "import pytest\n\n" + "\n".join(f"def test_{name}():\n    pass\n\n" for name in "abcdef")
 #: The worker that has run a test ends, as one that is killed, between two tests or within one.
 LOST = {
@@ -30,6 +32,7 @@ def run(directory, *options, conftest="", tests=TESTS):
 PARALLEL = ("-p", "xdist", "-n", "2", "--dist", "loadfile", "--max-worker-restart=0")
 
 
+@another
 @pytest.mark.parametrize("moment", LOST)
 def test_a_run_that_lost_a_worker_is_red_and_names_what_is_missing(tmp_path, moment):
     code, printed = run(tmp_path, *PARALLEL, conftest=LOST[moment])
@@ -53,6 +56,7 @@ def test_many_missing_tests_are_counted(tmp_path):
     assert "test[19], and 30 more" in printed
 
 
+@another
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
@@ -78,6 +82,7 @@ def test_a_failed_run_that_executed_everything_is_judged_by_its_failures(tmp_pat
     assert "collected 1, executed 1\n" in printed
 
 
+@another
 @pytest.mark.parametrize(
     "options", [("-x",), ("--maxfail=1",), (*PARALLEL, "-x"), ("--stepwise",), ("--collect-only",)], ids=" ".join
 )

@@ -14,7 +14,10 @@ from pathlib import Path
 import preloaded
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are preloaded on Linux only")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are preloaded on Linux only"),
+    pytest.mark.one_of(3),
+]
 
 #: Prints what a process finds as it starts; what differs between any two processes is left out.
 FOUND = """

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
-from klaw_lancedb import tables
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
 from klaw_lancedb.rows import read_table
@@ -289,7 +288,7 @@ class TestLosses:
         known = {folders(tmp_path)[0].removesuffix(".lance")}
         memory.index.tables.drop_orphans(known)
         assert f"{prefix}memory_0.lance" in folders(tmp_path)
-        monkeypatch.setattr(tables, "_DAY", timedelta(0))
+        monkeypatch.setattr("klaw_lancedb.tables._DAY", timedelta(0))
         memory.index.tables.drop_orphans(known)
         assert folders(tmp_path) == sorted(f"{name}.lance" for name in (*known, "of_somebody_else"))
 
@@ -305,7 +304,7 @@ class TestAnswers:
 
     def test_a_failed_approximate_index_does_not_affect_searches(self, process, monkeypatch):
         memory = process(buffer=500, approximate_from=1_000)
-        monkeypatch.setattr(tables, "IvfRq", None)
+        monkeypatch.setattr("klaw_lancedb.tables.IvfRq", None)
         memory.add(range(1, 1_101))
         assert "searches may take longer" in memory.index.limitation
         assert memory.nearest(7)[0] == 7
