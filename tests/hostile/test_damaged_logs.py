@@ -15,7 +15,7 @@ from klaw_testing.values import MOMENT
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}
 SAVED = [f"the harbour of saved{number}" for number in range(12)]
-SAMPLE = 4
+SAMPLE = 2
 
 
 def open_memory(root: Path) -> Memory:

@@ -12,7 +12,7 @@ from command_lines import Command, not_listed, of_core, prepare
 from worlds import make_template, problems
 
 #: Pairs of options that are tried without ``--campaigns``.
-SAMPLE = 30
+SAMPLE = 12
 
 _FORMATS = {"--format json": ["json"], "--format md": ["md"], "--format csv": ["csv"], "--format files": ["files"]}
 _LISTED = {**_FORMATS, "--json": []}

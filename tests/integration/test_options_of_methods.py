@@ -35,7 +35,7 @@ Conversations = pytest.importorskip("klaw_conversations").Conversations
 WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
 
 #: Pairs of options that are tried without ``--campaigns``.
-SAMPLE = 30
+SAMPLE = 12
 
 
 #: How an error names an option, if not by its own name.
