@@ -38,8 +38,8 @@ _MODULES = {
     ),
     "interfaces.converter": "Converter",
     "interfaces.extension": (
-        "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension "
-        "Extension GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
+        "AttachedExtension CheckedExtension ConsentExtension "
+        "Extension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),
     "interfaces.index": "Index Retriever",
@@ -54,7 +54,6 @@ _MODULES = {
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.collections": "check_collection_name",
     "values.config": "Config",
-    "values.context": "Context ContextItem ContextNotice ContextQuestion",
     "values.conversions": "Conversion",
     "values.documents": "Document DocumentRecord Entry RecordedDocuments Replacement",
     "values.environment": "child_environment",

@@ -64,13 +64,10 @@ from klaw_core.interfaces.components import (
 )
 from klaw_core.interfaces.converter import Converter
 from klaw_core.interfaces.extension import (
-    ArrangingExtension,
     AttachedExtension,
     CheckedExtension,
     ConsentExtension,
-    ContextExtension,
     Extension,
-    GatingExtension,
     Host,
     ListeningExtension,
     RecordedExtension,
@@ -105,7 +102,6 @@ from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chats import Chat
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
-from klaw_core.values.context import Context, ContextItem, ContextNotice, ContextQuestion
 from klaw_core.values.conversions import Conversion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
 from klaw_core.values.environment import child_environment
@@ -142,7 +138,6 @@ __all__ = [
     "FILLER",
     "REDACTED",
     "Agents",
-    "ArrangingExtension",
     "AsyncMemory",
     "AttachedExtension",
     "AutoChoice",
@@ -162,11 +157,6 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConsentExtension",
-    "Context",
-    "ContextExtension",
-    "ContextItem",
-    "ContextNotice",
-    "ContextQuestion",
     "Contribution",
     "Conversion",
     "ConversionError",
@@ -194,7 +184,6 @@ __all__ = [
     "Forgetful",
     "Forgettable",
     "Fusion",
-    "GatingExtension",
     "Heading",
     "HeadingChunker",
     "Hit",

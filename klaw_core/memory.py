@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from attrs import evolve
 
@@ -22,7 +22,6 @@ from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, Se
 if TYPE_CHECKING:
     from klaw_core.files.new_documents import NewDocument
     from klaw_core.indexing.run_counts import ProgressCallback
-    from klaw_core.values.context import Context, ContextPart
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
@@ -352,11 +351,11 @@ class Memory(OpenMemory):
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         seen: Iterable[str] = (),
-        part: ContextPart | None = None,
+        part: Literal["stable", "volatile"] | None = None,
         filters: Filters = Filters(),  # noqa: B008  # frozen
         min_relevance: float | None = None,
-    ) -> Context:
-        """Return the memory for a model's prompt: core memory, items of extensions, and the best chunks.
+    ) -> Any:
+        """Return a ``klaw_tools.Context`` for a model's prompt: core memory, items of extensions, and the best chunks.
 
         It has at most ``budget`` tokens (estimated; most models count fewer), the stable part first. Chunks that would
         take more than their share of it are cut to the part that fits the message best. With a smaller budget, the
@@ -366,13 +365,19 @@ class Memory(OpenMemory):
         items that the model already has, which are left out. ``part`` selects one part. ``filters`` select chunks, as
         for :meth:`search`, and what extensions offer, but not core memory. ``min_relevance`` selects chunks.
         """
-        from klaw_core.values.context import ContextQuestion
-
-        question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen), filters)
-        search = partial(self.search, filters=filters, min_relevance=min_relevance)
-        redactor, extensions = self.config.conversations.redactor, list(self.extensions.all().items())
-        context: Context = self._part("tools").context(question, extensions, search, part, redactor)
-        return context
+        return self._part("tools").context(
+            list(self.extensions.all().items()),
+            partial(self.search, filters=filters, min_relevance=min_relevance),
+            self.config.conversations.redactor,
+            part,
+            message=message,
+            chat=chat,
+            budget=budget,
+            as_of=as_of,
+            known_at=known_at,
+            seen=frozenset(seen),
+            filters=filters,
+        )
 
     def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
         """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.values.config import Config
-    from klaw_core.values.context import ContextItem, ContextNotice, ContextQuestion
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Finding
@@ -241,42 +240,6 @@ class ListeningExtension(Extension):
     @abstractmethod
     def on(self, event: Event, /) -> None:
         """Handle an event. An exception is logged and does not reach the caller that caused the event."""
-
-
-class ContextExtension(Extension):
-    """An extension that adds items to a model's prompt."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
-        """Yield items for ``Memory.context``, best first, and notices for the user.
-
-        Items that pass the filters of the question say so (``filtered``); with filters, the others are left out.
-        """
-
-
-class GatingExtension(Extension):
-    """An extension that detects messages that need nothing from memory, such as "thanks"."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def declines(self, question: ContextQuestion, /) -> str:
-        """Return the reason for not searching memory for a message; empty to search."""
-
-
-class ArrangingExtension(Extension):
-    """An extension that edits the volatile items of a context: what every extension offered, and the chunks."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
-        """Yield the items that may be used: the given ones, marked, left out or with another priority.
-
-        The result must not depend on the budget, so that a larger budget only adds items.
-        """
 
 
 class StatusExtension(Extension):

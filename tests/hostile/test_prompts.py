@@ -13,20 +13,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from klaw_core import (
-    Completion,
-    ContextExtension,
-    ContextItem,
-    KlawError,
-    LanguageModel,
-    LiveComponent,
-    Memory,
-    Message,
-    NewDocument,
-    load_config,
-)
+from klaw_core import Completion, KlawError, LanguageModel, LiveComponent, Memory, Message, NewDocument, load_config
 from klaw_core.cli.output import Output
 from klaw_core.cli.program import cli
+from klaw_tools import ContextExtension, ContextItem
 
 facts = pytest.importorskip("klaw_facts")
 

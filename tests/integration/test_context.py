@@ -8,13 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from klaw_core import (
-    ArrangingExtension,
-    Context,
-    ContextExtension,
-    ContextItem,
-    ContextQuestion,
     Filters,
-    GatingExtension,
     Memory,
     Message,
     SearchResult,
@@ -24,6 +18,7 @@ from klaw_core import (
     item_text,
     load_config,
 )
+from klaw_tools import ArrangingExtension, Context, ContextExtension, ContextItem, ContextQuestion, GatingExtension
 from klaw_tools.context import build_context
 
 _items = st.lists(

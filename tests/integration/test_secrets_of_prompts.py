@@ -2,19 +2,11 @@
 
 import pytest
 
-from klaw_core import (
-    ContextExtension,
-    ContextItem,
-    LiveComponent,
-    Memory,
-    NewDocument,
-    Prompt,
-    PromptMessage,
-    load_config,
-)
+from klaw_core import LiveComponent, Memory, NewDocument, Prompt, PromptMessage, load_config
 from klaw_core.extensions.memory_host import RedactingModel
 from klaw_core.redaction import REDACTED, Redactor
 from klaw_testing.language_model import ScriptedModel
+from klaw_tools import ContextExtension, ContextItem
 
 SECRETS = ("ghp_" + "a1B2" * 10, "sk-ant-" + "c3D4" * 10, "hunter2xyzzy")
 TEXT = f"The token {SECRETS[0]}, the key {SECRETS[1]}, my password: {SECRETS[2]}"

@@ -19,19 +19,10 @@ import numpy as np
 import pytest
 from attrs import define, field
 
-from klaw_core import (
-    Chat,
-    ContextExtension,
-    ContextItem,
-    LiveComponent,
-    Memory,
-    Message,
-    NewDocument,
-    VectorSpace,
-    load_config,
-)
+from klaw_core import Chat, LiveComponent, Memory, Message, NewDocument, VectorSpace, load_config
 from klaw_core.extensions.json_forms import to_json
 from klaw_core.values.config import Config
+from klaw_tools import ContextExtension, ContextItem
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from klaw_core import Context, ContextItem
 from klaw_eval.building import OpenIndex
 from klaw_eval.contexts import _Asker
 from klaw_eval.datasets import read_dataset, recognise
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Question
+from klaw_tools import Context, ContextItem
 
 
 def said(number, content, anchor=None, role="user"):

@@ -7,10 +7,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core import (
-    ArrangingExtension,
     Condition,
-    ContextExtension,
-    ContextItem,
     EmbedderUnavailableError,
     Filters,
     LiveComponent,
@@ -22,6 +19,7 @@ from klaw_core import (
 from klaw_facts import Facts, FactsOptions
 from klaw_facts.index import FactIndex, as_document, path_of
 from klaw_facts.plugin import FactChunker
+from klaw_tools import ArrangingExtension, ContextExtension, ContextItem
 
 
 def contents(memory, query):

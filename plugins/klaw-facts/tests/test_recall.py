@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from attrs import evolve
 
-from klaw_core import ContextItem, ContextQuestion
 from klaw_facts import Facts
 from klaw_facts.extracting.rules import category_of
 from klaw_facts.index import FactIndex, show_key
 from klaw_facts.options import FactsOptions
 from klaw_facts.recall import Recall
+from klaw_tools import ContextItem, ContextQuestion
 
 
 @pytest.mark.parametrize(

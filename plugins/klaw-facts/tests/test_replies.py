@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import ContextItem
 from klaw_facts.replies import put_replies_after_questions
+from klaw_tools import ContextItem
 
 DAY = "conversations/telegram_42/2026-02-23.jsonl"
 _sources = st.one_of(

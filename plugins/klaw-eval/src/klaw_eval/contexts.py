@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from klaw_core import Context, ContextItem, Memory, install_extras, load_config
+from klaw_core import Memory, install_extras, load_config
 from klaw_eval.building import OpenIndex, build, index_directory
 from klaw_eval.errors import DatasetError
 from klaw_eval.running import ProgressBars
 from klaw_eval.values import Corpus, Dataset, Question
+from klaw_tools import Context, ContextItem
 
 if TYPE_CHECKING:
     from klaw_core import Config

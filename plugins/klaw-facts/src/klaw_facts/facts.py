@@ -12,19 +12,13 @@ from typing import Any
 from attrs import define, field
 
 from klaw_core import (
-    ArrangingExtension,
     AttachedExtension,
     Chat,
     CheckedExtension,
     Condition,
-    ContextExtension,
-    ContextItem,
-    ContextNotice,
-    ContextQuestion,
     Event,
     Finding,
     ForgetEvent,
-    GatingExtension,
     Host,
     ImportCounts,
     KlawError,
@@ -61,6 +55,14 @@ from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults
 from klaw_journals import BadLine, FileJournals, journals_of, make_private
+from klaw_tools import (
+    ArrangingExtension,
+    ContextExtension,
+    ContextItem,
+    ContextNotice,
+    ContextQuestion,
+    GatingExtension,
+)
 
 _CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)

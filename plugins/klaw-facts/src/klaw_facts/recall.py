@@ -10,16 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import define, field, frozen
 
-from klaw_core import (
-    ContextItem,
-    ContextNotice,
-    ContextQuestion,
-    Filters,
-    KlawError,
-    estimate_tokens,
-    item_text,
-    one_line,
-)
+from klaw_core import Filters, KlawError, estimate_tokens, item_text, one_line
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
@@ -32,6 +23,7 @@ from klaw_facts.speakers import prefer_named_speaker
 from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
+from klaw_tools import ContextItem, ContextNotice, ContextQuestion
 
 HEADING = "Facts"
 _DIGESTS = "What was said on a day"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from klaw_core import ContextItem
+from klaw_tools import ContextItem
 
 # Only of the best messages: further down, a reply would take the place of a message that fits better.
 _BEST = 5

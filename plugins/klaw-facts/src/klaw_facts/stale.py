@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from attrs import evolve, frozen
 
-from klaw_core import ContextItem
 from klaw_facts.extracting.sentences import sentences
+from klaw_tools import ContextItem
 
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _COUNT, _DATE, _TIME, _MONEY, _SHARE = "count", "date", "time", "money", "share"

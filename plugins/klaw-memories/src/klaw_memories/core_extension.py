@@ -10,9 +10,6 @@ from attrs import define, field
 from klaw_core import (
     AttachedExtension,
     CheckedExtension,
-    ContextExtension,
-    ContextItem,
-    ContextQuestion,
     Finding,
     Host,
     ImportCounts,
@@ -31,6 +28,7 @@ from klaw_core import (
 from klaw_journals import Journals, check_private, journals_of, make_private
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
+from klaw_tools import ContextExtension, ContextItem, ContextQuestion
 
 NAME = "core_memory"
 KIND = "core"

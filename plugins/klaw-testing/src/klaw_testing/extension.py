@@ -22,8 +22,6 @@ import pytest
 from klaw_core import (
     CheckedExtension,
     ComponentContext,
-    ContextExtension,
-    ContextQuestion,
     Extension,
     Memory,
     Record,
@@ -36,6 +34,7 @@ from klaw_core import (
     load_config,
     to_json,
 )
+from klaw_tools import ContextExtension, ContextQuestion
 
 _RANK_OF_OTHERS = 100  # the default of Component.rank
 

@@ -22,14 +22,7 @@ from typing import Any, TypeVar
 from attrs import define, evolve, field, frozen
 
 from klaw_core import (
-    ArrangingExtension,
-    Context,
-    ContextExtension,
-    ContextItem,
-    ContextNotice,
-    ContextQuestion,
     Extension,
-    GatingExtension,
     KlawError,
     PluginContractError,
     Redactor,
@@ -42,7 +35,16 @@ from klaw_core import (
 )
 from klaw_core.errors import isolated
 from klaw_core.searching.snippets import show_text
-from klaw_core.values.context import ContextPart
+from klaw_tools import (
+    ArrangingExtension,
+    Context,
+    ContextExtension,
+    ContextItem,
+    ContextNotice,
+    ContextQuestion,
+    GatingExtension,
+)
+from klaw_tools.interfaces import ContextPart
 
 _CONVERSATIONS = "conversations"  # the origin of messages, and the first part of their paths
 Able = TypeVar("Able", bound=Extension)

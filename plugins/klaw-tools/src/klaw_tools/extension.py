@@ -10,10 +10,11 @@ from attrs import frozen
 from klaw_core import Extension
 
 if TYPE_CHECKING:
-    from klaw_core import Context, ContextQuestion, SearchResults, Tool
+    from klaw_core import SearchResults, Tool
     from klaw_core.redaction import Redactor
-    from klaw_core.values.context import ContextPart
     from klaw_core.values.tools import Json
+    from klaw_tools import Context
+    from klaw_tools.interfaces import ContextPart
     from klaw_tools.memory_tools import ToolMemory
 
 
@@ -43,13 +44,14 @@ class ToolsExtension(Extension):
 
     def context(
         self,
-        question: ContextQuestion,
         extensions: Sequence[tuple[str, Extension]],
         search: Callable[[str, int], SearchResults],
-        part: ContextPart | None,
         redactor: Redactor,
+        part: ContextPart | None,
+        **question: Any,
     ) -> Context:
-        """Return the context for a question, or one part of it."""
+        """Return the context for a ``ContextQuestion``, given as its fields, or one part of it."""
         from klaw_tools.context import build_context
+        from klaw_tools.interfaces import ContextQuestion
 
-        return build_context(question, extensions, search, part=part, redactor=redactor)
+        return build_context(ContextQuestion(**question), extensions, search, part=part, redactor=redactor)

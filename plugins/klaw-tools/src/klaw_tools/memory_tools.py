@@ -28,8 +28,9 @@ from klaw_tools.arguments import shown
 from klaw_tools.schemas import integer, number, string
 
 if TYPE_CHECKING:
-    from klaw_core import Context, Excerpt, ForgetReport, Status
+    from klaw_core import Excerpt, ForgetReport, Status
     from klaw_core.extensions.host import Extensions
+    from klaw_tools import Context
 
 _LIMIT = 10
 _MAX_RESULTS = 50

@@ -17,9 +17,6 @@ from klaw_core import (
     CheckedExtension,
     Component,
     ComponentContext,
-    ContextExtension,
-    ContextItem,
-    ContextQuestion,
     Document,
     Entry,
     Finding,
@@ -49,6 +46,7 @@ from klaw_core import (
     write_atomically,
 )
 from klaw_core.cli.kit import Settings, common_options, data, pass_settings, print_json
+from klaw_tools import ContextExtension, ContextItem, ContextQuestion
 
 NAME = "diary"
 _FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.diary")

@@ -1,13 +1,15 @@
-"""The question, the items and the result of ``Memory.context``."""
+"""The context of a prompt: the question, the items, the result, and what extensions may add to it."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
-from klaw_core.values.search import Filters
+from klaw_core import Extension, Filters
 
 #: ``stable`` parts stay equal from call to call, so that a provider's prompt cache can keep them; ``volatile`` parts
 #: depend on the message.
@@ -86,3 +88,39 @@ class Context:
 
     def __str__(self) -> str:
         return "\n\n".join(part for part in (self.stable, self.volatile) if part)
+
+
+class ContextExtension(Extension):
+    """An extension that adds items to a model's prompt."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
+        """Yield items for ``Memory.context``, best first, and notices for the user.
+
+        Items that pass the filters of the question say so (``filtered``); with filters, the others are left out.
+        """
+
+
+class GatingExtension(Extension):
+    """An extension that detects messages that need nothing from memory, such as "thanks"."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def declines(self, question: ContextQuestion, /) -> str:
+        """Return the reason for not searching memory for a message; empty to search."""
+
+
+class ArrangingExtension(Extension):
+    """An extension that edits the volatile items of a context: what every extension offered, and the chunks."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
+        """Yield the items that may be used: the given ones, marked, left out or with another priority.
+
+        The result must not depend on the budget, so that a larger budget only adds items.
+        """
