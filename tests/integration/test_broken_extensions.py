@@ -10,6 +10,8 @@ import pytest
 from attrs import evolve
 
 import klaw_core
+import klaw_journals.interfaces
+import klaw_tools.interfaces
 from klaw_core import (
     CloseEvent,
     Condition,
@@ -32,8 +34,9 @@ from klaw_core import (
 )
 
 ABILITIES = [
-    getattr(klaw_core, name)
-    for name in klaw_core.__all__
+    getattr(library, name)
+    for library in (klaw_core, klaw_tools)
+    for name in library.__all__
     if name.endswith("Extension") and name not in {"Extension", "ConsentExtension"}
 ]
 
@@ -83,7 +86,8 @@ def empty_methods(path):
 
 
 def test_a_method_without_a_body_is_abstract_and_cannot_return_nothing_by_mistake():
-    files = sorted((Path(klaw_core.__file__).parent / "interfaces").glob("*.py"))
+    libraries = (Path(each.interfaces.__file__) for each in (klaw_journals, klaw_tools))
+    files = sorted([*(Path(klaw_core.__file__).parent / "interfaces").glob("*.py"), *libraries])
     empty = {name: marks for path in files for name, marks in empty_methods(path)}
     assert {"Source.scan", "ToolExtension.tools"} <= empty.keys()
     assert {name: marks for name, marks in empty.items() if "abstractmethod" not in marks} == {}

@@ -4,10 +4,13 @@ import attrs
 import pytest
 
 import klaw_core
+import klaw_journals
+import klaw_tools
 from klaw_core import Filters, QueryError, VectorSpace
 from klaw_core.values.search import check_filters
 
-VALUES = [kind for name in klaw_core.__all__ if attrs.has(kind := getattr(klaw_core, name))]
+LIBRARIES = (klaw_core, klaw_journals, klaw_tools)
+VALUES = [kind for each in LIBRARIES for name in each.__all__ if attrs.has(kind := getattr(each, name))]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import klaw_core
+import klaw_journals
+import klaw_tools
 
 ROOT = Path(klaw_core.__file__).parent.parent
 
@@ -87,8 +89,9 @@ def test_messages_use_the_words_of_the_glossary():
 def test_docstrings_of_public_names_use_the_words_of_the_glossary():
     found = {
         (name, word)
-        for name in klaw_core.__all__
-        for word in replaced_words(inspect.getdoc(getattr(klaw_core, name)) or "")
+        for library in (klaw_core, klaw_journals, klaw_tools)
+        for name in library.__all__
+        for word in replaced_words(inspect.getdoc(getattr(library, name)) or "")
     }
 
     assert not found
