@@ -136,9 +136,8 @@ def _refilled(assembly: Assembly, runs: IndexRuns, on_progress: ProgressCallback
 def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:
     """Build a new index in the embedder's vector space and replace the current index with it.
 
-    If this raises or the process dies, the current index is unchanged. Raise WorkspaceError if a directory is missing,
-    PluginError if chunks would be lost because an extension does not work or cannot list its sources,
-    StoreLockedError if another process is writing, EmbeddingError, StoreError.
+    If this raises or the process dies, the current index is unchanged. Raise PluginError if chunks would be lost as
+    an extension fails or cannot list its sources, StoreLockedError, EmbeddingError, StoreError, WorkspaceError.
     """
     started = time.monotonic()
     ahead = EmbeddingRun()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from klaw_core import ConfigError, EmbeddingError, PluginNotFoundError, VectorSpaceError, WorkspaceError
+from klaw_core import ConfigError, EmbeddingError, NotFoundError, PluginNotFoundError, VectorSpaceError
 from klaw_core.embedding.run import PROBE
 from klaw_core.files.messages import Message
 from klaw_core.values.chats import Chat
@@ -223,13 +223,31 @@ def test_reindex_keeps_the_documents_of_a_missing_workspace(home, memory, check)
     home.write("a.md", "in the first")
     memory.index(home.notes)
     home.notes.rename(home.root / "away")
-    try:
-        memory.reindex()
-    except WorkspaceError as error:
-        assert "klaw forget notes/" in error.hint  # noqa: PT017  # refusing is as good as keeping
+    (skipped,) = memory.reindex().skipped
+    assert (skipped.path, skipped.keep) == ("notes", True)
+    assert "klaw forget notes/" in skipped.reason
     check(memory)
     assert paths(memory) == {"notes/a.md"}
     assert memory.search("first", mode="vector")
+
+
+def test_reindex_with_another_model_embeds_the_documents_of_a_missing_workspace(home, memory, check):
+    home.write("a.md", "in the first")
+    memory.index(home.notes)
+    home.notes.rename(home.root / "away")
+    memory.reindex("counting:another")
+    check(memory)
+    assert memory.search("first", mode="vector")[0].path == "notes/a.md"
+
+
+def test_a_document_of_a_missing_workspace_is_printed_from_the_index(home, memory):
+    home.write("a.md", "in the first")
+    memory.index(home.notes)
+    home.notes.rename(home.root / "away")
+    assert memory.get("notes/a.md").content == "in the first"
+    assert "when it was last indexed" in memory.get("notes/a.md").notice
+    with pytest.raises(NotFoundError):
+        memory.get("notes/b.md")
 
 
 class TestUnreadableSourcesDuringAReindex:

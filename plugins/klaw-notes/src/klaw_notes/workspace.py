@@ -77,12 +77,14 @@ class Workspace(Source, Folder):
     converters: "Converters | None" = field(default=None, eq=False, repr=False)
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""
+        """Return MEMORY.md, memory.md, then every other note by path.
+
+        A root that is gone, such as one on a missing drive, is skipped as a whole: what is indexed of it stays.
+        """
         if not self.root.is_dir():
             problem = "is not a directory" if self.root.exists() else "does not exist"
-            raise WorkspaceError(
-                f"{self.root} {problem}", hint=f"`klaw forget {self.origin}/` removes its documents from the index"
-            )
+            hint = f"`klaw forget {self.origin}/` removes its documents from the index"
+            return [SkippedEntry(self.origin, str(WorkspaceError(f"{self.root} {problem}", hint=hint)), keep=True)]
         walk = self._walk()
         found = list(walk)
         linked = {item.entry: item.real for item in found if isinstance(item, Linked)}
