@@ -38,8 +38,8 @@ _MODULES = {
     ),
     "interfaces.converter": "Converter",
     "interfaces.extension": (
-        "AttachedExtension CheckedExtension ConsentExtension "
-        "Extension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
+        "AttachedExtension CheckedExtension "
+        "Extension Host ListeningExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),
     "interfaces.index": "Index Retriever",
@@ -67,7 +67,6 @@ _MODULES = {
     "values.migrations": "Migration",
     "values.moments": "parse_moment",
     "values.prompts": "Completion Prompt PromptMessage",
-    "values.records": "ImportCounts Record",
     "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry Status",
     "values.search": (
         "ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchRequest SearchResult SearchResults"

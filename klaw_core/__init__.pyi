@@ -66,11 +66,9 @@ from klaw_core.interfaces.converter import Converter
 from klaw_core.interfaces.extension import (
     AttachedExtension,
     CheckedExtension,
-    ConsentExtension,
     Extension,
     Host,
     ListeningExtension,
-    RecordedExtension,
     SourcedExtension,
     StatusExtension,
     TabledExtension,
@@ -115,7 +113,6 @@ from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_
 from klaw_core.values.migrations import Migration
 from klaw_core.values.moments import parse_moment
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
-from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
 from klaw_core.values.search import (
     ChunkSelection,
@@ -156,7 +153,6 @@ __all__ = [
     "Condition",
     "Config",
     "ConfigError",
-    "ConsentExtension",
     "Contribution",
     "Conversion",
     "ConversionError",
@@ -189,7 +185,6 @@ __all__ = [
     "Hit",
     "Hold",
     "Host",
-    "ImportCounts",
     "Index",
     "IndexEvent",
     "IndexReport",
@@ -229,10 +224,8 @@ __all__ = [
     "Query",
     "QueryError",
     "Ranking",
-    "Record",
     "RecordError",
     "RecordedDocuments",
-    "RecordedExtension",
     "Redactor",
     "RemoteEmbedder",
     "Removable",

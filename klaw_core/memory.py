@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
     from klaw_core.values.listings import ListedDocument
-    from klaw_core.values.records import ExportReport, ImportReport
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
     from klaw_core.values.tools import Json, Tool
     from klaw_core.values.vectors import Vector
@@ -422,32 +421,31 @@ class Memory(OpenMemory):
         found: Diagnosis = self._part("doctor").diagnose(self._assembly, self._sources, self.extensions, fix=fix)
         return found
 
-    def export(self, target: str | Path | BinaryIO) -> ExportReport:
+    def export(self, target: str | Path | BinaryIO) -> Any:
         """Write workspaces, core memory, saved memories, conversations, summaries and all other journals as JSON Lines.
 
-        To a file (atomically, 0600) or a stream. Notes are already files and are not exported.
-        Raise StoreError.
+        To a file (atomically, 0600) or a stream. Notes are already files and are not exported. Return a
+        ``klaw_journals.ExportReport``. Raise StoreError.
         """
         place = Path(target) if isinstance(target, str) else target
-        report: ExportReport = self._part("doctor").export(self.extensions.all(), place)
-        return report
+        return self._part("doctor").export(self.extensions.all(), place)
 
     def import_(
         self, source: str | Path, *, importer: str | None = None, workspaces: bool = False, dry_run: bool = False
-    ) -> ImportReport:
+    ) -> Any:
         """Import an export. Existing records stay; importing it again changes nothing.
 
         ``importer`` reads the export of another program (``"chatgpt"``); ``source`` may then be a directory.
         The workspaces of an export are added only with ``workspaces``, because the export may come from another person;
         otherwise ``kept`` in the report says what they would change. ``dry_run`` only counts the records to be added.
-        Saved memories are indexed at once, everything else by the next :meth:`index`. Raise RecordError, with nothing
-        changed, if the file is not a complete export; NotFoundError if it does not exist; PluginError, StoreError.
+        Saved memories are indexed at once, everything else by the next :meth:`index`. Return a
+        ``klaw_journals.ImportReport``. Raise RecordError, with nothing changed, if the file is not a complete export;
+        NotFoundError if it does not exist; PluginError, StoreError.
         """
-        report: ImportReport = self._part("doctor").import_(
+        return self._part("doctor").import_(
             self.extensions.all(),
             Path(source),
             importer=importer,
             workspaces=workspaces,
             dry_run=dry_run,
         )
-        return report

@@ -25,11 +25,11 @@ from klaw_core.errors import (
 from klaw_core.holds import ThreadLock
 from klaw_core.hookspecs import ComponentContext
 from klaw_core.interfaces.extension import (
+    LISTS_OF_NAMES,
     AttachedExtension,
     Extension,
     Host,
     ListeningExtension,
-    RecordedExtension,
     SourcedExtension,
     TabledExtension,
 )
@@ -66,10 +66,9 @@ def build_extension(
         found = built.name
     if found != name:
         raise PluginContractError(f"the extension {name!r} calls itself {quoted(found)}")
-    if isinstance(built, SourcedExtension):
-        _check_names(name, built, "origins")
-    if isinstance(built, RecordedExtension):
-        _check_names(name, built, "record_kinds")
+    for ability in type(built).__mro__:
+        for attribute in LISTS_OF_NAMES.get(ability, ()):
+            _check_names(name, built, attribute)
     return built
 
 

@@ -12,7 +12,7 @@ first asks for it: an index run, a check, an export, a tool, an event it listens
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -27,12 +27,25 @@ if TYPE_CHECKING:
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Finding
     from klaw_core.values.migrations import Migration
-    from klaw_core.values.records import ImportCounts, Record
-    from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
+    from klaw_core.values.runs import ForgetReport, IndexReport
     from klaw_core.values.search import SearchRequest, SearchResults
     from klaw_core.values.tools import Tool
 
 R = TypeVar("R")
+A = TypeVar("A", bound="type[Extension]")
+
+#: The attributes of each ability that must be sequences of names; checked when an extension is built.
+LISTS_OF_NAMES: dict[type[Extension], Sequence[str]] = {}
+
+
+def lists_names(*attributes: str) -> Callable[[A], A]:
+    """Declare, as a decorator of an ability, which of its attributes are sequences of names."""
+
+    def declare(ability: A) -> A:
+        LISTS_OF_NAMES[ability] = attributes
+        return ability
+
+    return declare
 
 
 class Host(Protocol):
@@ -107,7 +120,7 @@ class Host(Protocol):
 
 
 class Extension:
-    """A feature. What it does beyond having a name, the classes below declare."""
+    """A feature. What it does beyond having a name, the classes below and those of libraries declare."""
 
     __slots__ = ()
 
@@ -128,6 +141,7 @@ class AttachedExtension(Extension):
         """Store the host; called once, before anything else."""
 
 
+@lists_names("origins")
 class SourcedExtension(Extension):
     """An extension with its own documents."""
 
@@ -188,48 +202,6 @@ class CheckedExtension(Extension):
     @abstractmethod
     def fix(self, findings: Sequence[Finding], /) -> None:
         """Fix what can be fixed without loss. ``findings`` are all those of this extension's last check."""
-
-
-class RecordedExtension(Extension):
-    """An extension that exports and imports its data itself.
-
-    Without this, the journals of an extension are exported as they are.
-    """
-
-    __slots__ = ()
-    #: The journals whose content :meth:`records` yields; empty for the one with the extension's name.
-    exported_journals: Sequence[str] = ()
-
-    if TYPE_CHECKING:  # an attribute or a property
-
-        @property
-        def record_kinds(self) -> Sequence[str]:
-            """Return the kinds of its records, in the order in which they are exported."""
-
-    @abstractmethod
-    def records(self) -> Iterator[Record | SkippedEntry]:
-        """Yield all data that a person owns; an entry that cannot be read is a SkippedEntry."""
-
-    @abstractmethod
-    def check_record(self, record: Record, /) -> None:
-        """Raise RecordError unless :meth:`add` can take the record. Change nothing."""
-
-    @abstractmethod
-    def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add records of one kind, which were checked before. Existing records stay; adding again changes nothing."""
-
-
-class ConsentExtension(RecordedExtension):
-    """An extension whose records do more than store a text, for instance change what is indexed.
-
-    An export may come from another person. Such records are imported only on request.
-    """
-
-    __slots__ = ()
-
-    @abstractmethod
-    def effect(self, record: Record, /) -> str:
-        """Return what adding a record would change, for people; empty if it would change nothing."""
 
 
 class ListeningExtension(Extension):

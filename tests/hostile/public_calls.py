@@ -18,12 +18,13 @@ import pytest
 from attrs import frozen
 from planted_secrets import KINDS, NOW, OTHER, World, alone, apart, beside
 
-from klaw_core import AsyncMemory, Chat, Condition, Filters, Memory, Message, NewDocument, Record, SearchRequest
+from klaw_core import AsyncMemory, Chat, Condition, Filters, Memory, Message, NewDocument, SearchRequest
 from klaw_facts import Fact, Facts, MemoryFactStore
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.records import fact_record
 from klaw_facts.store import JournalFactStore
+from klaw_journals import Record
 from klaw_memories import CoreMemory
 from klaw_tools import ContextQuestion
 

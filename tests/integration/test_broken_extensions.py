@@ -11,6 +11,7 @@ from attrs import evolve
 
 import klaw_core
 import klaw_journals.interfaces
+import klaw_journals.records
 import klaw_tools.interfaces
 from klaw_core import (
     CloseEvent,
@@ -35,7 +36,7 @@ from klaw_core import (
 
 ABILITIES = [
     getattr(library, name)
-    for library in (klaw_core, klaw_tools)
+    for library in (klaw_core, klaw_journals, klaw_tools)
     for name in library.__all__
     if name.endswith("Extension") and name not in {"Extension", "ConsentExtension"}
 ]
@@ -86,7 +87,9 @@ def empty_methods(path):
 
 
 def test_a_method_without_a_body_is_abstract_and_cannot_return_nothing_by_mistake():
-    libraries = (Path(each.interfaces.__file__) for each in (klaw_journals, klaw_tools))
+    libraries = (
+        Path(each.__file__) for each in (klaw_journals.interfaces, klaw_journals.records, klaw_tools.interfaces)
+    )
     files = sorted([*(Path(klaw_core.__file__).parent / "interfaces").glob("*.py"), *libraries])
     empty = {name: marks for path in files for name, marks in empty_methods(path)}
     assert {"Source.scan", "ToolExtension.tools"} <= empty.keys()

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from klaw_core import Chat, ComponentContext, KlawError, Message, NewDocument, RecordError
-from klaw_core.values.records import Record
 from klaw_doctor.importing import _check_record as check_imported
 from klaw_doctor.records import parse_line
 from klaw_facts import Fact, Quote
 from klaw_facts.fold import fold
 from klaw_facts.records import OPERATIONS, check_operation, fact_record, operation
 from klaw_journals.file_journals import FileJournals
+from klaw_journals.records import Record
 from klaw_memories.documents import DocumentsExtension
 from klaw_memories.saved import Saved
 

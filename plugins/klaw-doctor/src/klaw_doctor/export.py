@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from klaw_core import Extension, Record, RecordedExtension, RecordError, SkippedEntry, StoreError, sync_directory
+from klaw_core import Extension, RecordError, SkippedEntry, StoreError, sync_directory
 from klaw_core.errors import isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.atomic import writing_failed
 from klaw_core.files.held import Temporary
 from klaw_core.files.layout import DataDirectory
-from klaw_core.values.records import ExportReport
 from klaw_doctor.journals import JournalRecords
 from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, as_line, end, header
-from klaw_journals import Journals
+from klaw_journals import Journals, Record, RecordedExtension
 from klaw_journals.file_journals import FileJournals
 from klaw_journals.jsonl import encode
+from klaw_journals.records import ExportReport
 
 
 def export(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from klaw_core.assembly import Assembly
     from klaw_core.extensions.host import Extensions
     from klaw_core.sources.catalogue import Sources
-    from klaw_core.values.records import ExportReport, ImportReport
+    from klaw_journals.records import ExportReport, ImportReport
 
 
 @define(eq=False)

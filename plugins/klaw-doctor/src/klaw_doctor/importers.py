@@ -16,10 +16,11 @@ from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from klaw_core import NotFoundError, PluginError, PluginNotFoundError, Record, SkippedEntry
+from klaw_core import NotFoundError, PluginError, PluginNotFoundError, SkippedEntry
 from klaw_core.errors import isolated
 from klaw_core.files.atomic import writing_failed
 from klaw_doctor.records import as_line, end, header
+from klaw_journals import Record
 from klaw_journals.jsonl import encode
 
 GROUP = "klaw.importers"

@@ -11,25 +11,14 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from klaw_core import (
-    ConsentExtension,
-    Extension,
-    ImportCounts,
-    KlawError,
-    NotFoundError,
-    Record,
-    RecordedExtension,
-    RecordError,
-    quoted,
-    update_command,
-)
+from klaw_core import Extension, KlawError, NotFoundError, RecordError, quoted, update_command
 from klaw_core.errors import isolated
 from klaw_core.extensions.host import having
-from klaw_core.values.records import ImportReport
 from klaw_doctor.journals import JOURNAL, JournalRecords, carriers, routed
 from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, check_version, header, is_frame, is_header, parse_line
-from klaw_journals import BadLine, Journals
+from klaw_journals import BadLine, ConsentExtension, ImportCounts, Journals, Record, RecordedExtension
 from klaw_journals.jsonl import JsonLines
+from klaw_journals.records import ImportReport
 
 
 def import_(

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from klaw_core import Record, RecordError, update_command
+from klaw_core import RecordError, update_command
 from klaw_core.files.timestamps import shown
+from klaw_journals import Record
 from klaw_journals.journal_lines import MAX_LINE_BYTES
 
 FORMAT = "klaw-export"

@@ -11,9 +11,9 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import ImportCounts, Record
 from klaw_facts.journal import FactsJournal
 from klaw_facts.records import FACT_OPERATIONS
+from klaw_journals import ImportCounts, Record
 
 _BATCH = 500
 

@@ -20,13 +20,10 @@ from klaw_core import (
     Finding,
     ForgetEvent,
     Host,
-    ImportCounts,
     KlawError,
     ListeningExtension,
     NotFoundError,
     QueryError,
-    Record,
-    RecordedExtension,
     Redactor,
     SkippedEntry,
     SourcedExtension,
@@ -54,7 +51,7 @@ from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults
-from klaw_journals import BadLine, FileJournals, journals_of, make_private
+from klaw_journals import BadLine, FileJournals, ImportCounts, Record, RecordedExtension, journals_of, make_private
 from klaw_tools import (
     ArrangingExtension,
     ContextExtension,

@@ -17,11 +17,23 @@ from klaw_journals.message_rows import (
     Summary,
 )
 from klaw_journals.opening import journals_of
+from klaw_journals.records import (
+    ConsentExtension,
+    ExportReport,
+    ImportCounts,
+    ImportReport,
+    Record,
+    RecordedExtension,
+)
 
 __all__ = [
     "BadLine",
     "BrokenRecord",
+    "ConsentExtension",
+    "ExportReport",
     "FileJournals",
+    "ImportCounts",
+    "ImportReport",
     "JournalFileState",
     "JournalName",
     "JournalingStore",
@@ -32,7 +44,9 @@ __all__ = [
     "MessageReader",
     "MessageWriter",
     "OwnedText",
+    "Record",
     "RecordJournal",
+    "RecordedExtension",
     "Replay",
     "Session",
     "StoredMessage",

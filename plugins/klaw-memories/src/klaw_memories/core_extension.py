@@ -12,10 +12,7 @@ from klaw_core import (
     CheckedExtension,
     Finding,
     Host,
-    ImportCounts,
     KlawError,
-    Record,
-    RecordedExtension,
     RecordError,
     Redactor,
     SkippedEntry,
@@ -25,7 +22,7 @@ from klaw_core import (
     one_line,
     quoted,
 )
-from klaw_journals import Journals, check_private, journals_of, make_private
+from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
 from klaw_tools import ContextExtension, ContextItem, ContextQuestion

@@ -13,12 +13,12 @@ from klaw_core import (
     KlawError,
     NewDocument,
     NotFoundError,
-    Record,
     RecordError,
     Source,
     check_collection_name,
     quoted,
 )
+from klaw_journals import Record
 from klaw_memories.journal_extension import JournalExtension
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.

@@ -18,11 +18,8 @@ from klaw_core import (
     Forgetful,
     Forgettable,
     Host,
-    ImportCounts,
     IndexReport,
     KlawError,
-    Record,
-    RecordedExtension,
     RecordError,
     Redactor,
     SkippedEntry,
@@ -32,7 +29,17 @@ from klaw_core import (
 from klaw_core.errors import ESCAPING, of_system
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.findings import FIX
-from klaw_journals import Journals, RecordJournal, check_lines, check_private, journals_of, make_private
+from klaw_journals import (
+    ImportCounts,
+    Journals,
+    Record,
+    RecordedExtension,
+    RecordJournal,
+    check_lines,
+    check_private,
+    journals_of,
+    make_private,
+)
 from klaw_journals.checked_names import check_name, secret_in_name
 
 _BATCH = 500

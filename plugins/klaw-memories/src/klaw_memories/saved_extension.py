@@ -10,19 +10,8 @@ from typing import Any
 
 from attrs import define
 
-from klaw_core import (
-    Document,
-    Excerpt,
-    Filters,
-    ImportCounts,
-    KlawError,
-    Record,
-    RecordError,
-    Tool,
-    ToolExtension,
-    line_starts,
-    quoted,
-)
+from klaw_core import Document, Excerpt, Filters, KlawError, RecordError, Tool, ToolExtension, line_starts, quoted
+from klaw_journals import ImportCounts, Record
 from klaw_memories.arguments import Json, string
 from klaw_memories.journal_extension import JournalExtension
 from klaw_memories.saved import SAVED, Saved, is_same

@@ -13,19 +13,16 @@ from klaw_core import (
     AttachedExtension,
     CheckedExtension,
     ComponentContext,
-    ConsentExtension,
     Finding,
     Host,
-    ImportCounts,
     KlawError,
-    Record,
     RecordError,
     SkippedEntry,
     Source,
     SourcedExtension,
     WorkspaceError,
 )
-from klaw_journals import check_private, make_private
+from klaw_journals import ConsentExtension, ImportCounts, Record, check_private, make_private
 from klaw_journals.checked_names import check_name
 from klaw_notes.options import can_name
 from klaw_notes.workspace_list import (

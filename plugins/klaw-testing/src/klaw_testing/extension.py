@@ -24,8 +24,6 @@ from klaw_core import (
     ComponentContext,
     Extension,
     Memory,
-    Record,
-    RecordedExtension,
     SkippedEntry,
     SourcedExtension,
     StatusExtension,
@@ -34,6 +32,7 @@ from klaw_core import (
     load_config,
     to_json,
 )
+from klaw_journals import Record, RecordedExtension
 from klaw_tools import ContextExtension, ContextQuestion
 
 _RANK_OF_OTHERS = 100  # the default of Component.rank

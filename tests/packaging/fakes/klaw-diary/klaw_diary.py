@@ -23,12 +23,9 @@ from klaw_core import (
     Forgetful,
     Forgettable,
     Host,
-    ImportCounts,
     IndexEvent,
     ListeningExtension,
     Migration,
-    Record,
-    RecordedExtension,
     RecordError,
     SearchEvent,
     SearchRequest,
@@ -46,6 +43,7 @@ from klaw_core import (
     write_atomically,
 )
 from klaw_core.cli.kit import Settings, common_options, data, pass_settings, print_json
+from klaw_journals import ImportCounts, Record, RecordedExtension
 from klaw_tools import ContextExtension, ContextItem, ContextQuestion
 
 NAME = "diary"

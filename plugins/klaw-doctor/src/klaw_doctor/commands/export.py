@@ -13,7 +13,7 @@ from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core import KlawError
-    from klaw_core.values.records import ExportReport
+    from klaw_journals.records import ExportReport
 
 
 @click.command("export", short_help="Export saved memories, conversations and other records.")

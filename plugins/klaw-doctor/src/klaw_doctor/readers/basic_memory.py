@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from klaw_core import Record, SkippedEntry
+from klaw_core import SkippedEntry
 from klaw_doctor.readers.markdown import pages
+from klaw_journals import Record
 
 
 def read(source: Path) -> Iterator[Record | SkippedEntry]:

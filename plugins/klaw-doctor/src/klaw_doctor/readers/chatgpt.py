@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from klaw_core import Record, RecordError, SkippedEntry
+from klaw_core import RecordError, SkippedEntry
 from klaw_doctor.readers.files import named_files, parse_json
 from klaw_doctor.readers.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
+from klaw_journals import Record
 
 _ROLES = {"user", "assistant", "system", "tool"}
 # Instructions that the program adds, and thoughts of the model, are not messages.

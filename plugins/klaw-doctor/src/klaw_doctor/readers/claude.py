@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from klaw_core import Record, SkippedEntry
+from klaw_core import SkippedEntry
 from klaw_doctor.readers.files import named_files, parse_json
 from klaw_doctor.readers.records import ImportedMessage, as_string, conversation, document, moment_of, objects, skipped
+from klaw_journals import Record
 
 _ROLES = {"human": "user", "assistant": "assistant"}
 

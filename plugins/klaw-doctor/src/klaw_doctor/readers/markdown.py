@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from klaw_core import Record, RecordError, SkippedEntry
+from klaw_core import RecordError, SkippedEntry
 from klaw_doctor.readers.files import named_files
 from klaw_doctor.readers.records import document, skipped
+from klaw_journals import Record
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 

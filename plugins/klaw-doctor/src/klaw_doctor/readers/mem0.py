@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from klaw_core import Record, SkippedEntry
+from klaw_core import SkippedEntry
 from klaw_doctor.readers.files import named_files, parse_json
 from klaw_doctor.readers.records import as_string, document, moment_of, objects, skipped
+from klaw_journals import Record
 
 _OWNERS = ("user_id", "agent_id", "run_id", "app_id", "categories")
 

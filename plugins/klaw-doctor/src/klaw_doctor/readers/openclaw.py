@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from klaw_core import Record, RecordError, SkippedEntry
+from klaw_core import RecordError, SkippedEntry
 from klaw_doctor.readers.files import named_files
 from klaw_doctor.readers.markdown import pages
 from klaw_doctor.readers.records import ImportedMessage, as_string, conversation, moment_of, objects, skipped
+from klaw_journals import Record
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "toolResult": "tool", "tool": "tool"}
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import Chat, Message, NewDocument, Record, RecordError, Redactor, SkippedEntry, metadata_part, parse_ts
+from klaw_core import Chat, Message, NewDocument, RecordError, Redactor, SkippedEntry, metadata_part, parse_ts
+from klaw_journals import Record
 
 _MEMORY = "memory"
 _MAX_NAME = 200
