@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from klaw_core.cli.settings import Settings
 from klaw_core.errors import ConfigError
-from klaw_core.files.atomic import write_atomically
+from klaw_core.files.atomic import write_atomically, write_file
 
 
 def own_command(settings: Settings, *words: str) -> list[str]:
@@ -68,7 +67,7 @@ def write_client_file(file: Path, text: str) -> Path | None:
         return None
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     backup = file.with_name(f"{file.name}.{stamp}.backup")
-    shutil.copy2(file, backup)
+    write_file(backup, file.read_bytes())
     mode = file.stat().st_mode & 0o777
     write_atomically(file, text)
     file.chmod(mode)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -16,22 +17,29 @@ def refuse_empty(group: click.Group, words: Sequence[str]) -> None:
 
     Most commands would treat it as absent: ``klaw serve token --agent "$NAME"`` would print the owner's token.
     """
-    own = words[: words.index("--") if "--" in words else None]
-    options = {name: option for option in _options(group, own) for name in (*option.opts, *option.secondary_opts)}
-    for word, following in zip(own, [*own[1:], "-"], strict=False):
-        name, equals, value = word.partition("=") if word.startswith("--") else (f"-{word[1:][-1:]}", "", "")
-        option = options.get(name) if word.startswith("-") else None
-        takes_none = option is None or option.is_flag or option.count or isinstance(option.type, MayBeEmpty)
-        if not takes_none and not (value if equals else following):
+    context = click.Context(group, resilient_parsing=True)  # what else is wrong is reported later
+    command: click.Command | None = group
+    rest = list(words)
+    while command is not None:
+        below = _below(command, context, rest)
+        if below is None:
+            given, rest, _ = command.make_parser(context).parse_args(rest)
+            _check(command, given)
+            below = _below(command, context, rest)
+        command, rest = below, rest[1:]
+
+
+def _below(command: click.Command, context: click.Context, words: Sequence[str]) -> click.Command | None:
+    """Return the command that the first word names below another one."""
+    find = getattr(command, "get_command", None)  # not every command with others is a group
+    found: click.Command | None = find(context, words[0]) if find and words and words[0] else None
+    return found
+
+
+def _check(command: click.Command, given: Mapping[str, Any]) -> None:
+    for option in (each for each in command.params if isinstance(each, click.Option)):
+        value = given.get(str(option.name))
+        values = value if isinstance(value, list | tuple) else [value]
+        if "" in values and not isinstance(option.type, MayBeEmpty):
+            name = option.opts[-1]
             raise click.UsageError(f"the value of {name} is empty; give one, or leave {name} out")
-
-
-def _options(group: click.Group, words: Sequence[str]) -> Iterator[click.Option]:
-    """Yield the options of a group, and of the commands below it that a command line names."""
-    context = click.Context(group, resilient_parsing=True)
-    commands: list[click.Command] = [group]
-    for word in words:
-        get_command = getattr(commands[-1], "get_command", None)  # not every command with others is a group
-        nested = get_command(context, word) if get_command and word else None
-        commands += [nested] if nested else []
-    yield from (each for command in commands for each in command.params if isinstance(each, click.Option))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
 from attrs import define, field
 
 from klaw_core.redaction import forms
+from klaw_core.redaction.readings import PATTERNS, other_readings
 
 #: Replaces a secret.
 REDACTED = "[redacted]"
@@ -44,11 +45,13 @@ class Redactor:
         """A hash of the patterns; rows with another recipe must be made again."""
         if not self.patterns:
             return ""
-        return hashlib.sha256("\0".join((REDACTED, *self.patterns)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return hashlib.sha256(
+            "\0".join((REDACTED, *PATTERNS, *self.patterns)).encode("utf-8", "surrogatepass")
+        ).hexdigest()[:16]
 
     def text(self, text: str) -> str:
         """Return the text with every match replaced."""
-        return self._replaced(text, REDACTED)
+        return self._replaced(text, lambda _: REDACTED)
 
     def lines(self, text: str) -> str:
         """Return the text with every match replaced and line numbers preserved. Longer texts have a longer timeout."""
@@ -60,18 +63,44 @@ class Redactor:
         found = self._replaced(text, _fill, _patience(text))
         return found if found != UNREADABLE else FILLER * len(text)
 
-    def _replaced(self, text: str, by: str | Callable[[Any], str], timeout: float = _TIMEOUT_SECONDS) -> str:
-        if not text or (self._is_builtin and _compiled_hint(forms.ANY_HINT).search(text) is None):
+    def _replaced(self, text: str, by: Callable[[str], str], timeout: float = _TIMEOUT_SECONDS) -> str:
+        """Return the text with every match replaced, and what matches in another reading of it."""
+        if not self.patterns:
             return text
         hints = _Hints(text)
         try:
-            for pattern in self.patterns:
-                if places := hints.places_of(pattern):
-                    found = _substituted(pattern, by, text, places, timeout)
-                    if found != text:
-                        text, hints = found, _Hints(found)
+            if found := self._elsewhere(hints, timeout):
+                for start, stop in reversed(found):
+                    text = text[:start] + by(text[start:stop]) + text[stop:]
+                hints = _Hints(text)
+            return self._matched(hints, by, timeout)
         except TimeoutError:
             return UNREADABLE
+
+    def _elsewhere(self, hints: _Hints, timeout: float) -> list[tuple[int, int]]:
+        """Return where secrets are that only another reading of a text shows, in order. Raise TimeoutError."""
+        found: list[tuple[int, int]] = []
+        spans: set[tuple[int, int]] = set()
+        for each in other_readings(hints.text, lambda text: (hints if text is hints.text else _Hints(text)).begins):
+            filled = self._matched(_Hints(each.text), _fill, max(timeout, _patience(each.text)))
+            spans.update(each.spans(filled))
+        for start, stop in sorted(spans):
+            if found and start < found[-1][1]:
+                found[-1] = (found[-1][0], max(stop, found[-1][1]))
+            else:
+                found.append((start, stop))
+        return found
+
+    def _matched(self, hints: _Hints, by: Callable[[str], str], timeout: float) -> str:
+        """Return the text with every match replaced. Raise TimeoutError."""
+        text = hints.text
+        if not text or (self._is_builtin and not hints.has_any):
+            return text
+        for pattern in self.patterns:
+            if places := hints.places_of(pattern):
+                found = _substituted(pattern, by, text, places, timeout)
+                if found != text:
+                    text, hints = found, _Hints(found)
         return text
 
     @cached_property
@@ -88,9 +117,11 @@ class Redactor:
 
     def beside(self, name: str, text: str) -> str:
         """Return a text that stands beside a name, such as that of a password, with every match replaced."""
-        text, prefix = self.text(text), f"{self.text(name)}: "
-        line = self.text(f"{name}: {text}")
-        return line.removeprefix(prefix) if line.startswith(prefix) else text
+        text, said = self.text(text), self.text(name)
+        for sign in (": ", "="):  # a parameter of a URL may be given as a name and a value
+            line, prefix = self.text(f"{name}{sign}{text}"), f"{said}{sign}"
+            text = line.removeprefix(prefix) if line.startswith(prefix) else text
+        return text
 
     def _under(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
@@ -128,8 +159,18 @@ class _Hints:
     """Where in a text the patterns can match; each hint is looked for once."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         self._whole = ((0, len(text)),)
+
+    @cached_property
+    def has_any(self) -> bool:
+        """Whether a builtin pattern can match."""
+        return _compiled_hint(forms.ANY_HINT).search(self.text) is not None
+
+    @property
+    def begins(self) -> Iterator[int]:
+        """Where names of secrets begin, in order."""
+        return (begin for _, begin, _ in (self._names if self.has_any else ()))
 
     def places_of(self, pattern: str) -> Sequence[tuple[int, int]]:
         """Return the ranges in which a pattern can match, in order; none if it cannot."""
@@ -140,30 +181,31 @@ class _Hints:
         names = [name for name in self._names if name[0][0] in forms.FIRST_LETTERS[pattern]]
         if pattern == forms.SEED_PHRASE:  # its words may be on many lines
             return self._whole if any(name in forms.PHRASES for name, *_ in names) else ()
-        return self._lines(names) if len(self._lower) == len(self._text) else self._whole
+        below = forms.LINES_OF_CODES if pattern == forms.CODES else forms.LINES_BELOW
+        return self._lines(names, below) if len(self._lower) == len(self.text) else self._whole
 
     @cached_property
     def _has_shape(self) -> bool:
-        return _compiled_hint(forms.HINT).search(self._text) is not None
+        return _compiled_hint(forms.HINT).search(self.text) is not None
 
     @cached_property
     def _lower(self) -> str:
-        return self._text.lower()
+        return self.text.lower()
 
     @cached_property
     def _names(self) -> Sequence[tuple[str, int, int]]:
         return [(match[0], *match.span()) for match in _compiled_hint(forms.NAME_HINT).finditer(self._lower)]
 
-    def _lines(self, names: Sequence[tuple[str, int, int]]) -> Sequence[tuple[int, int]]:
+    def _lines(self, names: Sequence[tuple[str, int, int]], below: int) -> Sequence[tuple[int, int]]:
         """Return the lines with names, each with the next lines, on which a value may be."""
         places: list[tuple[int, int]] = []
         for _, begin, end in names:
-            start = self._text.rfind("\n", 0, begin) + 1
+            start = self.text.rfind("\n", 0, begin) + 1
             last = end - 1
-            for _ in range(1 + forms.LINES_BELOW):
-                last = self._text.find("\n", last + 1)
+            for _ in range(1 + below):
+                last = self.text.find("\n", last + 1)
                 if last < 0:
-                    last = len(self._text)
+                    last = len(self.text)
                     break
             if places and start <= places[-1][1]:
                 start = places.pop()[0]
@@ -172,16 +214,19 @@ class _Hints:
 
 
 def _substituted(
-    pattern: str, by: str | Callable[[Any], str], text: str, places: Sequence[tuple[int, int]], timeout: float
+    pattern: str, by: Callable[[str], str], text: str, places: Sequence[tuple[int, int]], timeout: float
 ) -> str:
     """Return the text with every match in these ranges replaced. Raise TimeoutError."""
     looser, compiled = _compiled(pattern)
     if looser is not None and not looser.search(text, timeout=timeout):
         return text
-    by = _checked(by) if pattern == forms.CARD else by
+    is_secret = _is_card if pattern == forms.CARD else bool
     parts, position = [], 0
     for start, end in places:
-        parts += [text[position:start], compiled.sub(by, text[start:end], timeout=timeout)]
+        found = compiled.sub(
+            lambda match: by(match[0]) if is_secret(match[0]) else match[0], text[start:end], timeout=timeout
+        )
+        parts += [text[position:start], found]
         position = end
     return "".join([*parts, text[position:]])
 
@@ -204,25 +249,12 @@ def _patience(text: str) -> float:
     return max(_TIMEOUT_SECONDS, len(text) / _CHARACTERS_PER_SECOND)
 
 
-def _replace_lines(match: Any) -> str:
-    secret: str = match[0]
+def _replace_lines(secret: str) -> str:
     return REDACTED + "\n" * secret.count("\n")
 
 
-def _fill(match: Any) -> str:
-    return FILLER * len(match[0])
-
-
-def _checked(by: str | Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a replacement for numbers that look like those of cards: a number with another checksum stays."""
-
-    def replace(match: Any) -> str:
-        number: str = match[0]
-        if not _is_card(number):
-            return number
-        return by if isinstance(by, str) else by(match)
-
-    return replace
+def _fill(secret: str) -> str:
+    return FILLER * len(secret)
 
 
 def _is_card(number: str) -> bool:

@@ -26,7 +26,11 @@ _VENDORS = (
 )
 _WEBHOOK = r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?<=/api/webhooks/[0-9]{17,20}/)[A-Za-z0-9_-]{30,}"
 
-_SIGNATURE = r"(?<=[?&;]sig=)[A-Za-z0-9%+/]{30,}=*"  # of a shared access signature of Azure
+# What makes a signed URL valid: of a shared access signature of Azure, of S3 and its like, of CloudFront, of webhooks.
+_SIGNATURE = (
+    r"(?i)(?:[?&;]|\\u0026|%26|%3F)(?:x-[a-z]{1,8}-signature|q-signature|signature|hmac|sig)(?:[ ]?=[ ]?[\"']?|%3D)"
+    r"\K(?=(?-i:[a-z_~.-]{0,80}[A-Z0-9%+/]))[a-z0-9%+/_~-]{6,}+=*"
+)
 
 # A private key, or the lines of base64 of one without an end: what mentions only the beginning stays readable.
 _BREAK = r"(?:[ \t>]|\r?\n|\\{1,4}[nr]){1,12}"
@@ -160,8 +164,9 @@ _PIN = (
     r"(?:(?:the|my|our|his|her|its|their|your|die|meine|unsere|le|mon|la|mi|мой|наш)[ \t])?(?:[\w'’-]{1,20}+[ \t])"
     rf"{{0,2}}?(?:{_PIN_NAME}))"
 )
-#: So many lines below its name a value may be.
+#: So many lines below its name a value may be, and so many below the name of a list of codes.
 LINES_BELOW = 3
+LINES_OF_CODES = 40
 # The value is alone on one of the next lines: under a heading, in a list, a block of YAML, a table or a fence.
 _LINE = r"[ \t]*(?:[|>][-+]?|[*_`|]{1,3}|</?\w{1,20}>)?[ \t]*\r?\n"
 _NEXT_LINES = rf"{_LINE}(?:[ \t]*(?:[-=|:+ ]{{3,80}}|`{{3}}\w{{0,12}}|~{{3}}|>)?[ \t]*\r?\n){{0,2}}+"
@@ -206,6 +211,36 @@ SEED_PHRASE = (
     r"(?i)(?:(?:seed|recovery|mnemonic|backup)[ -]?phrase|(?:сид|мнемоническая)[ -]?фраза|助记词)[\"'`*]{0,3}"
     r"(?:[ \t]?[:=：]|[ \t](?:is|are)\b|[ \t]?[-—–]|是)?[\s\"'`*]{0,4}\K(?:[a-z]{3,8}[ ,\n]{1,3}){11,23}[a-z]{3,8}"
 )
+# Codes for one use each, on the line of their name or in a list below it, numbered, in columns or crossed out. A code
+# has a digit; those after it may have none if their groups are of one length, unlike words with a hyphen.
+_CODES_NAME = (
+    r"(?<![^\W_])(?:(?:recovery|backup|back-up|rescue|emergency|wiederherstellungs|notfall|ersatz|sicherungs)[ _-]?"
+    r"codes?"
+    r"|(?:one[ -]time|scratch|reset|2fa|mfa|totp|einmal)[ _-]?codes"
+    r"|c[oó]digos?[ ]de[ ](?:recuperaci[oó]n|respaldo|seguridad|emergencia|recupera[cç][aã]o)"
+    r"|codes?[ ]de[ ](?:r[eé]cup[eé]ration|secours|sauvegarde)|codici[ ]di[ ](?:recupero|backup|emergenza)"
+    r"|(?:резервны[ей]|запасны[ей])[ ]код[ыа]?|код[ыа]?[ ]восстановления)(?!\w)"
+    r"|(?:恢复|恢復|备用|備用|救援)(?:代|验证|驗證)?[码碼]"
+)
+_CODE = (
+    rf"(?:{_VALUE}(?!(?:19|20)\d\d-[01]\d-[0-3]\d)(?=[a-z-]{{0,40}}\d)(?=(?:-?[a-z0-9]){{8}}|\d{{6}})"
+    r"[a-z0-9]{2,32}+(?:-[a-z0-9]{2,12}+){0,7}+|\d{3,8}(?:[ ]\d{3,8}){1,5}+)(?![.:/@-]?\w)"
+)
+_LETTERS = r"(?:[a-z]{4}(?:-[a-z]{4}){1,4}+|[a-z]{5}(?:-[a-z]{5}){1,4}+|[a-z]{6}-[a-z]{6})(?![\w-])"
+_AROUND = r"[*`~|\"',;]{0,4}"
+_CODES_LINE = (
+    r"[ \t]{0,8}(?:```\w{0,12}|~~~|[-=|:+ ]{3,80})?[ \t]{0,8}(?:\r?\n|\\{1,4}n)[ \t>]{0,8}"
+    r"(?:(?:[-*+•|]|\(?\d{1,2}[.):])[ \t]{1,4}){0,2}"
+    r"(?:\[[ x]?\][ \t]{1,4})?"
+)
+_AND = r"[ \t]{1,8}(?:(?:[|/]|and|und|et|y|и|\d{1,2}[.)])[ \t]{1,4})?"
+_BETWEEN = rf"{_AROUND}(?:(?:{_CODES_LINE}){{1,3}}|{_AND}){_AROUND}"
+CODES = (
+    rf"(?i)(?:{_CODES_NAME})(?:[ \t](?:{_OF})[ \t][^:=：\n]{{1,40}}|[ \t]?\([^)\n]{{1,40}}\))?{_QUOTES}"
+    rf"(?:[:=：]|[ \t]?(?:{_BE})(?![^\W_])|[是为為])?{_MARKS}"
+    rf"(?:[ \t]{{0,4}}{_AROUND}(?:\d{{1,2}}[.)][ \t]{{1,4}})?|(?:{_CODES_LINE}){{1,3}}{_AROUND})"
+    rf"\K(?:{_LETTERS}{_BETWEEN}){{0,3}}{_CODE}(?:{_BETWEEN}(?:{_CODE}|{_LETTERS}))*+"
+)
 
 #: The formats of keys and tokens that are documented by their vendors, recognisable by their prefix or shape.
 SHAPES = (
@@ -234,7 +269,7 @@ SHAPES = (
 #: Portuguese, Italian, Dutch, Polish, Russian, Chinese and Japanese.
 NAMED = (
     *(_PASSPHRASE, _PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD, _PASSWORD_BELOW, _PIN),
-    *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE),
+    *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE, CODES),
 )
 #: Everything that is a secret unless ``redact_secrets`` is false.
 BUILTIN_PATTERNS = (*SHAPES, *NAMED)
@@ -264,7 +299,9 @@ HINT = (
     r"|(?<=sq0atp-)|(?<=sq0csp-)|(?<=pat-na[0-9]-)|(?<=pat-eu[0-9]-))"
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
     r"|\.(?=[0-9A-Za-z_-]{6})(?:(?<=SG\.)|(?<=ya29\.)|(?<=hv[sbr]\.)|(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}))"
-    r"|/services/|/api/webhooks/|=(?<=sig=)[0-9A-Za-z%+/]{30}"
+    r"|/services/|/api/webhooks/"
+    r"|[=%](?:(?<=[Ss][Ii][Gg].)|(?<=[Tt][Uu][Rr][Ee].)|(?<=[Hh][Mm][Aa][Cc].)|(?<=[Ss][Ii][Gg] =)"
+    r"|(?<=[Tt][Uu][Rr][Ee] =))"
     r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|ATATT3[0-9A-Za-z+/=_-]{40}"
     r"|J(?<=eyJ)[0-9A-Za-z_-]{10}"
     r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
@@ -290,8 +327,10 @@ NAME_HINT = (
     rf"|e(?<=mot de passe)|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
     r"|c(?:v[vc](?<![^\W_]cv.)|ode(?:(?<=[reykmdsn][ -]code)|(?<=[reykmdsn]code)|(?=[ \t](?:for|to|of)[ \t]))(?!\w)"
-    r"|ombination(?:(?<=[ek][ -]combination)|(?=[ \t](?:for|to|of)[ \t])))|g(?=eheimzahl)"
-    rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет)|密钥|密鑰|令牌"
+    r"|ode(?=s?(?!\w))(?:(?<=[yphezlast]code)|(?<=[yphezlast][ _-]code)|(?=s?[ ]de[ ]))|odici[ ]di"
+    r"|[oó]digos?[ ]de|ombination(?:(?<=[ek][ -]combination)|(?=[ \t](?:for|to|of)[ \t])))|g(?=eheimzahl)"
+    rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет|од(?=[аы]?[ ]восст)"
+    r"|од(?<=ны[ей][ ]код))|密钥|密鑰|令牌|恢[复復]|[备備]用|救援"
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
@@ -305,6 +344,7 @@ FIRST_LETTERS = {
     _ARGUMENT: "ps-",
     _CLIENT: "qb-",
     SEED_PHRASE: "pф助",
+    CODES: "cкв恢备備救",
 }
 
 
@@ -316,7 +356,7 @@ def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
 
 
 _FOR = r"(?=[ \t](?:[Ff][Oo][Rr]|[Tt][Oo]|[Oo][Ff])[ \t])"
-_BEFORE = "[reykmdsnREYKMDSN]"
+_BEFORE = "[reykmdsnphzlatREYKMDSNPHZLAT]"
 # Found in every text in which one of the two hints is found: most texts are passed over only once.
 ANY_HINT = "|".join(
     (
@@ -326,7 +366,10 @@ ANY_HINT = "|".join(
         _any_case("phrase", then="(?:(?<=[DdYyPpCcSs][ -]......)|(?<=[DdYyPpCcSs]......))"),
         *(_any_case(word, then=r"(?:(?!\w)|2|[CcNn])") for word in ("pin", "puk")),
         *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl", "wachtwoord", "hasło")),
-        *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ -]")),
+        *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ _-]")),
+        _any_case("codes", then=r"(?!\w)"),
+        *(_any_case(word, at=1) for word in ("codigo", "código", "codici")),
+        *(_any_case(word) for word in ("резервн", "запасн", "восстановл")),
         _any_case("combination", then=f"(?:(?<=[EeKk][ -]...........)|{_FOR})"),
         _any_case("code", then=_FOR),
         *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза", "senha", "sshpass")),
@@ -347,6 +390,6 @@ ANY_HINT = "|".join(
         ),
         *(_any_case(word, at=at) for word, at in (("mysql", 3), ("mariadb", 6), ("redis-cli", 5))),
         _any_case("pw", then=r"[ \t]?[:=]"),
-        "-u[ =]|--user|[ｐＰ]|パスワード|密码|密碼|口令|密钥|密鑰|令牌|助记词",
+        "-u[ =]|--user|[ｐＰ]|パスワード|密码|密碼|口令|密钥|密鑰|令牌|助记词|恢[复復]|[备備]用|救援",
     )
 )

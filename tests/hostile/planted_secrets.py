@@ -1,4 +1,4 @@
-"""Secrets of 30 kinds with a mark in each, and a world whose bytes, prompts and logs can all be searched."""
+"""Secrets of 34 kinds with a mark in each, and a world whose bytes, prompts and logs can all be searched."""
 
 from __future__ import annotations
 
@@ -57,6 +57,10 @@ KINDS = {
     "russian": "мой пароль: {16}",
     "chinese": "我的密码：{16}",
     "env": "DB_PASSWORD={16}",
+    "table": "| service | password |\n|---|---|\n| router | {16} |",
+    "invisible": "pass\u200bword: {16}",
+    "recovery-codes": "My recovery codes:\n\n1. {12}\n2. {13}",
+    "signed-url": "See https://a.blob.core.windows.net/c?sv=2022&sig={16}",
 }
 #: Other sentences with a secret of a kind. Each planting of the kind takes the next: each door gets some.
 PHRASINGS = {
@@ -74,6 +78,17 @@ PHRASINGS = {
     "french": ("Le mot de passe du wifi est {16}", "J'ai changé le mot de passe en {16}"),
     "russian": ("пароль от роутера {16}", "сменил пароль на {16}"),
     "env": ("PW={16}", "mysql -u root -p{16}", "redis-cli -a {16}"),
+    "table": (
+        "service,password\nrouter,{16}",
+        " service | API key \n---------+---------\n maps    | {32}",
+        "router\ttoken\nci\t{20}",
+    ),
+    "invisible": ("the p\u00adassword is {16}", "my \u2060to\ufe0fken: {20}"),
+    "recovery-codes": ("Backup codes for mail: {12}, {13}", "2FA codes\n- [ ] {12}\n- [x] {13}"),
+    "signed-url": (
+        "https://b.s3.amazonaws.com/k?X-Amz-Signature={14}",
+        "https://b.example.com/k?Signature={13}&Expires=1",
+    ),
     "hugging-face": (
         *("We draw with figd_{40}", "The base is sbp_{40}", "We host with rnd_{28}", "My notes are in ntn_{46}"),
         *("Errors go to sntrys_{60}", "The model runs with nvapi-{64}", "The network is tskey-auth-{40}"),
@@ -111,6 +126,10 @@ NAMED = (
     "french",
     "russian",
     "chinese",
+    "table",
+    "invisible",
+    "recovery-codes",
+    "signed-url",
 )
 OTHER = "I live in Lyon and like tea."
 
@@ -281,9 +300,8 @@ class World:
 def alone(text: str) -> list[str]:
     """Return the secret of a sentence without the sentence, if it is recognised without it."""
     forms = (form for kind in NAMED for form in (KINDS[kind], *PHRASINGS.get(kind, ())))
-    named = any(
-        text.startswith(start) and text.endswith(end) for start, end in (re.split(r"\{\d+\}", it) for it in forms)
-    )
+    around = (re.split(r"\{\d+\}", form) for form in forms)
+    named = any(text.startswith(parts[0]) and text.endswith(parts[-1]) for parts in around)
     return [] if named or "\n" in text else [text.rsplit(maxsplit=1)[-1]]
 
 

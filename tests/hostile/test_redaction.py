@@ -118,6 +118,11 @@ BEGINNINGS = (
         "-----BEGIN PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\n" + "Ab0d" * 16 + "\n",
         "redis-cli a ",
+        "?sig=",
+        "recovery codes ",
+        "recovery codes: a1b2c3d4 ",
+        "backup codes\n- aaaa-aaaa\n",
+        "recovery codes\n\n|---|\n",
         "password auf ",
     ),
 )

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from command_lines import commands, of_core, of_plugins
 
-from klaw_core.cli.empty_values import MayBeEmpty
+from klaw_core.cli.empty_values import MayBeEmpty, refuse_empty
 from klaw_core.cli.program import cli
 from klaw_serve.tokens import Tokens
 
@@ -49,9 +49,12 @@ def klaw(*arguments):
 
 def test_an_empty_value_is_refused_by_name_before_anything_happens(tmp_path):
     """A shell makes one of a variable that is not set. Treated as absent, it selects more than was meant."""
-    for line in sorted({*options()} - {*EMPTY}):
+    for line, parameter in sorted(options().items()):
+        if line in EMPTY:
+            continue
         *command, option = line.split()
-        for given in ([option, ""], [f"{option}="] if option.startswith("--") else [option, "", "x"]):
+        others = ["x"] * (parameter.nargs - 1)
+        for given in ([option, "", *others], [option, *others, ""], [f"{option}=", *others]):
             done = klaw(*command, *given)
             assert (done.exit_code, done.stdout) == (2, ""), (line, done.output)
             assert f"the value of {option} is empty" in done.stderr
@@ -73,7 +76,18 @@ def test_a_flag_has_no_value_and_the_empty_argument_after_it_is_named_instead():
 
 
 def test_the_last_of_several_short_options_takes_the_value():
-    assert "the value of -c is empty" in klaw("search", "-vc", "", "kiln").stderr
+    assert "the value of --collection is empty" in klaw("search", "-vc", "", "kiln").stderr
+
+
+def test_the_words_are_read_as_the_command_reads_them():
+    """An empty argument is not the value of another option that stands in front of it, as a value or an argument."""
+    for line, parameter in options().items():
+        *command, name = line.split()
+        if parameter.nargs == 1:
+            refuse_empty(cli, [*command, name, name, ""])
+        refuse_empty(cli, [*command, "--", name, ""])
+    done = klaw("search", "kiln", "--path", "--since", "")
+    assert "the value of" not in done.stderr
 
 
 def test_the_owners_token_is_not_printed_for_an_agent_without_a_name(tmp_path):

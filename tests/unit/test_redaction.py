@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from klaw_core.redaction import FILLER, REDACTED, UNREADABLE, Redactor
 from klaw_core.redaction.forms import BUILTIN_PATTERNS, SHAPES
+from klaw_core.redaction.readings import PATTERNS
 
 A, B = "Ab0" * 20, "x9Z" * 20
 SECRETS = [
@@ -54,9 +55,51 @@ SECRETS += [
     f"hvs.{A[:24]}",
     f"ATATT3{A}",
 ]
+#: A table, and the secret in it, which is below its name.
+TABLES = [
+    ("| service | password |\n|---|---|\n| router | hunter2 |", "hunter2"),
+    ("| a | b | WLAN Passwort | c |\n|:--|:-:|--:|---|\n| r | anna | `hunter2`    | x |", "hunter2"),
+    ("service | PIN\n--- | ---\ndoor | 4711", "4711"),
+    ("| service | password |\n|---|---|\n| nas | none |\n| router | hunter2 |", "hunter2"),
+    ("> | service | password |\n> |---|---|\n> | router | hunter2 |", "hunter2"),
+    (" service | password \n---------+----------\n router  | hunter2\n(1 row)", "hunter2"),
+    ("+---+----------+\n| s | password |\n+===+==========+\n| r | hunter2  |\n+---+----------+", "hunter2"),
+    ("router | password\nnas | Tr0ub4dor98", "Tr0ub4dor98"),
+    ("service,password\nnas,none\nrouter,Tr0ub4dor98", "Tr0ub4dor98"),
+    ('```csv\nservice;API key\nmaps;"9f8e7d6c5b4a"\n```', "9f8e7d6c5b4a"),
+    ("name\ttoken\nci\tabc-123-def-456", "abc-123-def-456"),
+    (json.dumps({"x": "| a | password |\n|---|---|\n| r | hunter2 |"}), "hunter2"),
+    ("| service | password | |---|---| | nas | none | | router | hunter2 |", "hunter2"),
+    ("no key '| a | password ||---|---|| router | hunter2 |'", "hunter2"),
+    ("no {a|b}: '| a | password |\\n|---|---|\\n| router | hunter2 |'", "hunter2"),
+    ("there is no key 'name\\ttoken\\nci\\tabc-123-def-456' there", "abc-123-def-456"),
+    (repr("service,token\nci,abc-123-def-456"), "abc-123-def-456"),
+]
 #: A text, and the secret in it, which is next to its name.
 WORDS = "correct horse battery staple"
 NAMED_SECRETS = [
+    ("pass\u200bword: hunter2", "hunter2"),
+    ("p\u00adassword: hunter2", "hunter2"),
+    ("pass\u2060word is Tr0ub4\u200bdor98", "Tr0ub4\u200bdor98"),
+    ("| pass\u200bword |\n|--|\n| hunter2 |", "hunter2"),
+    (json.dumps("pass\u200bword: hunter2"), "hunter2"),
+    (ascii("p\u00adassword: hunter2"), "hunter2"),
+    ("recovery codes: 1. a1b2c3d4e5 2. f6g7h8i9j0", "a1b2c3d4e5"),
+    ("https://b.example.com/k?Signature = 'aB3dE5fG'", "aB3dE5fG"),
+    ("Recovery code: XK7PQ-4MNB2-ZZ81K-QW3ER-TY6UI", "XK7PQ-4MNB2-ZZ81K-QW3ER-TY6UI"),
+    ("my backup codes are 12345678, 23456789 and 34567890.", "12345678"),
+    ("Wiederherstellungscodes:\n  * a1b2c3d4e5\n  * f6g7h8i9j0", "a1b2c3d4e5"),
+    ("códigos de recuperación: a1b2c3d4 e5f6g7h8", "a1b2c3d4"),
+    ("codes de secours :\na1b2c3d4\ne5f6g7h8", "a1b2c3d4"),
+    ("codici di recupero: a1b2c3d4e5", "a1b2c3d4e5"),
+    ("резервные коды: 12345678 23456789", "12345678"),
+    ("коды восстановления:\n12345678", "12345678"),
+    ("恢复代码：a1b2c3d4e5", "a1b2c3d4e5"),
+    ("2FA codes: abcd1234 efgh5678", "abcd1234"),
+    ("https://a.blob.core.windows.net/c?sv=2022&sig=aB3dE5fG", "aB3dE5fG"),
+    ("https://b.s3.amazonaws.com/k?AWSAccessKeyId=x&Signature=vjbyPxybdZ%3D&Expires=1", "vjbyPxybdZ"),
+    ("https://b.s3.amazonaws.com/k?X-Amz-Signature=a1b2c3d4e5", "a1b2c3d4e5"),
+    (r"https://x.example/c?a=1\u0026sig=aB3dE5fG", "aB3dE5fG"),
     ("password: hunter2", "hunter2"),
     ("Password = swordfish.", "swordfish"),
     ("my password is hunter2, ok", "hunter2"),
@@ -364,6 +407,22 @@ HARMLESS = [
     "Password\nhttps://example.org/reset1\nkeys/file2.pem",
     "commit 3b18e512dba79e4c8300dd08aeb37f8e728b8dad",
     "",
+    "| model | token count |\n|---|---|\n| a | 4096 |\n| b | 128k |\n| c | 128k-2024x |",
+    "| rule | password policy |\n|---|---|\n| length | at least 12 characters |\n| history | the last 5passwords2 |",
+    "| field | password |\n|---|---|\n| type | string |\n| min | 8 |\n| required | yes |",
+    "| service | password |\n|---|---|\n| bank | in Bitwarden |\n| post | see vault2 |\n| x | — |",
+    "name, password, token\nanna, none, 12",
+    "The form has a name, a password\nThe other has a city, number2x4y6",
+    "service,password policy\nrouter,Tr0ub4dor98",
+    "| token | id |\n|---|---|\n| the | 5 |",
+    "Backup codes:\n- printed\n- in drawer2\n- 2026-02-24 renewed",
+    "Recovery codes are in the safe since 2024-05-06",
+    "recovery codes: 1Password",
+    "recovery codes: 10 codes, 8 digits each",
+    "see the backup code review of pull12345678",
+    "source codes 12345678, country codes: 12345678",
+    "https://x.example/?sig=none&design=ab12cd34ef",
+    "Family \U0001f468\u200d\U0001f469\u200d\U0001f467 and the password policy",
 ]
 
 
@@ -410,6 +469,16 @@ def test_a_secret_is_recognised_by_its_name_and_the_name_stays(text, secret):
         assert Redactor().text(found) == found
 
 
+@pytest.mark.parametrize(("table", "secret"), TABLES)
+def test_a_secret_in_a_table_is_recognised_by_the_header_of_its_column(table, secret):
+    for around in ("{}", "x\n{}", "One line, with others.\n\n{}\n\nAnother line.", "{}\nanother line", "- a, b\n{}\n"):
+        given = around.format(table)
+        found = Redactor().text(given)
+        before, _, after = given.partition(secret)
+        assert found == f"{before}{REDACTED}{after}"
+        assert Redactor().text(found) == found
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -425,6 +494,42 @@ def test_a_secret_is_recognised_by_its_name_and_the_name_stays(text, secret):
 def test_all_words_of_a_passphrase_are_redacted(text):
     for words in (WORDS, WORDS.title(), "anvil river orange seven lantern"):
         assert Redactor().text(text.format(words)) == text.format(REDACTED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Recovery codes:\n\n1. {}\n2. {}\n3. {}\n\nKeep them safe.",
+        "## Backup codes\n- {}\n- ~~{}~~\n- {}\nprint them",
+        "GitHub recovery codes (printed):\n```\n{}   {}\n{}\n```\n",
+        "BACKUP CODES\n[ ] {}\n[x] {}\n[ ] {}",
+        "Emergency codes: {}, {} and {}.",
+    ],
+)
+@pytest.mark.parametrize(
+    "codes", [("a1b2c-3d4e5", "f6g7h-8i9j0", "abcde-fghij"), ("1234 5678", "2345 6789", "3456 7890"), ("12345678",) * 3]
+)
+def test_all_codes_of_a_list_are_redacted(text, codes):
+    found = Redactor().text(text.format(*codes))
+    assert REDACTED in found
+    assert [code for code in codes if code in found] == []
+    assert found.startswith(text.partition("{}")[0])
+    assert "safe" not in text or found.endswith("Keep them safe.")
+
+
+def test_the_invisible_characters_are_those_that_unicode_ignores():
+    ignorable = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+    found = regex.compile(PATTERNS[0])
+    characters = [chr(code) for code in range(0x110000)]
+    assert [each for each in characters if bool(ignorable.match(each)) != bool(found.match(each))] == []
+
+
+def test_only_what_is_secret_leaves_a_text_with_invisible_characters():
+    around = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u2764\ufe0f"
+    assert Redactor().text(f"gh\u200bp_{A[:36]} {around}") == f"{REDACTED} {around}"
+    assert Redactor().text(f"{around}\npass\u200bword: hun\u200bter2, {around}") == (
+        f"{around}\npass\u200bword: {REDACTED}, {around}"
+    )
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -490,7 +595,14 @@ def test_a_private_key_without_an_end_hides_its_lines_and_not_the_rest(between):
 
 
 def test_a_value_is_judged_beside_its_key_and_a_tag_beside_the_others():
-    given = {"password": "swordfish", "api_key": A, "PIN": 1, "passcode": 48211, "deep": {"wifi password": ["hunter2"]}}
+    given = {
+        "password": "swordfish",
+        "api_key": A,
+        "PIN": 1,
+        "passcode": 48211,
+        "https://a.example/k?sig": A[:9],
+        "deep": {"wifi password": ["hunter2"]},
+    }
     struck = dict.fromkeys(given, REDACTED) | {"PIN": 1, "deep": {"wifi password": [REDACTED]}}
     assert Redactor().metadata(given) == struck
     assert Redactor().value(("password", "home", "Tr0ub4dor98")) == ("password", "home", REDACTED)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from klaw_core import write_file
 from klaw_eval.bootstrap import LEVEL, Interval
 from klaw_eval.comparing import Comparison, informative_metrics, means
-from klaw_eval.errors import DatasetError
 from klaw_eval.metrics import METRICS
 from klaw_eval.running import Run
 
@@ -25,17 +26,17 @@ _COLOURS = {"words": "#0072B2", "vectors": "#E69F00", "fused": "#009E73"}
 
 
 def plot(reports: Sequence[Run | Comparison], file: Path) -> None:
-    """Write a figure with a panel for each report; the output is deterministic. Raise DatasetError."""
+    """Write a figure with a panel for each report; the output is deterministic. Raise StoreError."""
     # Text instead of outlines, so that it can be searched and the file is small.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "klaw", "font.size": 9}):
         figure = Figure(figsize=(_PANEL[0] * len(reports), _PANEL[1]), layout="constrained")
         panels = figure.subplots(1, len(reports), squeeze=False)[0]
         for axes, report in zip(panels, reports, strict=True):
             _panel(axes, report)
-        try:
-            figure.savefig(file, dpi=144, metadata={"Date": None} if file.suffix == ".svg" else None)
-        except OSError as error:
-            raise DatasetError(f"{file} cannot be written: {error.strerror or error}") from error
+        drawn = BytesIO()
+        kind = file.suffix.removeprefix(".")
+        figure.savefig(drawn, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else None)
+    write_file(file, drawn.getvalue())
 
 
 def _panel(axes: Axes, report: Run | Comparison) -> None:

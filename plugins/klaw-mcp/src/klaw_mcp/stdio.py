@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from klaw_core import Lazy, Memory
     from klaw_mcp.tools import Policy
 
+_PATIENCE_SECONDS = 10
+
 
 def claim_streams() -> tuple[BinaryIO, BinaryIO]:
     """Return standard input and output, reserved for this protocol.
@@ -36,17 +38,22 @@ def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) ->
 
     from klaw_core import Lazy
 
-    memory = Lazy(open_memory)
-    threading.Thread(target=_warm, args=(memory,), name="klaw-mcp-warm", daemon=True).start()
-    anyio.run(_serve, wire, memory, make_policy())
+    memory, policy = Lazy(open_memory), make_policy()
+    warm = threading.Thread(target=_warm, args=(memory, policy), name="klaw-mcp-warm", daemon=True)
+    warm.start()
+    anyio.run(_serve, wire, memory, policy)
+    if policy.collections or policy.extra:
+        warm.join(_PATIENCE_SECONDS)  # it says if there is no such collection or tool, also if nobody has asked anything
 
 
-def _warm(memory: Lazy[Memory]) -> None:
-    """Open the memory and load the model, so that the first search does not wait for them."""
+def _warm(memory: Lazy[Memory], policy: Policy) -> None:
+    """Open the memory and load the model, so that the first search does not wait for them, and check the names."""
     from klaw_core import KlawError
+    from klaw_mcp.tools import toolbox
 
     try:
-        memory.get().search("warm", limit=1)
+        toolbox(memory.get(), policy)
+        memory.get().search("warm", limit=1, collection=policy.collections or None)
     except KlawError as error:  # the first request that needs the memory reports the error
         sys.stderr.write(f"klaw mcp: {error}\n")
 

@@ -6,6 +6,7 @@ The source is not changed. The target may hold the data of an interrupted attemp
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -40,7 +41,10 @@ class MigrationReport:
 
 
 def migrate(source: Memory, target: Memory) -> MigrationReport:
-    """Copy everything from one memory to another. Raise StoreError if their primary data differs afterwards."""
+    """Copy everything from one memory to another. Raise StoreError if they are one, or differ afterwards."""
+    place, other = (memory.extensions.host.store.location for memory in (source, target))
+    if os.path.realpath(place) == os.path.realpath(other):  # also if one is a link to the other
+        raise StoreError(f"the source and the target are the same memory, {place}", hint="name another target")
     with tempfile.TemporaryDirectory() as directory:
         first, second = (Path(directory, name) for name in ("source.jsonl", "target.jsonl"))
         report = source.export(first)

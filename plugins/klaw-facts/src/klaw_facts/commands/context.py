@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,7 @@ from klaw_core.cli.kit import (
     StyledText,
     as_of,
     common_options,
+    counted,
     data,
     echo,
     notify,
@@ -18,12 +21,15 @@ from klaw_core.cli.kit import (
     print_json,
 )
 
+if TYPE_CHECKING:
+    from klaw_core import Memory
+
 
 @click.command("context", short_help="Print the text from memory for a prompt.")
 @click.argument("message", nargs=-1, required=True)
 @click.option("--chat", metavar="NAME", help="The chat that the message belongs to: CHANNEL_ID.")
 @click.option(
-    "--budget", type=click.IntRange(min=0), default=1000, show_default=True, metavar="N", help="At most N tokens."
+    "--budget", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N", help="At most N tokens."
 )
 @click.option("--as-of", metavar="WHEN", callback=as_of, help="Facts that were true then. [default: now]")
 @click.option("--known-at", metavar="WHEN", callback=as_of, help="Facts that were known then. [default: now]")
@@ -44,7 +50,13 @@ def command(
 ) -> None:
     """Print the text from memory for a prompt with MESSAGE: core memory, profile, facts, and the best chunks."""
     with settings.open_memory() as memory:
-        context = memory.context(" ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at, seen=seen)
+        if chat is not None:
+            _check_chat(settings, memory, chat)
+        ask = partial(memory.context, " ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at)
+        context = ask(seen=seen)
+        if seen and context.items == (whole := ask()).items:
+            known = {item.source for item in whole.items}
+            notify(settings, *(f"no item of the context has the source {name!r}" for name in seen if name not in known))
     notify(settings, *context.notices)
     if not "".join(message).strip():
         notify(settings, "the message is empty, so nothing was searched for")
@@ -64,3 +76,13 @@ def command(
         out.rows(rows)
     elif text := str(context):
         echo(text)
+    elif not context.declined:
+        notify(settings, f"nothing in memory fits the message and {counted(budget, 'token')}")
+
+
+def _check_chat(settings: Settings, memory: Memory, name: str) -> None:
+    """Print a notice if a chat has no messages. Raise RecordError if this is not the name of a chat."""
+    from klaw_core import Chat
+
+    if not memory.conversations.journal.files(Chat.parse(name)).files:
+        notify(settings, f"no messages from chat {name!r}")

@@ -214,11 +214,12 @@ def history(settings: Settings, *, name: str | None, subject: str | None, plot: 
     with open_facts(settings) as facts:
         found = [fact for fact in facts.history(name) if subject in {None, fact.subject}]
     if plot is not None:
+        from klaw_core import write_file
         from klaw_facts.timeline import draw_timeline
 
         if plot.suffix != ".svg":
             raise click.UsageError(f"{plot.name} does not end in .svg; use {plot.stem}.svg")
-        plot.write_text(draw_timeline(found), "utf-8")
+        write_file(plot, draw_timeline(found).encode())
         notify(settings, f"timeline written to {tilde(plot)}")
     show_listing(
         settings,
