@@ -35,6 +35,8 @@ _POLL_SECONDS = 0.5
 @pass_settings
 def command(settings: Settings, *, name: str, follow: bool, since: datetime | None, limit: int | None) -> None:
     """Print the last messages of a chat, oldest first. With --json, each message is a JSON object on its own line."""
+    if limit == 0 and not follow:
+        raise click.UsageError("--limit 0 prints nothing without --follow")
     from klaw_conversations.journal import Journal
     from klaw_core import Chat
     from klaw_journals.opening import open_journals

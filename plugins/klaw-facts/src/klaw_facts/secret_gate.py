@@ -29,6 +29,7 @@ KEPT = (
 _KEPT = re.compile(KEPT, re.IGNORECASE)
 _FILLED = re.compile(f"{FILLER}+")
 _EMPTY_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•>]|\d{1,3}[.)]|#{1,6})?[ \t]*(?:\n|\Z)")
+_SIGNS = (": ", "=")  # between a slot and its value; a parameter of a URL may be given as both
 # Fields of a line that name something, or have one of a few values.
 _NAMES = {
     *("id", "op", "ts", "by", "batch", "fact", "by_fact", "other", "key", "proposal", "chat", "message", "after"),
@@ -144,7 +145,8 @@ class SecretGate:
             if names or name not in _NAMES
             for text in ((value,) if isinstance(value, str) else _strings(value))
         ]
-        texts += [f"{fields['slot']}: {fields['value']}" for record in records for fields in _slots(record)]
+        slots = [(each["slot"], each["value"]) for record in records for each in _slots(record)]
+        texts += [f"{slot}{sign}{value}" for slot, value in slots for sign in _SIGNS]
         texts += [said for record in records for fields in _parts(record) for said in _said(fields)]
         tags = [fields["tags"] for record in records for fields in _parts(record) if fields.get("tags")]
         return self.has_secret("\n\n\n".join(texts)) or any(self.redactor.value(each) != each for each in tags)
@@ -179,7 +181,7 @@ class SecretGate:
 
     def _is_secret(self, slot: str | None, value: str | None) -> bool:
         """Return whether the value of a slot is a secret, by itself or because of the name of the slot."""
-        return bool(slot and value) and self.has_secret(f"{slot}: {value}")
+        return bool(slot and value) and any(self.has_secret(f"{slot}{sign}{value}") for sign in _SIGNS)
 
     def _without_value(self, cleaned: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return fields of a fact without its slot if the slot's value is a secret."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 
@@ -11,6 +12,7 @@ from klaw_core.cli.kit import (
     common_options,
     confirm_client_file,
     data,
+    notify,
     own_command,
     pass_settings,
     print_json,
@@ -72,6 +74,8 @@ def install(
     if remove and (read_only or allow_forget or collections):
         raise click.UsageError("--remove takes no options of the server")
     check_together(read_only=read_only, allow_forget=allow_forget)
+    if collections:
+        _say_unknown(settings, collections)
     options = [
         *(["--read-only"] if read_only else []),
         *(["--allow-forget"] if allow_forget else []),
@@ -97,6 +101,15 @@ def install(
         return
     data().line(f"written: {file}" + (f" (copy of the old file: {kept})" if kept else ""))
     data().line(f"restart {client.name} to {'unload' if remove else 'load'} the tools of klaw")
+
+
+def _say_unknown(settings: Settings, collections: Sequence[str]) -> None:
+    """Print a notice for each collection that does not exist; it may be created before the server starts."""
+    with settings.open_memory() as memory:
+        known = memory.collections()
+    for name in collections:
+        if name not in known:
+            notify(settings, f"there is no collection {name!r} yet; known: {', '.join(known)}")
 
 
 def check_together(*, read_only: bool, allow_forget: bool) -> None:

@@ -43,7 +43,9 @@ def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) ->
     warm.start()
     anyio.run(_serve, wire, memory, policy)
     if policy.collections or policy.extra:
-        warm.join(_PATIENCE_SECONDS)  # it says if there is no such collection or tool, also if nobody has asked anything
+        warm.join(
+            _PATIENCE_SECONDS
+        )  # it says if there is no such collection or tool, also if nobody has asked anything
 
 
 def _warm(memory: Lazy[Memory], policy: Policy) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from klaw_core import quoted
 from klaw_core.cli.kit import (
     Settings,
     StyledText,
@@ -91,7 +92,9 @@ def list_command(
         conditions = _conditions(where, given)
         found = facts.list(as_of=as_of, known_at=known_at, conditions=conditions, everything=everything)
     shown = found if limit is None else found[-limit:]
-    show_listing(settings, listing_of(shown, "no facts found; to add one: klaw remember TEXT"), form)
+    said = " and ".join(f"{each.key} {each.operator} {quoted(each.value)}" for each in conditions)
+    empty = f"no facts found with {said}" if said else "no facts found; to add one: klaw remember TEXT"
+    show_listing(settings, listing_of(shown, empty), form)
 
 
 @click.command("search", short_help="Find facts that match a question.")
@@ -221,9 +224,10 @@ def history(settings: Settings, *, name: str | None, subject: str | None, plot: 
             raise click.UsageError(f"{plot.name} does not end in .svg; use {plot.stem}.svg")
         write_file(plot, draw_timeline(found).encode())
         notify(settings, f"timeline written to {tilde(plot)}")
+    of = "" if subject is None else f" of {quoted(subject)}"
     show_listing(
         settings,
-        listing_of(found, "no slot has changed its value" if name is None else f"{name} has no value of {subject!r}"),
+        listing_of(found, f"{name or 'no slot'} has {'changed its value' if name is None else 'no value'}{of}"),
         form,
     )
 
