@@ -188,6 +188,27 @@ def test_every_operation_is_in_the_openapi_document(server):
     assert OPERATIONS.keys() <= ids
 
 
+def test_an_empty_parameter_is_refused_or_the_document_says_what_it_means(server):
+    """A client that fills a template makes one of a value that it has not. Treated as absent, it selects more."""
+    asked = 0
+    for path, methods in server.get("/openapi.json", token="").json["paths"].items():
+        for method, described in methods.items():
+            for parameter in described.get("parameters", ()):
+                schema = parameter["schema"]
+                schema = schema.get("items", schema)
+                said = parameter.get("description", "") + schema.get("description", "")
+                if parameter["in"] != "query" or (schema.get("minLength") == 0 and "empty" in said):
+                    continue
+                named = parameter["name"]
+                others = [each["name"] for each in described["parameters"] if each.get("required")]
+                query = "&".join([f"{named}=", *(f"{name}=1" for name in others if name != named)])
+                answer = server.ask(method.upper(), f"{path.replace('{', '').replace('}', '')}?{query}")
+                assert answer.status == 400, (method, path, named)
+                assert named in answer.json["error"]
+                asked += 1
+    assert asked > 30
+
+
 def test_every_read_without_arguments_answers(server):
     reads = [each for each in OPERATIONS.values() if each.method == "GET" and not each.required]
     statuses = {each.path: server.get(each.path).status for each in reads}

@@ -36,7 +36,7 @@ FACT_OPERATIONS: Final[Sequence[Operation]] = (
         "List facts, or find facts that match a question.",
         _facts,
         {
-            "query": string("The question.", 4_000, least=0),
+            "query": string("The question; empty to list facts.", 4_000, least=0),
             "as_of": string("Facts that were true on this day.", 40),
             "everything": boolean("Include facts that are no longer true."),
             "limit": integer("At most this many; default 100.", 1, 1_000),

@@ -20,6 +20,7 @@ _MAX_QUERY_CHARACTERS = 8_000
 _CONDITION: Final[Json] = {
     "type": ["string", "object"],
     "description": "year>=2025, or an object of key, operator and value.",
+    "minLength": 1,
     "maxLength": _MAX_LABEL_CHARACTERS,
     "properties": {
         "key": {"type": "string"},
@@ -112,7 +113,7 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
         _nearest,
         {
             "query": string("The question.", 100_000),
-            "texts": several("Parts of a result's text.", string("A text.", 100_000, least=0), 1_000),
+            "texts": several("Parts of a result's text.", string("A text; it may be empty.", 100_000, least=0), 1_000),
         },
         ("query", "texts"),
     ),
