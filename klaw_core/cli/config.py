@@ -12,7 +12,7 @@ from typing import Any
 import click
 from attrs import frozen
 
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.settings import Settings, common_options, current_directory, pass_settings
 
 
 @click.group("config", short_help="Show and change the configuration.")
@@ -138,12 +138,12 @@ def path_command(settings: Settings) -> None:
     if not settings.json:
         echo(str(file))
         return
-    config = settings.load_config()
+    config, here = settings.load_config(), current_directory()
     print_json(
         {
             "config": file,
             "exists": file.exists(),
-            "project": project_file(Path.cwd()),
+            "project": None if here is None else project_file(here),
             "data_dir": config.data_dir,
             "cache_dir": config.cache_dir,
         }
@@ -257,7 +257,7 @@ def _checked(settings: Settings, key: str, source: str, *, alone: bool = False) 
     with tempfile.TemporaryDirectory(prefix="klaw-") as directory:
         candidate = Path(directory) / file.name
         candidate.write_text(source, "utf-8")
-        data_dir, project = (Path(directory), None) if alone else (settings.data_dir, Path.cwd())
+        data_dir, project = (Path(directory), None) if alone else (settings.data_dir, current_directory())
         try:
             config = load_config(config_file=candidate, data_dir=data_dir, directory=project, environment=environment)
             problems, missing = check_options(config)

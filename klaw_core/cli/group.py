@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from klaw_core.cli.extensions import installed, load_command, load_own, official
-from klaw_core.cli.settings import Settings
+from klaw_core.cli.settings import Settings, current_directory
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams, trusted
 from klaw_core.errors import ConfigError, KlawError
 
@@ -162,6 +162,8 @@ def _report(error: Exception, settings: Settings) -> None:
         _print_error(f"the configuration has {len(error.problems)} problems:", error.hint, below=error.problems)
     elif isinstance(error, KlawError):
         _print_error(error.message, error.hint)
+    elif isinstance(error, FileNotFoundError) and current_directory() is None:
+        _print_error("the current directory was removed", "change to another one", as_json=settings.json)
     elif isinstance(error, OSError) and _is_typed(error.filename, settings.words):
         message = f"{error.filename} cannot be used: {error.strerror}"
         _print_error(message, "give another path, or check its permissions", as_json=settings.json)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.settings import Settings, common_options, current_directory, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.values.config import Selection
@@ -76,10 +76,12 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
         candidate = Path(directory) / file.name
         candidate.write_text(text, "utf-8")
         if is_own:
-            project = None if config.data_dir.name == PROJECT_MEMORY else Path.cwd()
+            project = None if config.data_dir.name == PROJECT_MEMORY else current_directory()
             loaded = load_config(data_dir=candidate.parent, directory=project).embedding
         else:
-            loaded = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
+            loaded = load_config(
+                config_file=candidate, data_dir=settings.data_dir, directory=current_directory()
+            ).embedding
     if (loaded.type, dict(loaded.options)) != (selection.type, dict(selection.options)):
         raise ConfigError(
             [f"memory.embedding would stay {loaded.type!r} although {file} sets {embedding}"],

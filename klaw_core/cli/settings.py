@@ -21,6 +21,14 @@ Answer = TypeVar("Answer")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
+def current_directory() -> Path | None:
+    """Return the current directory; None if it was removed, as the directory of an agent's work may be."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
 @define(eq=False, repr=False)
 class Settings:
     """The values of the common options. click's callbacks set them, wherever an option is given."""
@@ -38,8 +46,9 @@ class Settings:
         """Read the configuration for these options. Raise ConfigError."""
         from klaw_core.config.load import load_config
 
+        here = current_directory()
         config = load_config(
-            config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=_option_problems
+            config_file=self.config_file, data_dir=self.data_dir, directory=here, check=_option_problems
         )
         if config.notices and not self.quiet and not self._notified:
             from klaw_core.cli.output import print_notices
