@@ -26,7 +26,7 @@ _MODULES = {
         "VectorSpaceError WorkspaceError quoted"
     ),
     "extensions.json_forms": "to_json",
-    "files.atomic": "locked require_own_link sync_directory write_atomically write_file",
+    "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
     "files.new_documents": "NewDocument",

@@ -33,7 +33,7 @@ from klaw_core.errors import (
     quoted,
 )
 from klaw_core.extensions.json_forms import to_json
-from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically, write_file
+from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
 from klaw_core.files.messages import Message
@@ -306,5 +306,4 @@ __all__ = [
     "unit_rows",
     "update_command",
     "write_atomically",
-    "write_file",
 ]

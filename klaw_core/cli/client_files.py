@@ -1,4 +1,4 @@
-"""Read and write the configuration files of other programs, such as editors, so that they can start Klaw."""
+"""Read and write files of the user: the configuration of other programs, such as editors, and pictures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import click
 
 from klaw_core.cli.settings import Settings
 from klaw_core.errors import ConfigError
-from klaw_core.files.atomic import write_atomically, write_file
+from klaw_core.files.atomic import sync_directory, write_all, write_atomically, writing_failed
+from klaw_core.files.held import Temporary
 
 
 def own_command(settings: Settings, *words: str) -> list[str]:
@@ -73,3 +74,19 @@ def write_client_file(file: Path, text: str) -> Path | None:
     write_atomically(file, text)
     file.chmod(mode)
     return backup
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace the content of a file that the user named, such as a picture; durable when it returns. Raise StoreError.
+
+    A link stays a link: its target is replaced. The directory must exist. The file is private.
+    """
+    place = Path(os.path.realpath(path))
+    try:
+        temporary = Temporary(place)
+        with temporary as descriptor:
+            write_all(descriptor, data)
+            temporary.replace()
+        sync_directory(place.parent)
+    except OSError as error:
+        raise writing_failed(path, error) from error

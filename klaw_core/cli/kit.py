@@ -21,7 +21,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
+    from klaw_core.cli.client_files import (
+        confirm_client_file,
+        own_command,
+        read_client_file,
+        write_client_file,
+        write_file,
+    )
     from klaw_core.cli.dates import as_of, since, until, when
     from klaw_core.cli.empty_values import MayBeEmpty
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
@@ -53,7 +59,7 @@ if TYPE_CHECKING:
 # The public names by the module that defines them. Each is imported at its first use, so that a command loads only the
 # modules that it uses.
 _MODULES = {
-    "client_files": "confirm_client_file own_command read_client_file write_client_file",
+    "client_files": "confirm_client_file own_command read_client_file write_client_file write_file",
     "dates": "as_of since until when",
     "empty_values": "MayBeEmpty",
     "listings": "Listing chosen_format format_option show",
@@ -107,6 +113,7 @@ __all__ = [
     "until",
     "when",
     "write_client_file",
+    "write_file",
 ]
 
 

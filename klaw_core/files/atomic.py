@@ -57,22 +57,6 @@ def write_atomically(path: Path, text: str) -> None:
         raise writing_failed(path, error) from error
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Replace the content of a file that a person named; durable when it returns. Raise StoreError.
-
-    A link stays a link: its target is replaced. The directory must exist. The file is private.
-    """
-    place = Path(os.path.realpath(path))
-    try:
-        temporary = Temporary(place)
-        with temporary as descriptor:
-            write_all(descriptor, data)
-            temporary.replace()
-        sync_directory(place.parent)
-    except OSError as error:
-        raise writing_failed(path, error) from error
-
-
 def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) -> None:
     """Replace a file by some ranges of its bytes; durable when it returns. Raise StoreError.
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from klaw_core import write_file
+from klaw_core.cli.kit import write_file
 from klaw_eval.bootstrap import LEVEL, Interval
 from klaw_eval.comparing import Comparison, informative_metrics, means
 from klaw_eval.metrics import METRICS

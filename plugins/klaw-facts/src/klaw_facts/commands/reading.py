@@ -23,6 +23,7 @@ from klaw_core.cli.kit import (
     pass_settings,
     print_json,
     tilde,
+    write_file,
 )
 from klaw_core.cli.kit import show as show_listing
 from klaw_facts.commands.opening import open_facts
@@ -217,7 +218,6 @@ def history(settings: Settings, *, name: str | None, subject: str | None, plot: 
     with open_facts(settings) as facts:
         found = [fact for fact in facts.history(name) if subject in {None, fact.subject}]
     if plot is not None:
-        from klaw_core import write_file
         from klaw_facts.timeline import draw_timeline
 
         if plot.suffix != ".svg":
