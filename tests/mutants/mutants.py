@@ -2,13 +2,17 @@
 
 import ast
 import re
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests" / "plugins"))
+from checkout import installable  # noqa: E402  # of the tests
+
 LIST = Path(__file__).with_name("mutants.toml")
 
 
@@ -45,13 +49,23 @@ class Mutant:
 
 
 def load(path: Path = LIST) -> list[Mutant]:
-    """Return the mutants of the list. Raise ValueError if two have one name."""
+    """Return the mutants of the list, but those of plugins that were deleted. Raise ValueError if two have one name."""
     entries = tomllib.loads(path.read_text("utf-8"))["mutant"]
     mutants = [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
     names = [mutant.name for mutant in mutants]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"two mutants have the name {min(twice)!r}")
-    return mutants
+    return [
+        evolve(mutant, tests=tuple(filter(_is_here, mutant.tests)))
+        for mutant in mutants
+        if _is_here(mutant.file) and any(map(_is_here, mutant.tests))
+    ]
+
+
+def _is_here(place: str) -> bool:
+    """Tell whether a path is of the core, or of a plugin that the checkout has."""
+    first, name, *_ = place.split("/")
+    return first != "plugins" or name in {path.name for path in installable(ROOT)}
 
 
 def _is_python(text: str) -> bool:
