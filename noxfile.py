@@ -115,13 +115,19 @@ TEST_TOOLS = [
 GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash")
 PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
-DEFAULT_EXTRA = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]["default"]
+DEFAULT_EXTRA = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"][
+    "default"
+]
 DEFAULT_PLUGINS = with_requirements(ROOT, DEFAULT_EXTRA)
 # What is optional in a plugin, and tested: the grammars of programming languages.
 EXTRAS = {"klaw-documents": "[code]"}
 # What the page of klaw serve shows something of.
 PAGE_PLUGINS = with_requirements(
-    ROOT, ("klaw-serve", "klaw-store-sqlitevec", "klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-memories", "klaw-notes")
+    ROOT,
+    (
+        *("klaw-serve", "klaw-store-sqlitevec"),
+        *("klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-memories", "klaw-notes"),
+    ),
 )
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")

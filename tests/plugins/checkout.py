@@ -15,7 +15,8 @@ _OURS = re.compile(r"klaw-[\w-]+|langchain-klaw")
 
 
 def _required(project: Path) -> frozenset[str]:
-    return frozenset(_plugins(tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]))
+    read = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+    return frozenset(_plugins(read["project"]["dependencies"]))
 
 
 def _plugins(listed: Iterable[str]) -> set[str]:

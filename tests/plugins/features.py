@@ -65,9 +65,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
-    excinfo = getattr(report, "call", None) and report.call.excinfo  # type: ignore[attr-defined]  # set by pytest
+    excinfo = getattr(report, "call").excinfo  # noqa: B009  # pytest sets it without declaring it
     if excinfo and (reason := missing(excinfo.value.__cause__)):
         report.outcome = "skipped"
         report.longrepr = (str(collector.path), 1, f"Skipped: {reason}")
