@@ -6,6 +6,8 @@
 The value names a :class:`click.Command`, written with :mod:`klaw_core.cli.kit`. Entry points are looked up only for
 names that are not Klaw's own commands, because reading the metadata of all installed packages is slow. For the same
 reason the commands of a default distribution are Klaw's own, which :mod:`klaw_core.cli.program` names by their modules.
+
+A command below an :class:`OpenGroup`, such as ``klaw plugins new``, is an entry point of ``klaw.commands.plugins``.
 """
 
 from __future__ import annotations
@@ -24,11 +26,31 @@ if TYPE_CHECKING:
 GROUP = "klaw.commands"
 
 
-def official() -> Mapping[str, tuple[str, str]]:
-    """Return the commands of first-party distributions: for each its extra, and its line in ``klaw --help``."""
+class OpenGroup(click.Group):
+    """A command of Klaw with subcommands of its own, and others that distributions add to it."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return its own commands, then those that are installed."""
+        return [*super().list_commands(context), *installed(f"{GROUP}.{self.name}")]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Import and return a command, or None if there is no such command. Raise PluginError."""
+        if (own := super().get_command(context, name)) or (
+            context.resilient_parsing and name not in self.list_commands(context)
+        ):
+            return own
+        return load_command(name, str(self.name))
+
+
+def official(group: str = "") -> Mapping[str, tuple[str, str]]:
+    """Return the commands of first-party distributions: for each its extra, and its line in ``klaw --help``.
+
+    Those of an :class:`OpenGroup` if its name is given.
+    """
     from klaw_core.plugins.catalogue import first_party_commands
 
-    return first_party_commands()
+    named = {tuple(name.rpartition(" ")[::2]): row for name, row in first_party_commands().items()}
+    return {name: row for (owner, name), row in named.items() if owner == group}
 
 
 def load_own(name: str, module: str, *, missing_ok: bool = False) -> click.Command | None:
@@ -53,18 +75,20 @@ def load_own(name: str, module: str, *, missing_ok: bool = False) -> click.Comma
     return command
 
 
-def load_command(name: str) -> click.Command | None:
-    """Import the command ``name`` of another distribution; return None if the name is unknown.
+def load_command(name: str, group: str = "") -> click.Command | None:
+    """Import the command ``name`` of another distribution, of an :class:`OpenGroup` if one is named.
 
-    Raise PluginNotFoundError if it is a first-party command that is not installed, PluginConflictError if several
-    distributions provide it, PluginError if it cannot be imported.
+    Return None if the name is unknown. Raise PluginNotFoundError if it is a first-party command that is not installed,
+    PluginConflictError if several distributions provide it, PluginError if it cannot be imported.
     """
-    points = list(_entry_points().select(name=name))
+    points = list(_entry_points(f"{GROUP}.{group}" if group else GROUP).select(name=name))
+    known = official(group)
+    name = f"{group} {name}".lstrip()
     if not points:
-        if name in official():
+        if extra := known.get(name.rpartition(" ")[2], ("",))[0]:
             from klaw_core.plugins.catalogue import install_command
 
-            raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=install_command([official()[name][0]]))
+            raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=install_command([extra]))
         return None
     owners = sorted({_owner(point) for point in points})
     if len(owners) > 1:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klaw_core.cli.extensions import OpenGroup, installed
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 from klaw_core.errors import ConfigError
 
@@ -14,15 +15,25 @@ if TYPE_CHECKING:
     from klaw_core.plugins.registry import Plugin
 
 
-@click.command("plugins", short_help="List the installed plugins and what they provide.")
+@click.group(
+    "plugins",
+    cls=OpenGroup,
+    invoke_without_command=True,
+    short_help="List the installed plugins and what they provide.",
+)
 @common_options
 @pass_settings
-def command(settings: Settings) -> None:
+@click.pass_context
+def command(context: click.Context, settings: Settings) -> None:
     """List every plugin with its components (kind, and the name for `type =`) and its problems.
 
     Commands that packages add to `klaw`, and the programs whose exports it can import, come last.
     """
-    from klaw_core.cli.extensions import installed
+    if context.invoked_subcommand is None:
+        _list(settings)
+
+
+def _list(settings: Settings) -> None:
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import StyledText, data, print_json
     from klaw_core.plugins.discover import discover
@@ -40,6 +51,7 @@ def command(settings: Settings) -> None:
         _show(data(), plugin)
     for title, prefix, owners in (
         ("commands", "klaw ", installed()),
+        ("commands of plugins", "klaw plugins ", installed("klaw.commands.plugins")),
         ("importers", "klaw import --from ", installed("klaw.importers")),
     ):
         if owners:

@@ -113,7 +113,12 @@ CATALOGUE: tuple[FirstParty, ...] = (
         ),
         reads=frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml", ".epub", ".ipynb", ".org", ".rst"}),
     ),
-    FirstParty("klaw-testing", ("testing",), (("store", "memory"), ("retriever", "cosine"), ("retriever", "words"))),
+    FirstParty(
+        "klaw-testing",
+        ("testing",),
+        (("store", "memory"), ("retriever", "cosine"), ("retriever", "words")),
+        {"plugins new": "Write a small plugin, to begin from."},
+    ),
     FirstParty(
         "klaw-watch", ("watch",), (("extension", "watch"),), {"watch": "Keep the index up to date with the files."}
     ),

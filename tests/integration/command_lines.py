@@ -116,7 +116,10 @@ def _tree(command: click.Command, name: str) -> Iterator[tuple[str, click.Comman
         return
     if command.invoke_without_command:
         yield name, command
-    for each, found in command.commands.items():
+    context = click.Context(command)
+    for each in command.list_commands(context):
+        found = command.get_command(context, each)
+        assert found is not None
         yield from _tree(found, f"{name} {each}")
 
 

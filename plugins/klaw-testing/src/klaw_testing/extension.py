@@ -33,6 +33,7 @@ from klaw_core import (
     to_json,
 )
 from klaw_journals import Record, RecordedExtension
+from klaw_testing.report import lacks
 from klaw_tools import ContextExtension, ContextQuestion
 
 _RANK_OF_OTHERS = 100  # the default of Component.rank
@@ -73,7 +74,7 @@ class ExtensionContract:
 
     def test_a_reindex_keeps_the_number_of_its_documents(self, memory: Memory, extension: Extension) -> None:
         if not isinstance(extension, SourcedExtension) or not extension.sources():
-            pytest.skip("it has no documents")
+            lacks("SourcedExtension with documents")
         memory.index()
         before = {name: count for name, count in memory.status().origins.items() if name in extension.origins}
         memory.reindex()
@@ -84,7 +85,7 @@ class ExtensionContract:
         self, memory: Memory, extension: Extension
     ) -> None:
         if not isinstance(extension, ToolExtension):
-            pytest.skip("it has no tools")
+            lacks("ToolExtension")
         tools = extension.tools()
         assert len({tool.name for tool in tools}) == len(tools) > 0, "it says that it has tools"
         for tool in tools:
@@ -96,13 +97,13 @@ class ExtensionContract:
 
     def test_an_undamaged_memory_has_no_errors_and_checks_are_repeatable(self, extension: Extension) -> None:
         if not isinstance(extension, CheckedExtension):
-            pytest.skip("it checks nothing")
+            lacks("CheckedExtension")
         assert [finding for finding in extension.check() if finding.severity == "error"] == []
         assert list(extension.check()) == list(extension.check())
 
     def test_its_records_are_json_and_importing_them_again_adds_nothing(self, extension: Extension) -> None:
         if not isinstance(extension, RecordedExtension):
-            pytest.skip("it exports nothing")
+            lacks("RecordedExtension")
         exported = list(extension.records())
         records = [item for item in exported if isinstance(item, Record)]
         assert len(records) + sum(isinstance(item, SkippedEntry) for item in exported) == len(exported)
@@ -115,13 +116,13 @@ class ExtensionContract:
 
     def test_its_context_items_have_text(self, extension: Extension) -> None:
         if not isinstance(extension, ContextExtension):
-            pytest.skip("it offers no context")
+            lacks("ContextExtension")
         offered = [item.text.strip() for item in extension.offer(ContextQuestion("what do you know?"))]
         assert "" not in offered
 
     def test_its_status_values_are_integers_or_strings(self, extension: Extension) -> None:
         if not isinstance(extension, StatusExtension):
-            pytest.skip("it has no status")
+            lacks("StatusExtension")
         assert {type(value) for value in extension.status().values()} <= {bool, int, str}
 
 

@@ -29,6 +29,7 @@ from klaw_core import (
     StoredChunk,
     VectorSpace,
 )
+from klaw_testing.report import lacks
 from klaw_testing.retriever import (
     COMMON,
     SPACE,
@@ -153,7 +154,7 @@ class IndexContract(RetrieverContract[R]):
 
     def test_compacting_does_not_change_results(self, index: Index[R], filled: R) -> None:
         if type(index).compact is Index.compact:
-            pytest.skip("the index does not write anything together")
+            lacks("Index.compact")
         for number in range(31, 61):
             self.add(index, filled, [stored(number, f"lantern tide{number}")])
         index.remove(filled, "memory", [3, 33])
@@ -281,7 +282,7 @@ class IndexContract(RetrieverContract[R]):
     def test_recall_is_at_least_0_9(self, index: Index[R], resource: R) -> None:
         """A search for 10 of 5,000 chunks returns 10, with a recall of at least 0.9, also with filters."""
         if not index.needs_vectors:
-            pytest.skip("the index has no vectors")
+            lacks("needs_vectors")
         count, space = 5_000, VectorSpace("recall", "1", 48)
         chance = np.random.default_rng(3)
         groups = chance.standard_normal((250, space.dimension))

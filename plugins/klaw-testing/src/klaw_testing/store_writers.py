@@ -12,6 +12,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core import Document, DocumentRecord, Replacement, RetryableStoreError, Store, Transaction
+from klaw_testing.report import lacks
 from klaw_testing.store_cache import C, put
 from klaw_testing.store_machine import dump
 from klaw_testing.values import cut_lines, make_document
@@ -31,7 +32,7 @@ class WriterLaws:
     def lose_connections(self, store: Store[Any]) -> None:
         """Close the store's connections to its data from outside. By default the test is skipped."""
         del store
-        pytest.skip("the store has no connection to lose")
+        lacks("connections that can be lost")
 
     def test_concurrent_writers_of_different_documents_lose_none(
         self, store: Store[Any], writers: Sequence[Store[Any]]

@@ -1,0 +1,73 @@
+"""``klaw plugins new``: write a small plugin, with the test of its contract."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_testing.skeleton import kinds, next_commands, skeleton
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+def _checked(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise click.BadParameter("use lower-case letters, digits and single hyphens, such as klaw-lines")
+    if find_spec(name.replace("-", "_")) is not None:
+        raise click.BadParameter(f"there is a Python module {name.replace('-', '_')} already")
+    return name
+
+
+@click.command("new", short_help="Write a small plugin, to begin from.")
+@click.argument("name", callback=_checked)
+@click.option(
+    "--kind",
+    required=True,
+    type=click.Choice(kinds()),
+    help="The kind of component that it provides.",
+)
+@common_options
+@pass_settings
+def command(settings: Settings, *, name: str, kind: str) -> None:
+    """Write a small plugin that works, with the test of its contract, into the new directory NAME.
+
+    NAME is the name of the distribution, such as klaw-lines. The name of the component is the same without `klaw-`.
+    """
+    from pathlib import Path
+
+    from klaw_core.cli.kit import data, print_json
+
+    directory = Path(name)
+    files = skeleton(name, kind)
+    _write(directory, files)
+    commands = next_commands(directory)
+    if settings.json:
+        print_json({"directory": directory, "files": list(files), "next": commands})
+        return
+    for each in files:
+        data().line(str(directory / each))
+    for each in commands:
+        data().line(f"next: {each}")
+
+
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    """Write files into a new directory. Raise ConfigError if it exists or cannot be made."""
+    from klaw_core import ConfigError
+
+    try:
+        directory.mkdir()
+        for name, text in files.items():
+            (directory / name).write_text(text, "utf-8")
+    except FileExistsError as error:
+        raise ConfigError([f"{directory} exists"], hint="give another name, or remove it") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError([f"{directory} cannot be written: {reason}"], hint="change to another directory") from error

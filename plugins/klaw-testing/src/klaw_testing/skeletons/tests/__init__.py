@@ -1,0 +1,1 @@
+"""The tests that go with the plugins: of their contracts."""

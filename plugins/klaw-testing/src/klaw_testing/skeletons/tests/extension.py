@@ -1,0 +1,19 @@
+"""The extension keeps the contract of extensions."""
+
+import pytest
+
+from klaw_core import LiveComponent, Memory, load_config
+from klaw_testing.extension import ExtensionContract
+from klaw_testing.skeletons.extension import Options, SkeletonExtension
+
+
+class TestSkeleton(ExtensionContract):
+    name = "skeleton"
+
+    @pytest.fixture
+    def memory(self, tmp_path):
+        config = load_config(data_dir=tmp_path, environment={}, overrides={"memory": {"embedding": {"type": "none"}}})
+        own = LiveComponent("extension", self.name, SkeletonExtension(Options()))
+        with Memory.open(config, components=[own]) as memory:
+            memory.call_tool("skeleton_add", {"text": "Paint the boat."})
+            yield memory
