@@ -84,7 +84,11 @@ COMMANDS = {
         ),
         *("import all.jsonl --dry-run --json", "import nowhere", "import --from x y"),
     ],
-    "plugins": ["plugins", "plugins --json"],
+    "plugins": [
+        *("plugins", "plugins --json", "plugins new klaw-lines --kind chunker"),
+        *("plugins new klaw-lines --kind chunker", "plugins new klaw-rows --kind source --json"),
+        *("plugins new Lines --kind chunker", "plugins new klaw-lines --kind lines", "plugins newer"),
+    ],
     "config": [
         *("config list", "config list --json", "config get memory.fusion.k", "config get nothing", "config path"),
         *(

@@ -27,6 +27,7 @@ NOT_RUN = {
     **dict.fromkeys(("models add", "models verify", "models list", "models remove"), "files of models"),
     **dict.fromkeys(("mcp install", "hook install"), "writes the settings of another program"),
     **dict.fromkeys(("config set", "config trust"), "writes the configuration, as given"),
+    "plugins new": "writes a new directory, with a name of letters, digits and hyphens",
 }
 #: Arguments and options that are not fed, and why.
 NOT_FED = {

@@ -46,6 +46,7 @@ COMMANDS = [
     Command("index ROOT/notes", {**_OF_DIRECTORY, **_OF_RUN}, _READ),
     Command("index ROOT/notes/note1.md", {**_OF_DIRECTORY, **_OF_RUN}),
     Command("index", {**_OF_DIRECTORY, **_OF_RUN}, _READ),
+    Command("plugins new klaw-lines --kind chunker", {"--kind": ["source"], "--json": []}),
     Command("embed", {"--batch-size": ["1"], "--limit": ["2"], "--json": []}),
     Command("reindex", {"--embedding": ["other"], "--json": []}),
     Command(

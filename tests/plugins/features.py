@@ -1,12 +1,14 @@
 """Skip what needs a feature that was deleted from the checkout; what is there and cannot be imported is an error.
 
-A test file says with an import that it needs a feature. A test that uses one without importing it, by a command or an
-attribute of ``Memory``, says so with ``@pytest.mark.needs("klaw-conversations")``.
+A test says that it needs a feature by importing it, or by asking ``Memory`` for it: ``memory.conversations``. One that
+uses a feature in another way, by a command, says so with ``@pytest.mark.needs("klaw-conversations")``. A failure in the
+code that is tested is never a reason to skip: the core must work without each feature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +30,43 @@ def _reason(name: str) -> str:
 
 
 def missing(error: BaseException | None) -> str | None:
-    """Return why a test is skipped that ended with an error: it imports itself what is not in the checkout."""
-    if not isinstance(error, ModuleNotFoundError) or not error.name or error.__traceback__ is None:
-        return None
-    name = error.name.partition(".")[0].replace("_", "-")
-    return _reason(name) if _in_a_test(error) and name in absent() else None
+    """Return why a test is skipped that ended with an error: it asks itself for what is not in the checkout."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        name = error.name.partition(".")[0].replace("_", "-")
+        return _reason(name) if name in absent() and _imported_by_a_test(error) else None
+    if type(error).__name__ == "PluginNotFoundError":
+        from klaw_core.plugins.catalogue import CATALOGUE
+
+        extras = getattr(error, "extras", ())
+        names = {row.distribution for row in CATALOGUE if {*row.extras} & {*extras}} & absent()
+        return _reason(min(names)) if names and _asked_by_a_test(error) else None
+    return None
 
 
-def _in_a_test(error: BaseException) -> bool:
-    """Tell whether the import stands in a test, and not in the code that is tested."""
-    at, files = error.__traceback__, list[Path]()
+#: The attributes and methods of ``Memory`` that a feature offers are here; each calls ``_part`` to find its extension.
+_DELEGATES = {Path("klaw_core", name) for name in ("memory.py", "async_memory.py", "holds.py")}
+
+
+def _below_the_test(error: BaseException) -> list[tuple[Path, str]] | None:
+    """Return the files and functions that the last test called until an error was raised; None without a test."""
+    at, frames = error.__traceback__, list[tuple[Path, str]]()
     while at is not None:
-        files.append(Path(at.tb_frame.f_code.co_filename))
-        at = at.tb_next
-    own = [path for path in files if not str(path).startswith("<") and path.is_relative_to(ROOT)]
-    return bool(own) and "tests" in own[-1].relative_to(ROOT).parts
+        code, at = at.tb_frame.f_code, at.tb_next
+        path = Path(code.co_filename)
+        if path.is_relative_to(ROOT) and ".nox" not in path.parts:
+            frames.append((path.relative_to(ROOT), code.co_name))
+    tests = [number for number, (path, _) in enumerate(frames) if "tests" in path.parts]
+    return frames[tests[-1] + 1 :] if tests else None
+
+
+def _imported_by_a_test(error: BaseException) -> bool:
+    return _below_the_test(error) == []
+
+
+def _asked_by_a_test(error: BaseException) -> bool:
+    below = _below_the_test(error) or []
+    before = list(takewhile(lambda frame: frame[1] != "_part", below))
+    return len(before) < len(below) and {path for path, _ in before} <= _DELEGATES
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,7 +113,7 @@ def pytest_runtest_call() -> Generator[None, Any, Any]:
 def _skipping() -> Generator[None, Any, Any]:
     try:
         return (yield)
-    except ModuleNotFoundError as error:
+    except Exception as error:
         if reason := missing(error):
             pytest.skip(reason)
         raise

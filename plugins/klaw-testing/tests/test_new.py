@@ -19,7 +19,7 @@ from klaw_testing.skeleton import kinds, next_commands, skeleton
 #: The laws have few examples here: the skeletons are the subject, and not the laws.
 FEW = """
 from hypothesis import settings
-settings.register_profile("few", max_examples=3, deadline=None, derandomize=True)
+settings.register_profile("few", max_examples=1, deadline=None, derandomize=True)
 settings.load_profile("few")
 """
 
@@ -82,7 +82,7 @@ def test_a_skeleton_is_found_as_a_plugin_and_passes_its_contract(kind, made, mon
     )
     assert done.returncode == 0, done.stdout + done.stderr
     passed = int(done.stdout.rpartition(" passed")[0].split()[-1].strip(","))
-    assert passed >= 4, done.stdout
+    assert passed >= 3, done.stdout
 
 
 @pytest.mark.parametrize("kind", kinds())
