@@ -30,6 +30,15 @@ def install_extras(extras: Collection[str]) -> str:
     return _install_klaw(_installer(), extras)
 
 
+def install_directory(directory: Path) -> str:
+    """Return the command that installs a directory with a package, editable, beside Klaw."""
+    installer = _installer()
+    place = shlex.quote(str(directory if installer.stays and not installer.forgets else directory.resolve()))
+    if installer.forgets:
+        return _install_klaw(installer, options=["--with-editable", place])
+    return installer.run("install", "-e", place)
+
+
 def update_command(name: str = _KLAW) -> str:
     """Return the command that updates a distribution; one of a clone is updated with its clone."""
     if _clone(name) is not None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -101,11 +102,11 @@ def test_the_code_of_a_skeleton_imports_klaw_by_its_one_path_and_has_no_other_na
 def test_the_files_and_the_next_two_commands_are_printed(new, tmp_path):
     lines = new("klaw-lines", "--kind", "chunker").splitlines()
     assert lines[:3] == [f"klaw-lines/{name}" for name in ("pyproject.toml", "klaw_lines.py", "test_klaw_lines.py")]
-    assert [line.removeprefix("next: ") for line in lines[3:]] == list(next_commands("klaw-lines"))
+    assert [line.removeprefix("next: ") for line in lines[3:]] == list(next_commands(Path("klaw-lines")))
     assert json.loads(new("klaw-rows", "--kind", "source", "--json")) == {
         "directory": "klaw-rows",
         "files": ["pyproject.toml", "klaw_rows.py", "test_klaw_rows.py"],
-        "next": list(next_commands("klaw-rows")),
+        "next": list(next_commands(Path("klaw-rows"))),
     }
     assert sorted(path.name for path in tmp_path.iterdir()) == ["klaw-lines", "klaw-rows"]
 

@@ -9,6 +9,8 @@ from importlib import resources
 from pathlib import Path
 from shlex import quote
 
+from klaw_core.plugins.installing import install_directory
+
 _PROJECT = """\
 [build-system]
 requires = ["hatchling>=1.25"]
@@ -58,8 +60,7 @@ def skeleton(name: str, kind: str) -> Mapping[str, str]:
 
 def next_commands(directory: Path) -> Sequence[str]:
     """Return the commands that install a new plugin and run its tests."""
-    python = quote(sys.executable)
-    return [f"{python} -m pip install -e {quote(str(directory))}", f"{python} -m pytest {quote(str(directory))}"]
+    return [install_directory(directory), f"{quote(sys.executable)} -m pytest {quote(str(directory))}"]
 
 
 def _template(name: str) -> str:
