@@ -1,29 +1,18 @@
-"""An extension: a list of things to do, in a journal, with a tool for language models."""
+"""An extension: a tool with which a language model learns how much is indexed."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-from uuid import uuid4
 
 from attrs import define, field, frozen
 
-from klaw_core import (
-    AttachedExtension,
-    Component,
-    Extension,
-    Host,
-    RecordJournal,
-    StatusExtension,
-    Tool,
-    ToolExtension,
-    hookimpl,
-)
+from klaw_core import AttachedExtension, Component, Extension, Host, StatusExtension, Tool, ToolExtension, hookimpl
 
 
 @frozen
 class Options:
     """The keys of the table ``[extensions.skeleton]``."""
 
-    limit: int = 100
+    collection: str = "memory"
 
 
 @define(eq=False)
@@ -39,26 +28,23 @@ class SkeletonExtension(AttachedExtension, ToolExtension, StatusExtension):
         self._host = host
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tool that adds a line."""
-        text = {"type": "string", "description": "What is to be done.", "minLength": 1}
-        return (Tool("skeleton_add", "Add something to do.", {"text": text}, self._add, ("text",)),)
+        """Return the tool."""
+        origin = {"type": "string", "description": "Count only the documents of this origin."}
+        return (Tool("skeleton_count", "Count the documents that are indexed.", {"origin": origin}, self._count),)
 
     def status(self) -> dict[str, int | str]:
         """Return what ``klaw status`` shows."""
-        return {"to do": len(self.journal.ids())}
+        return {"documents": sum(self.counts().values())}
 
-    @property
-    def journal(self) -> RecordJournal:
-        """The journal ``skeleton.jsonl``, which ``klaw export`` writes, too."""
+    def counts(self) -> dict[str, int]:
+        """Return the number of documents by origin."""
         assert self._host is not None
-        return self._host.journal(self.name)
+        with self._host.read() as snapshot:
+            return {name: documents for name, (documents, _) in snapshot.counts(self.options.collection).items()}
 
-    def _add(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        if len(self.journal.ids()) >= self.options.limit:
-            return {"error": f"the list has {self.options.limit} entries already"}
-        record = {"id": uuid4().hex, "text": arguments["text"]}
-        self.journal.append([record])
-        return {"added": record}
+    def _count(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        counts = self.counts()
+        return {"documents": counts.get(arguments["origin"], 0) if "origin" in arguments else sum(counts.values())}
 
 
 @hookimpl

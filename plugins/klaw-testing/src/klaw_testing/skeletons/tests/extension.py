@@ -15,5 +15,11 @@ class TestSkeleton(ExtensionContract):
         config = load_config(data_dir=tmp_path, environment={}, overrides={"memory": {"embedding": {"type": "none"}}})
         own = LiveComponent("extension", self.name, SkeletonExtension(Options()))
         with Memory.open(config, components=[own]) as memory:
-            memory.call_tool("skeleton_add", {"text": "Paint the boat."})
             yield memory
+
+    def test_the_tool_counts_documents(self, memory, tmp_path):
+        (tmp_path / "notes").mkdir()
+        (tmp_path / "notes" / "boat.md").write_text("Paint the boat.")
+        memory.index(tmp_path / "notes")
+        assert memory.call_tool("skeleton_count", {}) == {"documents": 1}
+        assert memory.call_tool("skeleton_count", {"origin": "other"}) == {"documents": 0}
