@@ -47,10 +47,12 @@ def official(group: str = "") -> Mapping[str, tuple[str, str]]:
 
     Those of an :class:`OpenGroup` if its name is given.
     """
-    from klaw_core.plugins.catalogue import first_party_commands
+    from klaw_core.plugins.catalogue import CATALOGUE
 
-    named = {tuple(name.rpartition(" ")[::2]): row for name, row in first_party_commands().items()}
-    return {name: row for (owner, name), row in named.items() if owner == group}
+    listed = [
+        (*name.rpartition(" ")[::2], row, line) for row in CATALOGUE for name, line in sorted(row.commands.items())
+    ]
+    return {name: (row.extras[0], line) for owner, name, row, line in listed if owner == group}
 
 
 def load_own(name: str, module: str, *, missing_ok: bool = False) -> click.Command | None:

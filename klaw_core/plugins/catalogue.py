@@ -146,11 +146,6 @@ def provided_names(kind: str) -> list[str]:
     return [name for row in CATALOGUE for offered, name in row.components if offered == kind]
 
 
-def first_party_commands() -> Mapping[str, tuple[str, str]]:
-    """Return the commands of first-party distributions: by name, the extra to install, and the line in the help."""
-    return {name: (row.extras[0], summary) for row in CATALOGUE for name, summary in sorted(row.commands.items())}
-
-
 def install_command(extras: Collection[str]) -> str:
     """Return the command that installs these extras of ``klaw``: ``default`` for all that a configuration needs."""
     if set(extras) >= _SELECTED_EXTRAS:

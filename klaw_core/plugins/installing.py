@@ -27,33 +27,24 @@ _KLAW = "klaw"
 
 def install_extras(extras: Collection[str]) -> str:
     """Return the command that installs these extras of ``klaw``."""
-    return _install_klaw(_installer(), extras)
-
-
-def install_directory(directory: Path) -> str:
-    """Return the command that installs a directory with a package, editable, beside Klaw."""
-    installer = _installer()
-    place = shlex.quote(str(directory if installer.stays and not installer.forgets else directory.resolve()))
-    if installer.forgets:
-        return _install_klaw(installer, options=["--with-editable", place])
-    return installer.run("install", "-e", place)
+    return _install_klaw(installer_here(), extras)
 
 
 def update_command(name: str = _KLAW) -> str:
     """Return the command that updates a distribution; one of a clone is updated with its clone."""
     if _clone(name) is not None:
-        return _install_klaw(_installer(), before="git pull && ")
-    return _installer().upgrade(name)
+        return _install_klaw(installer_here(), before="git pull && ")
+    return installer_here().upgrade(name)
 
 
 def reinstall_command(name: str, *, dependencies: bool = True) -> str:
     """Return the command that reinstalls a damaged distribution, with or without its dependencies."""
-    return _installer().reinstall(name, dependencies=dependencies)
+    return installer_here().reinstall(name, dependencies=dependencies)
 
 
 def uninstall_command(name: str) -> str:
     """Return the command that removes a distribution."""
-    return _installer().uninstall(name)
+    return installer_here().uninstall(name)
 
 
 @frozen
@@ -135,7 +126,7 @@ class _UvTool(_Uv):
         return _install_klaw(_UvTool(tuple(each for each in self.others if each[0] != name)))
 
 
-def _installer() -> _Pip:
+def installer_here() -> _Pip:
     """Return what made the environment of the running Python."""
     prefix = Path(sys.prefix)
     others = _others_of_tool(prefix / "uv-receipt.toml")

@@ -244,23 +244,6 @@ def test_the_extras_of_the_default_configuration_together_become_default(environ
     assert catalogue.install_command(["fts5", "ollama"]) == "pip install 'klaw[fts5,ollama]'"
 
 
-DIRECTORY = {
-    "pip": "pip install -e mine",
-    "pipx": "pipx runpip environment install -e '{here}/mine'",
-    "uv": "uv pip install -e mine",
-    "uv tool": "uv tool install --with-editable '{here}/mine' --with 'klaw-x>=1' klaw",
-}
-
-
-@pytest.mark.parametrize("installer", DIRECTORY)
-def test_a_directory_is_installed_editable_beside_klaw(environment, installer, tmp_path, monkeypatch):
-    here = tmp_path / "my work"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    environment.install("klaw", made_by(installer, environment))
-    assert installing.install_directory(Path("mine")) == DIRECTORY[installer].format(here=here)
-
-
 _WORDS = ("pip install", "pip uninstall", "uv pip", "uv tool", "pipx", "install klaw")
 
 

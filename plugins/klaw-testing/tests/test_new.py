@@ -140,3 +140,21 @@ def test_a_directory_that_cannot_be_written_is_named(new, tmp_path):
     tmp_path.chmod(0o500)
     assert "klaw-lines cannot be written: Permission denied" in new("klaw-lines", "--kind", "chunker")
     tmp_path.chmod(0o700)
+
+
+DIRECTORY = {
+    "pip": "{python} -m pip install -e mine",
+    "uv": "uv pip install -p {python} -e mine",
+    "pipx": "pipx runpip {name} install -e {here}/mine",
+}
+
+
+@pytest.mark.parametrize("installer", DIRECTORY)
+def test_the_command_that_installs_fits_what_made_the_environment(installer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr("klaw_core.plugins.installing._read", lambda _name, _file: installer)
+    if installer == "pipx":
+        (tmp_path / "pipx_metadata.json").write_text("{}")
+    names = {"python": sys.executable, "name": tmp_path.name, "here": tmp_path}
+    assert next_commands(Path("mine"))[0] == DIRECTORY[installer].format(**names)

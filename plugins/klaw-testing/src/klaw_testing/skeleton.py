@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from shlex import quote
 
-from klaw_core.plugins.installing import install_directory
+from klaw_core.plugins.installing import installer_here
 
 _PROJECT = """\
 [build-system]
@@ -60,7 +60,10 @@ def skeleton(name: str, kind: str) -> Mapping[str, str]:
 
 def next_commands(directory: Path) -> Sequence[str]:
     """Return the commands that install a new plugin and run its tests."""
-    return [install_directory(directory), f"{quote(sys.executable)} -m pytest {quote(str(directory))}"]
+    installer = installer_here()
+    place = directory if installer.stays else directory.resolve()
+    install = installer.run("install", "-e", quote(str(place)))
+    return [install, f"{quote(sys.executable)} -m pytest {quote(str(directory))}"]
 
 
 def _template(name: str) -> str:
