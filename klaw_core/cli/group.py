@@ -11,10 +11,9 @@ import click
 
 from klaw_core.cli.extensions import installed, load_command, load_own, official
 from klaw_core.cli.settings import Settings, current_directory
+from klaw_core.cli.startup import INTERRUPTED
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams, trusted
 from klaw_core.errors import ConfigError, KlawError
-
-_INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 class KlawGroup(click.Group):
@@ -111,7 +110,7 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
         notes = getattr(abort.__cause__, "__notes__", ())
         what = "interrupted" if interrupted else "aborted, nothing was changed"
         _print_error(what, "; ".join(notes), as_json=settings.json)
-        return _INTERRUPTED if interrupted else 1
+        return INTERRUPTED if interrupted else 1
     except click.ClickException as error:
         _report_usage(error, settings)
         return error.exit_code

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _HELP_COLUMNS = 80
 
 
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
+
 # New objects between two garbage collections. Python's default of 700 causes dozens of them during imports.
 _COLLECT_AFTER = 50_000
 
@@ -42,6 +44,9 @@ def run() -> NoReturn:
         if not isinstance(exit_.code, int):
             raise
         status = exit_.code
+    except KeyboardInterrupt:  # while modules were imported; the command line says so itself
+        sys.stderr.write("\nklaw: interrupted\n")
+        status = INTERRUPTED
     threading = sys.modules.get("threading")
     others = threading.enumerate() if threading else ()
     if threading and any(not thread.daemon for thread in others if thread is not threading.main_thread()):

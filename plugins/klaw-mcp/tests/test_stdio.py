@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+import sys
 from urllib.parse import quote
 
 import anyio
@@ -246,35 +248,58 @@ def test_it_ends_when_input_ends(home):
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_an_invalid_line_does_not_end_the_server(home):
-    lines = [
-        "not json",
-        json.dumps(
-            {
-                "jsonrpc": "2.0",
-                "id": 7,
-                "method": "initialize",
-                "params": {
-                    "protocolVersion": "2025-06-18",
-                    "capabilities": {},
-                    "clientInfo": {"name": "test", "version": "1"},
-                },
-            }
-        ),
-    ]
-    with subprocess.Popen(
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+def started(home, *lines, stderr=subprocess.DEVNULL):
+    """Start the server and send it some lines; the input stays open."""
+    process = subprocess.Popen(
         home.command("mcp"),
         env=home.environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
-    ) as process:
-        process.stdin.write("\n".join(lines) + "\n")
-        process.stdin.flush()
-        answers = [json.loads(process.stdout.readline())]
-        while answers[-1].get("id") != 7:
-            answers.append(json.loads(process.stdout.readline()))
+        start_new_session=True,
+    )
+    process.stdin.write("\n".join(lines) + "\n")
+    process.stdin.flush()
+    return process
+
+
+def answer(process, number):
+    """Return the answer to a request, and pass over others."""
+    while (found := json.loads(process.stdout.readline())).get("id") != number:
+        pass
+    return found
+
+
+def test_an_invalid_line_does_not_end_the_server(home):
+    with started(home, "not json", json.dumps(INITIALIZE)) as process:
+        assert answer(process, 7)["result"]["protocolVersion"] == "2025-06-18"
         process.stdin.close()
         assert process.wait(home.patience) == 0
-    assert answers[-1]["result"]["protocolVersion"] == "2025-06-18"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
+def test_an_interrupt_ends_it_while_its_input_is_open(home):
+    """A thread waits for the next line, and nothing can interrupt that."""
+    notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    call = {"jsonrpc": "2.0", "id": 8, "method": "tools/list"}
+    with started(home, *map(json.dumps, (INITIALIZE, notice, call)), stderr=subprocess.PIPE) as process:
+        assert answer(process, 8)["result"]["tools"]
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(home.patience) == 130
+            assert "interrupted" in process.stderr.read()
+        finally:
+            process.kill()

@@ -374,6 +374,23 @@ class TestTerminal:
         assert process.returncode == 130
         assert errors.decode().strip() == "klaw: interrupted"
 
+    @pytest.mark.cold_start
+    def test_an_interrupt_while_the_program_starts_exits_with_130(self):
+        program = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "klaw_core.cli.program":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from klaw_core.cli.startup import run
+run()
+"""
+        done = subprocess.run([sys.executable, "-c", program, "status"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.strip()) == (130, "klaw: interrupted")
+
 
 def wait_until_it_reads_stdin(process: subprocess.Popen[Any]) -> None:
     """Send a byte, and wait until nothing is left in the pipe: the process waits for the rest."""

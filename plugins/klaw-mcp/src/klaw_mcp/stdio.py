@@ -6,11 +6,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from klaw_mcp.prologue import Wire
 
 if TYPE_CHECKING:
+    from anyio.abc import ObjectSendStream
+    from anyio.from_thread import BlockingPortal
+
     from klaw_core import Lazy, Memory
     from klaw_mcp.tools import Policy
 
@@ -60,8 +64,18 @@ def _warm(memory: Lazy[Memory], policy: Policy) -> None:
         sys.stderr.write(f"klaw mcp: {error}\n")
 
 
+def _feed(wire: Wire, portal: BlockingPortal, lines: ObjectSendStream[str]) -> None:
+    """Pass on standard input, line by line; the server that waits for one can be interrupted, this thread cannot."""
+    with suppress(RuntimeError, OSError):  # the server has ended; the client is gone
+        while line := wire.readline():
+            portal.call(lines.send, line)
+    with suppress(RuntimeError):
+        portal.call(lines.aclose)
+
+
 async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
     import anyio
+    from anyio.from_thread import BlockingPortal
     from mcp.server.stdio import stdio_server
 
     from klaw_mcp.notices import told_of_changes
@@ -79,11 +93,13 @@ async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
         return found
 
     server, notices = make_server(Toolbox(get_memory, policy))
-    wired: Any = wire  # it has the methods of a text file that the SDK calls
-    streams = (anyio.wrap_file(wired), anyio.wrap_file(wired))
-    async with anyio.create_task_group() as tasks:
+    lines: Any
+    send, lines = anyio.create_memory_object_stream[str]()
+    wired: Any = wire  # it and the stream have the methods of a text file that the SDK calls
+    async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
+        threading.Thread(target=_feed, args=(wire, portal, send), name="klaw-mcp-input", daemon=True).start()
         tasks.start_soon(tell, notices)
-        async with stdio_server(*streams) as (incoming, outgoing):
+        async with stdio_server(lines, anyio.wrap_file(wired)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options(OPTIONS))
         tasks.cancel_scope.cancel()
     for each in opened:
