@@ -16,6 +16,8 @@ from attrs import evolve
 from klaw_core.config.options import build_options, withheld
 from klaw_core.config.tables import AUTO
 from klaw_core.errors import (
+    NO_DESCRIPTOR,
+    RAISE_LIMIT,
     ConfigError,
     KlawError,
     PluginContractError,
@@ -370,7 +372,7 @@ def build(component: Component[Any, Any], options: Any, selection: Selection, co
     except (Exception, SystemExit) as error:
         raise PluginError(
             f"{selection.place}: the {selection.kind} {selection.type!r} could not be built: {reason(error)}",
-            hint="see `klaw plugins`",
+            hint=RAISE_LIMIT if getattr(error, "errno", 0) in NO_DESCRIPTOR else "see `klaw plugins`",
         ) from error
     if lacking:
         raise PluginContractError(

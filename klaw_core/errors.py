@@ -242,15 +242,15 @@ def as_klaw_error(error: BaseException) -> KlawError:
 #: What may arise in any public call, and becomes a KlawError there: a method imports its own modules and looks at
 #: files, and neither works if, for instance, no file can be opened any more.
 ESCAPING = (OSError, ImportError)
-_NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+RAISE_LIMIT = "close files or connections, or raise the limit of open files (ulimit -n)"
 
 
 def of_system(error: OSError | ImportError) -> KlawError:
     """Return the KlawError for an error of the system, or of an import, in one line."""
     if isinstance(error, ImportError):
         return PluginError(f"a part of Klaw cannot be imported: {reason(error)}", hint="klaw plugins")
-    is_limit = error.errno in _NO_DESCRIPTOR
-    hint = "close files or connections, or raise the limit of open files (ulimit -n)" if is_limit else "klaw doctor"
+    hint = RAISE_LIMIT if error.errno in NO_DESCRIPTOR else "klaw doctor"
     what = "a file" if error.filename is None else f"{quoted(error.filename, 200)}"
     return StoreError(f"{what} cannot be used: {error.strerror or reason(error)}", hint=hint)
 

@@ -120,7 +120,7 @@ def read_source(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{file}: not valid UTF-8"]) from error
+        raise ConfigError([f"{file}: not valid UTF-8"], hint="save the file as UTF-8") from error
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}"]) from error
 

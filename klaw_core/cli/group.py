@@ -154,7 +154,8 @@ def _report(error: Exception, settings: Settings) -> None:
 
         traceback.print_exception(error)
     elif isinstance(error, OutputError):
-        _print_error(str(error), as_json=settings.json)
+        hint = "write to another place; what the command has changed stays changed"
+        _print_error(str(error), hint, as_json=settings.json)
     elif settings.json and isinstance(error, KlawError):
         _print_error(error.message, error.hint, as_json=True)
     elif isinstance(error, ConfigError) and len(error.problems) > 1:

@@ -50,6 +50,13 @@ class Settings:
         config = load_config(
             config_file=self.config_file, data_dir=self.data_dir, directory=here, check=_option_problems
         )
+        if any("\ud800" <= character <= "\udfff" for character in str(config.data_dir)):
+            from klaw_core.errors import ConfigError
+
+            raise ConfigError(
+                [f"the path of the data directory is not valid UTF-8: {str(config.data_dir)!a}"],
+                hint="choose another directory: --data-dir or KLAW_DATA_DIR",
+            )
         if config.notices and not self.quiet and not self._notified:
             from klaw_core.cli.output import print_notices
 

@@ -10,7 +10,7 @@ from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
-from klaw_core.errors import StoreError, StoreFullError, StoreReadOnlyError
+from klaw_core.errors import NO_DESCRIPTOR, RAISE_LIMIT, StoreError, StoreFullError, StoreReadOnlyError
 from klaw_core.files.held import TEMPORARY, Descriptor, FileLock, Temporary, require_regular
 from klaw_core.holds import Hold
 
@@ -130,7 +130,8 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
     message = f"{path} cannot be written: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
-    return StoreReadOnlyError(message, hint="check the path, and the permissions of its directory")
+    hint = RAISE_LIMIT if error.errno in NO_DESCRIPTOR else "check the path, and the permissions of its directory"
+    return StoreReadOnlyError(message, hint=hint)
 
 
 def require_own_link(path: Path, below: Path | None = None) -> None:

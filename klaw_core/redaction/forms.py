@@ -205,6 +205,12 @@ _KEY_BELOW = (
     rf"(?i){_KEY_NAME}(?!\w){_IS_OR_COLON}{_NEXT_LINES}"
     rf"(?=[ \t>*+|`-]{{0,20}}[A-Z0-9+/_.~=-]{{8,200}}+[)\]\"'`|]{{0,3}}[ \t|)]*(?:\r?\n|\Z)){_ALONE}"
 )
+# The value of each cookie in a header is a session or a preference: all of them are removed.
+_COOKIE = (
+    r"(?i)(?<![^\W_])(?:set-)?cookie[\"'`*]{0,3}[ ]?[:=][ ]{0,3}[\"'`]?[!#$%&'*+.^_|~0-9a-z-]{1,60}="
+    r"\K(?!(?:yes|no|true|false|accepted|essential)(?![^\s;,\"'`]))[^\s,\"'`]{6,4096}+"
+    r"(?:[ ]?[!#$%&'*+.^_|~0-9a-z-]{1,60}=[^\s,\"'`]{1,4096}+){0,40}+"
+)
 _BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
 _ARGUMENT = r"(?:--password[ =]|\bsshpass[ ]-p[ ]?|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
 SEED_PHRASE = (
@@ -224,7 +230,7 @@ _CODES_NAME = (
 )
 _CODE = (
     rf"(?:{_VALUE}(?!(?:19|20)\d\d-[01]\d-[0-3]\d)(?=[a-z-]{{0,40}}\d)(?=(?:-?[a-z0-9]){{8}}|\d{{6}})"
-    r"[a-z0-9]{2,32}+(?:-[a-z0-9]{2,12}+){0,7}+|\d{3,8}(?:[ ]\d{3,8}){1,5}+)(?![.:/@-]?\w)"
+    r"[a-z0-9]{2,32}+(?:-[a-z0-9]{2,12}+){0,7}+|\d{3,8}(?:[ ]\d{3,8}){1,5}+)(?![./@-]?\w)"
 )
 _LETTERS = r"(?:[a-z]{4}(?:-[a-z]{4}){1,4}+|[a-z]{5}(?:-[a-z]{5}){1,4}+|[a-z]{6}-[a-z]{6})(?![\w-])"
 _AROUND = r"[*`~|\"',;]{0,4}"
@@ -269,7 +275,7 @@ SHAPES = (
 #: Portuguese, Italian, Dutch, Polish, Russian, Chinese and Japanese.
 NAMED = (
     *(_PASSPHRASE, _PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD, _PASSWORD_BELOW, _PIN),
-    *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE, CODES),
+    *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE, CODES, _COOKIE),
 )
 #: Everything that is a secret unless ``redact_secrets`` is false.
 BUILTIN_PATTERNS = (*SHAPES, *NAMED)
@@ -332,7 +338,7 @@ NAME_HINT = (
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет|од(?=[аы]?[ ]восст)"
     r"|од(?<=ны[ей][ ]код))|密钥|密鑰|令牌|恢[复復]|[备備]用|救援"
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
-    r"|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
+    r"|o(?<=coo)kie|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 PHRASES = frozenset({"phrase", "фраза", "助记词"})
 FIRST_LETTERS = {
@@ -345,6 +351,7 @@ FIRST_LETTERS = {
     _CLIENT: "qb-",
     SEED_PHRASE: "pф助",
     CODES: "cкв恢备備救",
+    _COOKIE: "o",
 }
 
 
@@ -367,6 +374,7 @@ ANY_HINT = "|".join(
         *(_any_case(word, then=r"(?:(?!\w)|2|[CcNn])") for word in ("pin", "puk")),
         *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl", "wachtwoord", "hasło")),
         *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ _-]")),
+        _any_case("cookie", at=2),
         _any_case("codes", then=r"(?!\w)"),
         *(_any_case(word, at=1) for word in ("codigo", "código", "codici")),
         *(_any_case(word) for word in ("резервн", "запасн", "восстановл")),

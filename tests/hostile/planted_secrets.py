@@ -1,4 +1,4 @@
-"""Secrets of 34 kinds with a mark in each, and a world whose bytes, prompts and logs can all be searched."""
+"""Secrets of 35 kinds with a mark in each, and a world whose bytes, prompts and logs can all be searched."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ KINDS = {
     "table": "| service | password |\n|---|---|\n| router | {16} |",
     "invisible": "pass\u200bword: {16}",
     "recovery-codes": "My recovery codes:\n\n1. {12}\n2. {13}",
+    "cookie": "I use the header Cookie: sessionid={32}",
     "signed-url": "See https://a.blob.core.windows.net/c?sv=2022&sig={16}",
 }
 #: Other sentences with a secret of a kind. Each planting of the kind takes the next: each door gets some.
@@ -130,6 +131,7 @@ NAMED = (
     "invisible",
     "recovery-codes",
     "signed-url",
+    "cookie",
 )
 OTHER = "I live in Lyon and like tea."
 

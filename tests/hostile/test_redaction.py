@@ -119,6 +119,8 @@ BEGINNINGS = (
         "-----BEGIN PRIVATE KEY-----\n" + "Ab0d" * 16 + "\n",
         "redis-cli a ",
         "?sig=",
+        "cookie: a=",
+        "cookie: a=abcdef;",
         "recovery codes ",
         "recovery codes: a1b2c3d4 ",
         "backup codes\n- aaaa-aaaa\n",

@@ -42,10 +42,11 @@ def test_an_intact_file_has_no_findings(store):
     assert list(store.check()) == []
 
 
-def test_wrong_permissions_are_found_and_fixed(store, path):
-    path.chmod(0o640)
+@pytest.mark.parametrize("mode", [0o640, 0o000, 0o200, 0o604])
+def test_wrong_permissions_are_found_and_fixed(store, path, mode):
+    path.chmod(mode)
     assert [(finding.check, finding.where) for finding in store.check()] == [("permissions", str(path))]
-    assert path.stat().st_mode & 0o777 == 0o640, "looking changes nothing"
+    assert path.stat().st_mode & 0o777 == mode, "looking changes nothing"
     assert list(store.check(fix=True)) == []
     assert path.stat().st_mode & 0o777 == 0o600
 

@@ -53,6 +53,12 @@ def test_an_invalid_export_is_rejected(klaw, user_home):
     assert klaw("import", "missing.jsonl").exit_code == 1
 
 
+def test_an_invalid_export_through_a_pipe_is_named_without_the_copy_of_it(spawn):
+    result = spawn("import", "-", stdin="")
+    assert result.returncode == 1
+    assert result.stderr.startswith("klaw: standard input is not a Klaw export: the file is empty")
+
+
 def test_differing_records_are_named(klaw):
     klaw("core", "set", "user", "name", "Ada")
     klaw("export", "--quiet")

@@ -22,6 +22,9 @@ READERS = (
     ["search", "--help"],
 )
 
+#: What an error of standard output says about what the command did before.
+KEPT = "write to another place; what the command has changed stays changed"
+
 
 def in_shell(redirection, *arguments, stdin=None):
     """Run ``klaw`` as a shell does that is told to redirect."""
@@ -37,7 +40,9 @@ def in_shell(redirection, *arguments, stdin=None):
 
 def told(done, arguments):
     """Return the message of an error, which is an object where JSON was asked for."""
-    return json.loads(done.stderr)["error"] if "--json" in arguments else done.stderr.removeprefix("klaw: ").rstrip()
+    if "--json" in arguments:
+        return json.loads(done.stderr)["error"]
+    return done.stderr.removeprefix("klaw: ").rstrip().removesuffix(f" → {KEPT}")
 
 
 @pytest.mark.usefixtures("indexed")
@@ -57,7 +62,7 @@ class TestOutput:
         done = in_shell(f">{FULL}", "get", "notes/long.md")
 
         assert done.returncode == 1
-        assert done.stderr == "klaw: cannot write to standard output: No space left on device\n"
+        assert done.stderr == f"klaw: cannot write to standard output: No space left on device → {KEPT}\n"
 
     @pytest.mark.one_of(3)
     @pytest.mark.parametrize("arguments", READERS)
@@ -123,3 +128,24 @@ class TestNoticesAndInput:
 
     def test_forget_does_nothing_if_it_cannot_ask(self):
         assert "pass --yes" in in_shell("<&-", "forget", "notes/auth.md").stderr
+
+
+@pytest.mark.usefixtures("indexed")
+@pytest.mark.parametrize("limit", range(5, 12))
+def test_an_error_for_want_of_descriptors_names_the_limit(limit):
+    """SQLite, imports and journals say it in different words, or not at all."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'ulimit -n {limit} && exec "$0" -m klaw_core save x', sys.executable],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0 or "the limit of open files (ulimit -n)" in done.stderr
+
+
+def test_a_data_directory_that_is_not_utf8_is_named(user_home):
+    script = 'export KLAW_DATA_DIR="$(printf "%s/bad\\377" "$1")"; exec "$0" -m klaw_core save x'
+    started = ["/bin/sh", "-c", script, sys.executable, str(user_home)]
+    done = subprocess.run(started, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"the path of the data directory is not valid UTF-8" in done.stderr

@@ -20,6 +20,8 @@ from klaw_journals import BadLine, ConsentExtension, ImportCounts, Journals, Rec
 from klaw_journals.jsonl import JsonLines
 from klaw_journals.records import ImportReport
 
+_AGAIN = "write the export again: klaw export FILE"
+
 
 def import_(
     extensions: Mapping[str, Extension],
@@ -122,9 +124,9 @@ def check(source: Path, owners: Mapping[str, RecordedExtension], carried: Mappin
     for number, line in enumerate(_lines(source).read(), start=1):
         where = f"{source}, line {number}"
         if isinstance(line, BadLine):
-            raise RecordError(f"{where}: {line.reason}; nothing was imported")
+            raise RecordError(f"{where}: {line.reason}; nothing was imported", hint=_AGAIN)
         if ended:
-            raise RecordError(f"{where}: there is data after the end record; nothing was imported")
+            raise RecordError(f"{where}: there is data after the end record; nothing was imported", hint=_AGAIN)
         try:
             if number == 1:
                 check_version(line.value)
@@ -135,10 +137,10 @@ def check(source: Path, owners: Mapping[str, RecordedExtension], carried: Mappin
             else:
                 _check_record(routed(parse_line(line.value), carried), owners)
         except KlawError as error:
-            raise RecordError(f"{where}: {error.message}; nothing was imported", hint=error.hint) from error
+            raise RecordError(f"{where}: {error.message}; nothing was imported", hint=error.hint or _AGAIN) from error
         count += 1
     if not ended:
-        raise RecordError(f"{source} is an incomplete export: its end is missing; nothing was imported")
+        raise RecordError(f"{source} is an incomplete export: its end is missing; nothing was imported", hint=_AGAIN)
 
 
 def _check_is_export(source: Path) -> None:
@@ -168,7 +170,8 @@ def _check_record(record: Record, owners: Mapping[str, RecordedExtension]) -> No
     except KlawError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"not a record of kind {record.kind!r}: {type(error).__name__}: {error}") from error
+        why = f"{error} is missing" if isinstance(error, KeyError) else "a value has another type, or is not allowed"
+        raise RecordError(f"not a record of kind {quoted(record.kind)}: {why}") from error
 
 
 def _lines(source: Path) -> JsonLines:

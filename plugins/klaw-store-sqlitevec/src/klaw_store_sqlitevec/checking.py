@@ -26,12 +26,16 @@ _FIX = "klaw doctor --fix"
 
 
 def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
-    """Check that only the owner may read the files."""
+    """Check that the owner may read the files, and nobody else.
+
+    SQLite gives its side files the mode of the database, but not one that the owner cannot use.
+    """
     for suffix in SIDE_FILES:
         path = Path(f"{database}{suffix}")
         try:
             mode = stat.S_IMODE(path.stat().st_mode)
-            if mode & ~_PRIVATE and fix:
+            is_wrong = bool(mode & ~_PRIVATE) or not mode & stat.S_IRUSR
+            if is_wrong and fix:
                 require_own_link(path)
                 path.chmod(_PRIVATE)
                 continue
@@ -40,8 +44,9 @@ def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
         except OSError as error:
             yield Finding("permissions", "error", f"its permissions cannot be set: {error.strerror}", str(path))
             continue
-        if mode & ~_PRIVATE:
-            yield Finding("permissions", "error", f"other users can access it (mode {mode:03o})", str(path), _FIX)
+        if is_wrong:
+            who = "other users can access it" if mode & ~_PRIVATE else "its owner cannot read it"
+            yield Finding("permissions", "error", f"{who} (mode {mode:03o})", str(path), _FIX)
 
 
 def check_space(database: Path) -> Iterator[Finding]:

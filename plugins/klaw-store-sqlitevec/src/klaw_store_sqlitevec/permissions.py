@@ -4,13 +4,17 @@ import os
 import shlex
 from pathlib import Path
 
+from klaw_core.errors import NO_DESCRIPTOR, RAISE_LIMIT
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
 
+_FILES = 4
 _OTHER_PLACE = "choose another directory: --data-dir or KLAW_DATA_DIR"
 
 
 def how_to_permit(database: Path) -> str:
     """Return what to do if a database, a file next to it or its directory cannot be read or written."""
+    if not _can_open_a_file():  # SQLite does not say so
+        return RAISE_LIMIT
     files = [(Path(f"{database}{suffix}"), "u+rw", os.R_OK | os.W_OK) for suffix in SIDE_FILES]
     for path, mode, needed in ((database.parent, "u+rwx", os.R_OK | os.W_OK | os.X_OK), *files):
         if os.access(path, needed) or not os.access(path, os.F_OK):
@@ -21,3 +25,17 @@ def how_to_permit(database: Path) -> str:
             return f"sudo chown {os.geteuid()} {shlex.quote(str(path))}"
         return f"chmod {mode} {shlex.quote(str(path))}"
     return f"check its permissions, or {_OTHER_PLACE}"
+
+
+def _can_open_a_file() -> bool:
+    """Return whether the process may open as many files as SQLite needs at once: the database, its log and a lock."""
+    opened: list[int] = []
+    try:
+        while len(opened) < _FILES:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno not in NO_DESCRIPTOR
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return True

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from klaw_core import RecordError
 from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 
@@ -58,4 +59,7 @@ def _whole(file: str) -> Iterator[Path]:
         path = Path(directory) / "standard input"
         with path.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield path
+        try:
+            yield path
+        except RecordError as error:
+            raise RecordError(error.message.replace(str(path), "standard input"), hint=error.hint) from error
