@@ -23,6 +23,7 @@ SEEDED = {
 SEEDED_POINTS = 10
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("scene", SCENES)
 def test_whatever_was_acknowledged_is_there_after_a_crash(drive, cases, scene):
     outcome = drive(scene, *([] if cases.whole else ["--points", str(SAMPLE)]))
@@ -30,6 +31,7 @@ def test_whatever_was_acknowledged_is_there_after_a_crash(drive, cases, scene):
     assert outcome["failures"] == []
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("bug", SEEDED)
 def test_a_defect_is_seen(drive, bug):
     scene, said = SEEDED[bug]

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from importlib import import_module
 from inspect import isgeneratorfunction
 from itertools import count
 from pathlib import Path
@@ -42,9 +43,9 @@ from klaw_memories import CoreMemory
 from klaw_watch import BackgroundIndexer
 from klaw_watch.watcher import Watcher
 
-chats = pytest.importorskip("klaw_conversations")
+chats = import_module("klaw_conversations")
 Conversations, HistoryStore = chats.Conversations, chats.HistoryStore
-WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
+WorkspaceManager = import_module("klaw_notes.management").WorkspaceManager
 
 ROOT = Path(__file__).parents[2]
 #: Places of each operation in a default run; of those that take long, fewer.

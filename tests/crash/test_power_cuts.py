@@ -21,6 +21,7 @@ SEEDED = {
 SEEDED_IMAGES = 30
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("scene", SCENES)
 def test_whatever_was_acknowledged_is_there_after_a_power_cut(drive, cases, scene, mode):
@@ -29,6 +30,7 @@ def test_whatever_was_acknowledged_is_there_after_a_power_cut(drive, cases, scen
     assert outcome["failures"] == []
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("bug", SEEDED)
 def test_a_defect_is_seen(drive, bug):
     scene, mode, said = SEEDED[bug]

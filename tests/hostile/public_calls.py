@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import attrs
-import pytest
 from attrs import frozen
 from planted_secrets import KINDS, NOW, OTHER, World, alone, apart, beside
 
@@ -28,9 +28,9 @@ from klaw_journals import Record
 from klaw_memories import CoreMemory
 from klaw_tools import ContextQuestion
 
-chats = pytest.importorskip("klaw_conversations")
+chats = import_module("klaw_conversations")
 Conversations, HistoryStore = chats.Conversations, chats.HistoryStore
-WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
+WorkspaceManager = import_module("klaw_notes.management").WorkspaceManager
 
 ROOT = Path(__file__).parents[2]
 CHAT = Chat("telegram", "1")

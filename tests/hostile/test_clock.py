@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 
 import pytest
 
@@ -13,7 +14,7 @@ from klaw_core.config.load import load_config
 from klaw_memories import saved as saved_module
 from klaw_memories import saved_extension
 
-archive_module = pytest.importorskip("klaw_conversations.archive")
+archive_module = import_module("klaw_conversations.archive")
 
 CHAT = Chat("telegram", "1")
 WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

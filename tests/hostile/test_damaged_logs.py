@@ -73,6 +73,7 @@ def check(memory: Memory) -> None:
     assert [finding for finding in memory.doctor().findings if finding.severity == "error"] == []
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("names", [("klaw.db-wal",), ("klaw.db-shm",), ("klaw.db-wal", "klaw.db-shm")])
 def test_a_damaged_log_loses_nothing_that_was_acknowledged(died, tmp_path, campaign, cases, names):
     problems = []

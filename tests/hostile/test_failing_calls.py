@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="descriptors are
 PROGRAM = Path(__file__).with_name("failing_calls.py")
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.cold_start  # imports are what fails
 @pytest.mark.parametrize("fault", ["no descriptor", "no import", "no stat"])
 def test_only_klaw_errors_leave_a_memory(fault, tmp_path, cases):

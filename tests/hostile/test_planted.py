@@ -178,6 +178,7 @@ def test_nothing_is_written_below_a_link_of_somebody_else(tmp_path, name):
     assert contents(elsewhere) == before
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_a_planted_link_is_named_and_removes_nothing_from_the_index(tmp_path):
     use(tmp_path)
     with open_memory(tmp_path) as memory:

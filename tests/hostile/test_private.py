@@ -44,6 +44,7 @@ def write_model(directory: Path) -> None:
     (directory / "model.json").write_text(json.dumps(content))
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.cold_start  # what an import writes or opens counts too
 def test_nothing_is_ever_anybody_elses(tmp_path):
     home = tmp_path.resolve()

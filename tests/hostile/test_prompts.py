@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from types import SimpleNamespace
 
 import attrs
@@ -18,7 +19,7 @@ from klaw_core.cli.output import Output
 from klaw_core.cli.program import cli
 from klaw_tools import ContextExtension, ContextItem
 
-facts = pytest.importorskip("klaw_facts")
+facts = import_module("klaw_facts")
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 UNSEEN = "\x1b[2J\x9b\x07\x7f\u202e\u2066\u200f\ufffb\U000e0041"
@@ -211,7 +212,7 @@ def test_the_prompt_of_mcp(world):
 
 
 def test_the_output_of_hooks(world):
-    recall = pytest.importorskip("klaw_sessions.recall")
+    recall = import_module("klaw_sessions.recall")
     for part in ("stable", "volatile"):
         result = recall.recall_from(world.memory, recall.RecallRequest("zebra", 5_000, part))
         given = recall.hook_output("UserPromptSubmit", result.text)["hookSpecificOutput"]["additionalContext"]

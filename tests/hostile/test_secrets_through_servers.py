@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+import klaw_facts  # noqa: F401  # the tests need it
 from klaw_core import KlawError
 
-pytest.importorskip("klaw_facts")
 sys.path.append(str(Path(__file__).parent))
 
 from planted_secrets import KINDS, OTHER, World, alone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,10 @@ def not_listed(listed: Sequence[Command], names: Iterable[str]) -> list[str]:
 
 
 def of_core() -> list[str]:
-    """Return the commands of the core."""
-    return list(cli._modules)
+    """Return the commands of the core, and of the default distributions that are installed."""
+    return [
+        name for name, (module, _) in cli._modules.items() if "." not in module or find_spec(module.partition(".")[0])
+    ]
 
 
 def of_plugins() -> list[str]:

@@ -432,6 +432,7 @@ class TestOwnedFiles:
         assert checks(found) == {"workspaces", "sources"}
         assert memory.search("lighthouse", mode="fts"), "nothing was taken for a ghost"
 
+    @pytest.mark.needs("klaw-conversations")
     def test_an_invalid_line_of_a_conversation_is_found(self, home, memory):
         path = home.root / "data" / "conversations" / "telegram_1" / "2026-02-24.jsonl"
         path.parent.mkdir(parents=True, mode=0o700)

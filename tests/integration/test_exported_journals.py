@@ -166,6 +166,7 @@ def test_a_journal_of_an_extension_that_came_later_is_imported_by_it(make_home, 
         assert memory.search("lantern")[0].path == saved.path
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize(
     "record",
     [

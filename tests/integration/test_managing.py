@@ -137,6 +137,7 @@ class TestRestore:
         with pytest.raises(NotFoundError):
             memory.restore(path)
 
+    @pytest.mark.needs("klaw-conversations")
     @pytest.mark.parametrize("path", ["saved/2026-01-01/abc", "documents/a", "conversations/web_7/2026-01-01.jsonl"])
     def test_restore_says_that_the_text_of_an_extension_is_gone(self, memory, path):
         with pytest.raises(NotFoundError, match="its text was deleted when it was forgotten"):

@@ -12,6 +12,7 @@ import inspect
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,8 +32,8 @@ from klaw_core.values.config import Config
 from klaw_memories import CoreMemory
 from klaw_watch import BackgroundIndexer
 
-Conversations = pytest.importorskip("klaw_conversations").Conversations
-WorkspaceManager = pytest.importorskip("klaw_notes.management").WorkspaceManager
+Conversations = import_module("klaw_conversations").Conversations
+WorkspaceManager = import_module("klaw_notes.management").WorkspaceManager
 
 #: Pairs of options that are tried without ``--campaigns``.
 SAMPLE = 12

@@ -111,6 +111,7 @@ def test_a_path_that_cannot_be_used_is_an_error_on_one_line(line, kind, home):
     assert kind != "a socket" or (home / place).is_socket(), "it was replaced by a file"
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_every_path_of_every_command_has_a_line():
     common = {"config_file", "data_dir"}
     found = {

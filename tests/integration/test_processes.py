@@ -127,6 +127,7 @@ def root(tmp_path):
     return tmp_path.resolve()
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_four_writers_and_two_readers_work_at_the_same_time(root):
     with open_memory(root) as memory:
         memory.index(root / "notes")
@@ -170,6 +171,7 @@ def test_several_processes_can_create_the_database_at_the_same_time(root):
             assert memory.status().origins == {"saved": (5, 5)}
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_threads_can_use_one_memory(root):
     failures = []
     with open_memory(root) as memory:

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from importlib import import_module
 from itertools import count
 
 import pytest
@@ -336,7 +337,7 @@ def test_a_text_indexed_while_it_is_forgotten_is_removed_despite_an_invalid_line
 
 
 def workspace_class():
-    return pytest.importorskip("klaw_notes.workspace").Workspace
+    return import_module("klaw_notes.workspace").Workspace
 
 
 def after(monkeypatch, method, action, kind=None):

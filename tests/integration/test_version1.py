@@ -69,6 +69,7 @@ def keys(memory):
         }
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_a_file_of_version_1_needs_only_new_chunking(old, check):
     with old.open() as memory:
         # That version named the chunkers of all formats in what decides whether a document is cut again.
@@ -79,6 +80,7 @@ def test_a_file_of_version_1_needs_only_new_chunking(old, check):
         check(memory)
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_chunking_again_replaces_no_chunk_and_embeds_nothing(old, before):
     with old.open(conversations=AS_THEN) as memory:
         there = keys(memory)
@@ -91,6 +93,7 @@ def test_chunking_again_replaces_no_chunk_and_embeds_nothing(old, before):
     assert [text for text in old.recorder.texts if "passkeys" in text] == []
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_after_a_reindex_the_same_chunks_are_found(old, before):
     with old.open(conversations=AS_THEN) as memory:
         memory.reindex()
@@ -112,6 +115,7 @@ def test_messages_memories_and_forgotten_texts_are_unchanged(old):
         assert not memory.search("forgotten", mode="fts")
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_new_features_work_in_a_file_of_version_1(old, check):
     old.write("tagged.md", "---\nstatus: open\n---\nThe heron is new.\n")
     with old.open() as memory:

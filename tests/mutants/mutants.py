@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests" / "plugins"))
-from checkout import installable  # noqa: E402  # of the tests
+from checkout import is_here  # noqa: E402  # of the tests
 
 LIST = Path(__file__).with_name("mutants.toml")
 
@@ -56,16 +56,10 @@ def load(path: Path = LIST) -> list[Mutant]:
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"two mutants have the name {min(twice)!r}")
     return [
-        evolve(mutant, tests=tuple(filter(_is_here, mutant.tests)))
+        evolve(mutant, tests=tuple(test for test in mutant.tests if is_here(ROOT, test)))
         for mutant in mutants
-        if _is_here(mutant.file) and any(map(_is_here, mutant.tests))
+        if is_here(ROOT, mutant.file) and any(is_here(ROOT, test) for test in mutant.tests)
     ]
-
-
-def _is_here(place: str) -> bool:
-    """Tell whether a path is of the core, or of a plugin that the checkout has."""
-    first, name, *_ = place.split("/")
-    return first != "plugins" or name in {path.name for path in installable(ROOT)}
 
 
 def _is_python(text: str) -> bool:

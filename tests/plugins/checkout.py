@@ -54,3 +54,9 @@ def with_requirements(root: Path, listed: Iterable[str]) -> list[Path]:
         wanted |= waiting
         waiting = {each for name in waiting for each in requirements.get(name, ())} - wanted
     return [path for path in installable(root) if path.name in wanted]
+
+
+def is_here(root: Path, place: str) -> bool:
+    """Tell whether a path is of the core, or of a plugin that can be installed."""
+    first, name, *_ = place.split("/")
+    return first != "plugins" or name in {path.name for path in installable(root)}

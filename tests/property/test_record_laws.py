@@ -3,6 +3,7 @@
 import copy
 import json
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def check_workspace(record):
 
 
 def parse_summary(record):
-    return pytest.importorskip("klaw_conversations.summaries").SummaryFiles(None).parse(TELEGRAM, record)
+    return import_module("klaw_conversations.summaries").SummaryFiles(None).parse(TELEGRAM, record)
 
 
 DOCUMENTS = DocumentsExtension(FileJournals(Path("/nowhere")))

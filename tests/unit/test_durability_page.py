@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from checkout import is_here
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/explanation/durability.md").read_text("utf-8")
@@ -34,6 +35,8 @@ def test_a_promise_names_its_tests(promise):
     named = TEST.findall(promise)
     assert named
     for path, name in named:
+        if not is_here(ROOT, path):
+            pytest.skip(f"{path} is not in this checkout")
         defined = {
             node.name
             for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8")))

@@ -225,8 +225,12 @@ class TestDisabled:
         assert discover(points=[fine], disabled=["nothing", ""]).names("embedder") == ["fine"]
 
 
+#: The distributions that the checkout has; the catalogue also knows those that were deleted.
+HERE = [row for row in CATALOGUE if (PROJECT / "plugins" / row.distribution).is_dir()]
+
+
 class TestMissing:
-    @pytest.mark.parametrize(("kind", "name"), [key for row in CATALOGUE for key in row.components])
+    @pytest.mark.parametrize(("kind", "name"), [key for row in HERE for key in row.components])
     def test_a_missing_known_component_names_its_install_command(self, kind, name):
         with pytest.raises(PluginNotFoundError) as caught:
             discover(points=[]).component(kind, name)
@@ -241,14 +245,14 @@ class TestMissing:
         ours = {
             path.parent.name for path in PROJECT.glob("plugins/*/pyproject.toml") if "points.klaw]" in path.read_text()
         }
-        assert {row.distribution for row in CATALOGUE if row.components} == ours
+        assert {row.distribution for row in HERE if row.components} == ours
         for plugin in discover().plugins:
             if plugin.distribution in ours:
                 known = {key for row in CATALOGUE if row.distribution == plugin.distribution for key in row.components}
                 assert {(kind, name) for kind, name, _ in plugin.components} == known
 
     def test_components_of_the_default_extra_name_the_default_extra(self):
-        brought = {installed for extra in DEFAULT_EXTRAS for installed in EXTRAS[extra]}
+        brought = {installed for extra in DEFAULT_EXTRAS & EXTRAS.keys() for installed in EXTRAS[extra]}
         assert brought == set(EXTRAS["default"])
         assert install_command([*DEFAULT_EXTRAS, "ollama"]) == install_extras(["default", "ollama"])
         assert install_command(["fts5", "ollama"]) == install_extras(["fts5", "ollama"])

@@ -6,9 +6,9 @@ import io
 import tempfile
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,10 +23,10 @@ from klaw_memories.saved import Saved
 from klaw_testing.extension import shipped_extensions
 from klaw_testing.laws import scaled
 
-Journal = pytest.importorskip("klaw_conversations").Journal
-SummaryFiles = pytest.importorskip("klaw_conversations.summaries").SummaryFiles
-Workspace = pytest.importorskip("klaw_notes.workspace").Workspace
-Workspaces = pytest.importorskip("klaw_notes.workspace_list").Workspaces
+Journal = import_module("klaw_conversations").Journal
+SummaryFiles = import_module("klaw_conversations.summaries").SummaryFiles
+Workspace = import_module("klaw_notes.workspace").Workspace
+Workspaces = import_module("klaw_notes.workspace_list").Workspaces
 
 START = datetime(2026, 2, 24, 22, tzinfo=UTC)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)

@@ -158,6 +158,7 @@ def said(memory, chat):
 
 
 class TestChatGPT:
+    @pytest.mark.needs("klaw-conversations")
     def test_the_last_shown_branch_is_imported_with_times_and_ids(self, memory, exports):
         report = memory.import_(exports / "chatgpt", importer="chatgpt")
         assert report.added == {"message": 2}
@@ -175,6 +176,7 @@ class TestChatGPT:
         assert "seven" in memory.search("ferry leave")[0].content
         assert not memory.search("zebras")
 
+    @pytest.mark.needs("klaw-conversations")
     def test_an_archive_and_split_files_are_read(self, memory, exports, tmp_path):
         archive = tmp_path / "export.zip"
         with zipfile.ZipFile(archive, "w") as file:
@@ -189,6 +191,7 @@ class TestChatGPT:
         assert len(list(chatgpt.read(tmp_path / "c.json"))) == 2
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_an_export_of_claude_is_imported(memory, exports):
     report = memory.import_(exports / "claude", importer="claude")
     assert report.added == {"message": 2, "document": 4}
@@ -213,6 +216,7 @@ def test_an_export_of_mem0_is_imported(memory, exports):
     assert kept.created_at == datetime(2026, 1, 2, 11, 4, 5, 678000, UTC)
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_an_export_of_openclaw_is_imported(memory, exports):
     report = memory.import_(exports / "openclaw", importer="openclaw")
     assert report.added == {"message": 2, "document": 2}
@@ -241,12 +245,14 @@ def test_an_export_of_basic_memory_is_imported(memory, exports):
     ],
 )
 class TestEvery:
+    @pytest.mark.needs("klaw-conversations")
     def test_importing_again_changes_nothing(self, memory, exports, importer, path):
         first = memory.import_(exports / path, importer=importer)
         again = memory.import_(exports / path, importer=importer)
         assert not again.added
         assert again.present == first.added
 
+    @pytest.mark.needs("klaw-conversations")
     def test_a_dry_run_counts_and_changes_nothing(self, memory, exports, importer, path):
         rehearsed = memory.import_(exports / path, importer=importer, dry_run=True)
         assert not memory.conversations.chats()
@@ -257,6 +263,7 @@ class TestEvery:
         assert not again.added
         assert again.present == rehearsed.added
 
+    @pytest.mark.needs("klaw-conversations")
     def test_imported_records_can_be_exported_and_imported(self, memory, exports, importer, path, tmp_path):
         added = memory.import_(exports / path, importer=importer).added
         memory.export(tmp_path / "all.jsonl")

@@ -50,6 +50,7 @@ CLAUDE = {
 }
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_every_module_that_writes_messages_is_listed():
     modules = {path for path in (ROOT / "plugins").glob("*/src/**/*.py") if WRITES.search(path.read_text("utf-8"))}
     assert {str(path.relative_to(ROOT / "plugins").as_posix()) for path in modules} - {
@@ -80,6 +81,7 @@ def test_an_export_without_an_account_is_imported_without_senders(tmp_path, give
     assert [line["meta"].get("sender_id") for line in said] == [None, None]
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_what_was_imported_without_senders_is_not_imported_again(tmp_path):
     source = tmp_path / "export"
     source.mkdir()

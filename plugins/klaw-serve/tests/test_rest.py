@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+import pytest
+
 from klaw_core import Memory, NewDocument, load_config, to_json
 from klaw_serve.answers import json_body
 from klaw_serve.events import EventHub
@@ -46,6 +48,7 @@ def test_a_search_accepts_filters(server):
     assert server.get("/api/search?query=the&since=2999-01-01").json["results"] == []
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_times_are_read_as_in_a_command(server):
     def found(days):
         return server.get(f"/api/search?query=the&path=notes/boat&{days}").json["results"]
@@ -133,6 +136,7 @@ def test_core_memory_can_be_changed(server):
     assert server.ask("PUT", "/api/core/nobody/a", {"value": "b"}).status == 400
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_a_conversation_is_stored_and_read_without_secrets(server):
     secret = "sk-ant-api03-" + "a1B2" * 24
     who = {"sender_id": "77", "name": "Ada"}
@@ -209,6 +213,7 @@ def test_an_empty_parameter_is_refused_or_the_document_says_what_it_means(server
     assert asked > 30
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_every_read_without_arguments_answers(server):
     reads = [each for each in OPERATIONS.values() if each.method == "GET" and not each.required]
     statuses = {each.path: server.get(each.path).status for each in reads}

@@ -200,6 +200,7 @@ class TestInstall:
 
         return run_install
 
+    @pytest.mark.needs("klaw-conversations")
     def test_the_written_hooks_run_and_existing_settings_stay(self, install, home):
         file = home / ".claude" / "settings.json"
         mine = {"matcher": "*", "hooks": [{"type": "command", "command": "echo hi"}]}

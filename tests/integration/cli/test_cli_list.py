@@ -47,6 +47,7 @@ class TestList:
         assert "The ferry leaves at seven." in shown
         assert json.loads(indexed("list", "--saved", "--json").stdout)[0]["preview"] == "The ferry leaves at seven."
 
+    @pytest.mark.needs("klaw-conversations")
     def test_chats_are_listed(self, indexed, user_home):
         place = user_home / "data" / "klaw" / "conversations" / "telegram_1"
         place.mkdir(parents=True)
@@ -57,6 +58,7 @@ class TestList:
         assert indexed("list", "--workspaces").stdout == indexed("workspace", "list").stdout
         assert indexed("list", "--workspaces", "--format", "files").stdout == f"{user_home / 'notes'}\n"
 
+    @pytest.mark.needs("klaw-conversations")
     @pytest.mark.parametrize("kind", [(), ("--saved",), ("--chats",), ("--workspaces",)])
     def test_an_empty_list_is_printed_with_a_notice(self, klaw, kind):
         result = klaw("list", *kind)

@@ -381,6 +381,7 @@ class TestSaveAndForget:
         assert found(indexed("search", "OIDC", "--json")) == []
         assert (user_home / "notes" / "auth.md").exists()
 
+    @pytest.mark.needs("klaw-conversations")
     def test_a_message_is_forgotten_without_a_count_of_chunks(self, indexed, user_home):
         place = user_home / "data" / "klaw" / "conversations" / "telegram_1"
         place.mkdir(parents=True, mode=0o700)

@@ -139,6 +139,7 @@ def test_no_control_characters_reach_a_pipe(hostile, form):
         assert BAD.findall(text) == [], more
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_json_escapes_control_characters_of_a_text(hostile):
     environment, _ = hostile
     for arguments in (["search", "harbour", "--json"], ["logs", "--chat", "telegram_1", "--json"]):
