@@ -61,6 +61,7 @@ def test_an_empty_value_is_refused_by_name_before_anything_happens(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.needs("klaw-facts")
 def test_the_options_that_may_be_empty_say_so_and_are_not_refused_for_it():
     assert {line for line, option in options().items() if isinstance(option.type, MayBeEmpty)} == {*EMPTY}
     for line in EMPTY:
@@ -96,6 +97,7 @@ def test_the_owners_token_is_not_printed_for_an_agent_without_a_name(tmp_path):
         assert owner not in klaw("serve", "token", *given).output
 
 
+@pytest.mark.needs("klaw-facts")
 @pytest.mark.parametrize("value", ["nan", "NaN", "-nan", "inf", "-inf", "1e999"])
 def test_no_option_takes_a_number_that_is_none(value):
     floats = {line: option for line, option in options().items() if isinstance(option.type, click.types.FloatParamType)}

@@ -4,9 +4,9 @@ import json
 from datetime import date
 
 import pytest
-from klaw_diary import Diary, DiaryChunker
 
 from klaw_core import Filters, Memory, load_config, parse_condition
+from klaw_diary import Diary, DiaryChunker
 
 MONDAY, SATURDAY = date(2026, 2, 23), date(2026, 2, 28)
 
