@@ -182,7 +182,7 @@ class TestInheritance:
         agent = agent_config(named, "ann")
         assert [stage.name for stage in Assembly(agent, home.registry()).stages] == ["remote", "recency"]
 
-    @pytest.mark.needs("klaw-conversations")
+    @pytest.mark.needs("klaw-facts")
     def test_every_option_of_an_installed_extension_is_decided(self):
         components = list(discover().components(KINDS["extension"]))
         assert "facts" in {component.name for component in components}
@@ -478,7 +478,7 @@ class TestDirectory:
         )
         assert found.embedding.type == "onnx"
 
-    @pytest.mark.needs("klaw-conversations")
+    @pytest.mark.needs("klaw-facts")
     def test_only_what_is_in_force_is_listed(self, owner, tmp_path):
         config = owner('[extensions.facts]\nextractor = "model"\nmax_facts = 7\n', "")
         (config.data_dir / "klaw.db").touch()

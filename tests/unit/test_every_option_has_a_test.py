@@ -80,7 +80,7 @@ def homes_of(kind: type, name: str) -> set[Path]:
 CLASSES = [kind for kind in options_classes() if Path(inspect.getfile(kind)).resolve().is_relative_to(ROOT)]
 
 
-@pytest.mark.needs("klaw-conversations")
+@pytest.mark.needs("klaw-facts")
 @pytest.mark.skipif(not Path(klaw_core.__file__).is_relative_to(ROOT), reason="not installed from this checkout")
 def test_the_classes_are_found():
     names = {kind.__name__ for kind in CLASSES}

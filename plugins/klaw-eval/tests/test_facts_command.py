@@ -78,13 +78,13 @@ def test_an_unreadable_beam_chat_is_named(beam, chat):
         read_dataset(beam, "beam")
 
 
-@pytest.mark.needs("klaw-conversations")
+@pytest.mark.needs("klaw-facts")
 def test_a_beam_folder_is_searched_like_any_test_set(klaw, beam):
     report = record(klaw("eval", beam, "--json"))
     assert (report["unit"], report["n"], report["missing_ids"]) == ("turn", 2, 0)
 
 
-@pytest.mark.needs("klaw-conversations")
+@pytest.mark.needs("klaw-facts")
 def test_the_arms_are_measured_and_kept(klaw, beam, tmp_path):
     arguments = ("eval", "facts", beam, "--keep", tmp_path / "kept", "--json")
     report = record(klaw(*arguments))
@@ -101,7 +101,7 @@ def test_the_arms_are_measured_and_kept(klaw, beam, tmp_path):
     assert again["arms"]["facts"]["facts"] == report["arms"]["facts"]["facts"]
 
 
-@pytest.mark.needs("klaw-conversations")
+@pytest.mark.needs("klaw-facts")
 def test_a_report_names_its_figures(klaw, locomo):
     result = klaw("eval", "facts", locomo, "--arm", "chunks", "-n", "3")
     assert result.exit_code == 0, result.stderr
@@ -110,7 +110,7 @@ def test_a_report_names_its_figures(klaw, locomo):
         assert name in result.stdout
 
 
-@pytest.mark.needs("klaw-conversations")
+@pytest.mark.needs("klaw-facts")
 def test_an_embedder_that_fails_is_reported_with_the_figures(klaw, beam, tmp_path):
     config = tmp_path / "unreachable.toml"
     config.write_text('[memory.embedding]\ntype = "ollama"\nurl = "http://127.0.0.1:9"\n', "utf-8")
@@ -121,7 +121,7 @@ def test_an_embedder_that_fails_is_reported_with_the_figures(klaw, beam, tmp_pat
     assert notice in result.stderr
 
 
-@pytest.mark.needs("klaw-conversations")
+@pytest.mark.needs("klaw-facts")
 def test_halves_divide_the_chats(klaw, locomo):
     whole = record(klaw("eval", "facts", locomo, "--arm", "chunks", "--json"))["questions"]
     sizes = []
