@@ -63,6 +63,7 @@ def test_there_is_a_skeleton_for_every_kind():
     assert kinds() == sorted(kind.replace(" ", "-") for kind in KINDS)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", kinds())
 def test_a_skeleton_is_found_as_a_plugin_and_passes_its_contract(kind, made, monkeypatch):
     project = made(kind)

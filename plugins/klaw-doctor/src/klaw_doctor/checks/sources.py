@@ -24,9 +24,13 @@ def check_source(source: IsolatedSource, indexer: Indexer) -> Iterator[Finding]:
         manifest = snapshot.manifest(collection.name, source.origin)
     try:
         scanned = list(source.scan())
+        whole = (item.reason for item in scanned if isinstance(item, SkippedEntry) and item.path == source.origin)
+        reason, _, hint = (next(whole, "") if source.root else "").partition(" (")
     except KlawError as error:
-        what = f"{error.message}; {len(manifest):,} of its documents are indexed"
-        yield Finding("source-gone", "warning", what, source.origin, error.hint)
+        reason, hint = error.message, error.hint
+    if reason:
+        what = f"{reason}; {len(manifest):,} of its documents are indexed"
+        yield Finding("source-gone", "warning", what, source.origin, hint.removesuffix(")"))
         return
     skipped: list[SkippedEntry] = []
     current: set[str] = set()
