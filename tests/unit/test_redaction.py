@@ -4,10 +4,10 @@ import json
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klaw_core.redaction import FILLER, REDACTED, UNREADABLE, Redactor
+from klaw_core.redaction import FILLER, REDACTED, UNREADABLE, Redactor, _Hints
 from klaw_core.redaction.forms import BUILTIN_PATTERNS, SHAPES
 from klaw_core.redaction.readings import PATTERNS
 
@@ -449,6 +449,7 @@ def test_a_secret_is_redacted_and_the_text_around_it_stays(secret):
 
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, *PIECES]), max_size=8).map("".join))
 def test_law_no_matching_pattern_is_skipped(text):
+    assume(not Redactor()._elsewhere(_Hints(text), 60))  # what another reading shows is redacted before
     expected = text
     for pattern in BUILTIN_PATTERNS:
         numbers = pattern == SHAPES[-1]

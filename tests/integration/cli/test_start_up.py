@@ -68,7 +68,7 @@ class TestImports:
         _, modules = loaded("--help", "--quiet")
 
         assert {name for name in modules if name.startswith("klaw_core.cli.")} == {
-            f"klaw_core.cli.{name}" for name in ("extensions", "group", "program", "settings", "streams")
+            f"klaw_core.cli.{name}" for name in ("extensions", "group", "program", "settings", "startup", "streams")
         }
 
     @pytest.mark.usefixtures("user_home")

@@ -3,8 +3,10 @@
 import errno
 import os
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
 
+from klaw_core import Descriptor
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
 
 _FILES = 4
@@ -30,13 +32,10 @@ def how_to_permit(database: Path) -> str:
 
 def _can_open_a_file() -> bool:
     """Return whether the process may open as many files as SQLite needs at once: the database, its log and a lock."""
-    opened: list[int] = []
     try:
-        while len(opened) < _FILES:
-            opened.append(os.open(os.devnull, os.O_RDONLY))
+        with ExitStack() as opened:
+            for _ in range(_FILES):
+                opened.enter_context(Descriptor(os.devnull, os.O_RDONLY))
     except OSError as error:
         return error.errno not in (errno.EMFILE, errno.ENFILE)
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
     return True
