@@ -219,7 +219,7 @@ SEED_PHRASE = (
 )
 # Codes for one use each, on the line of their name or in a list below it, numbered, in columns or crossed out. A code
 # has a digit; those after it may have none if their groups are of one length, unlike words with a hyphen.
-_CODES_NAME = (
+CODES_NAME = (
     r"(?<![^\W_])(?:(?:recovery|backup|back-up|rescue|emergency|wiederherstellungs|notfall|ersatz|sicherungs)[ _-]?"
     r"codes?"
     r"|(?:one[ -]time|scratch|reset|2fa|mfa|totp|einmal)[ _-]?codes"
@@ -242,7 +242,7 @@ _CODES_LINE = (
 _AND = r"[ \t]{1,8}(?:(?:[|/]|and|und|et|y|и|\d{1,2}[.)])[ \t]{1,4})?"
 _BETWEEN = rf"{_AROUND}(?:(?:{_CODES_LINE}){{1,3}}|{_AND}){_AROUND}"
 CODES = (
-    rf"(?i)(?:{_CODES_NAME})(?:[ \t](?:{_OF})[ \t][^:=：\n]{{1,40}}|[ \t]?\([^)\n]{{1,40}}\))?{_QUOTES}"
+    rf"(?i)(?:{CODES_NAME})(?:[ \t](?:{_OF})[ \t][^:=：\n]{{1,40}}|[ \t]?\([^)\n]{{1,40}}\))?{_QUOTES}"
     rf"(?:[:=：]|[ \t]?(?:{_BE})(?![^\W_])|[是为為])?{_MARKS}"
     rf"(?:[ \t]{{0,4}}{_AROUND}(?:\d{{1,2}}[.)][ \t]{{1,4}})?|(?:{_CODES_LINE}){{1,3}}{_AROUND})"
     rf"\K(?:{_LETTERS}{_BETWEEN}){{0,3}}{_CODE}(?:{_BETWEEN}(?:{_CODE}|{_LETTERS}))*+"
@@ -306,8 +306,8 @@ HINT = (
     r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
     r"|\.(?=[0-9A-Za-z_-]{6})(?:(?<=SG\.)|(?<=ya29\.)|(?<=hv[sbr]\.)|(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}))"
     r"|/services/|/api/webhooks/"
-    r"|[=%](?:(?<=[Ss][Ii][Gg].)|(?<=[Tt][Uu][Rr][Ee].)|(?<=[Hh][Mm][Aa][Cc].)|(?<=[Ss][Ii][Gg] =)"
-    r"|(?<=[Tt][Uu][Rr][Ee] =))"
+    r"|=(?:(?<=[Ss][Ii][Gg]=)|(?<=[Tt][Uu][Rr][Ee]=)|(?<=[Hh][Mm][Aa][Cc]=)|(?<=[Ss][Ii][Gg] =)"
+    r"|(?<=[Tt][Uu][Rr][Ee] =))|%(?:(?<=[Ss][Ii][Gg]%)|(?<=[Tt][Uu][Rr][Ee]%)|(?<=[Hh][Mm][Aa][Cc]%))"
     r"|A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|ATATT3[0-9A-Za-z+/=_-]{40}"
     r"|J(?<=eyJ)[0-9A-Za-z_-]{10}"
     r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
@@ -336,9 +336,9 @@ NAME_HINT = (
     r"|ode(?=s?(?!\w))(?:(?<=[yphezlast]code)|(?<=[yphezlast][ _-]code)|(?=s?[ ]de[ ]))|odici[ ]di"
     r"|[oó]digos?[ ]de|ombination(?:(?<=[ek][ -]combination)|(?=[ \t](?:for|to|of)[ \t])))|g(?=eheimzahl)"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет|од(?=[аы]?[ ]восст)"
-    r"|од(?<=ны[ей][ ]код))|密钥|密鑰|令牌|恢[复復]|[备備]用|救援"
+    r"|од(?<=ны[ей][ ]код))|密钥|密鑰|令牌|恢[复復]|备用|備用|救援"
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
-    r"|o(?<=coo)kie|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
+    r"|k(?<=cook)ie|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
 PHRASES = frozenset({"phrase", "фраза", "助记词"})
 FIRST_LETTERS = {
@@ -351,7 +351,7 @@ FIRST_LETTERS = {
     _CLIENT: "qb-",
     SEED_PHRASE: "pф助",
     CODES: "cкв恢备備救",
-    _COOKIE: "o",
+    _COOKIE: "k",
 }
 
 
@@ -374,7 +374,7 @@ ANY_HINT = "|".join(
         *(_any_case(word, then=r"(?:(?!\w)|2|[CcNn])") for word in ("pin", "puk")),
         *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl", "wachtwoord", "hasło")),
         *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ _-]")),
-        _any_case("cookie", at=2),
+        _any_case("cookie", at=3),
         _any_case("codes", then=r"(?!\w)"),
         *(_any_case(word, at=1) for word in ("codigo", "código", "codici")),
         *(_any_case(word) for word in ("резервн", "запасн", "восстановл")),
@@ -398,6 +398,6 @@ ANY_HINT = "|".join(
         ),
         *(_any_case(word, at=at) for word, at in (("mysql", 3), ("mariadb", 6), ("redis-cli", 5))),
         _any_case("pw", then=r"[ \t]?[:=]"),
-        "-u[ =]|--user|[ｐＰ]|パスワード|密码|密碼|口令|密钥|密鑰|令牌|助记词|恢[复復]|[备備]用|救援",
+        "-u[ =]|--user|[ｐＰ]|パスワード|密码|密碼|口令|密钥|密鑰|令牌|助记词|恢[复復]|备用|備用|救援",
     )
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 from attrs import frozen
@@ -64,7 +63,7 @@ class Reading:
 def other_readings(text: str, names: Names) -> Iterator[Reading]:
     """Yield the other readings of a text; ``names`` yields where in a text names of secrets may begin."""
     plain = Reading(text, range(len(text)), range(1, len(text) + 1))
-    if ("\\" in text or not text.isascii()) and _compiled(_UNSEEN).search(text):
+    if ("\\" in text or not text.isascii()) and re.compile(_UNSEEN).search(text):
         yield (plain := _displayed(text))
     said: list[str] = []
     begins: list[int] = []
@@ -84,11 +83,11 @@ def _displayed(text: str) -> Reading:
     begins: list[int] = []
     ends: list[int] = []
     at = 0
-    for match in _compiled(_UNSEEN).finditer(text):
+    for match in re.compile(_UNSEEN).finditer(text):
         begin, end = match.span()
         code = match["code"]
         character = _LETTERS.get(code) or (chr(int(code[1:], 16)) if code else "")
-        if _compiled(_INVISIBLE).match(character):
+        if re.compile(_INVISIBLE).match(character):
             character = ""
         parts += [text[at:begin], character]
         begins += [*range(at, begin), *([begin] if character else [])]
@@ -102,12 +101,12 @@ def _displayed(text: str) -> Reading:
 def _cells(text: str, names: Names) -> Iterator[tuple[str, int, int]]:
     """Yield each cell below a header that may name secrets, as what stands before it, the begin and the end."""
     done = 0
-    for match in _compiled(_RULE).finditer(text):
+    for match in re.compile(_RULE).finditer(text):
         if match.start() >= done:  # each row is read once
             header = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-            table = _Table("|", header, names, len(_compiled(_DASHES).findall(match["row"])))
+            table = _Table("|", header, names, len(re.compile(_DASHES).findall(match["row"])))
             done = yield from table.cells(text, match.end())
-    for match in _compiled(_INLINE_RULE).finditer(text):
+    for match in re.compile(_INLINE_RULE).finditer(text):
         yield from _on_one_line(text, match, names)
     ends = dict.fromkeys(_CELLS, 0)
     for at in names(text):
@@ -168,8 +167,8 @@ class _Table:
 
 def _split(text: str, mark: str, begin: int, end: int) -> list[tuple[int, int]]:
     """Return where the cells of a line are, without the space around them."""
-    cells, pattern = [], _compiled(_CELLS[mark])
-    if opening := _compiled(_OPENING).match(text, begin, end) if mark == "|" else None:
+    cells, pattern = [], re.compile(_CELLS[mark])
+    if opening := re.compile(_OPENING).match(text, begin, end) if mark == "|" else None:
         begin = opening.end()
     while begin <= end:
         stop = pattern.match(text, begin, end).end()  # type: ignore[union-attr]  # it matches the empty text
@@ -177,8 +176,3 @@ def _split(text: str, mark: str, begin: int, end: int) -> list[tuple[int, int]]:
         cells.append((begin + len(cell) - len(cell.lstrip()), begin + len(cell.rstrip())))
         begin = stop + 1
     return cells
-
-
-@lru_cache(maxsize=8)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
