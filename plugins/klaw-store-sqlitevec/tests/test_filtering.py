@@ -76,6 +76,8 @@ filters = st.builds(
 
 @example(Filters(since=MOMENT + timedelta(hours=2), until=MOMENT + timedelta(hours=3)), "memory", 1000)
 @example(Filters(path="a", until=MOMENT + timedelta(hours=2)), "memory", 1000)
+@example(Filters(path="a"), "memory", 0)
+@example(Filters(path="a"), "memory", 1000)
 @given(filters, st.sampled_from(COLLECTIONS), st.sampled_from([0, 2, 1000]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_filters_select_exactly(store, monkeypatch, filters, collection, few):
