@@ -73,7 +73,7 @@ def test_every_asynchronous_call_runs_one_that_is_fed(kind):
 
 @pytest.mark.parametrize("door", DOORS)
 def test_no_secret_passes(world, cases, door):
-    cases.add(feed(world, door, cases.every(12)))
+    cases.add(feed(world, door, cases.every(8)))
     world.settle()
     assert world.leaks() == set()
 

@@ -180,7 +180,7 @@ def test_no_secret_passes_a_command(world, cases, name):
 
 @pytest.mark.parametrize("event", ["session-start", "user-prompt", "pre-compact", "stop"])
 def test_no_secret_passes_a_hook(world, cases, event):
-    every = cases.every(8)
+    every = cases.every(5)
     for kind in [*KINDS][len(event) % every :: every]:
         text = world.planter.plant(kind, f"hook-{event}")
         for message in (
