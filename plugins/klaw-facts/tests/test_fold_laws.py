@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from klaw_core import RecordError, parse_ts
+from klaw_core import RecordError, format_ts, parse_ts
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.people import People
-from klaw_facts.records import batch_record, check_operation
+from klaw_facts.records import batch_record, check_operation, fact_record
 from klaw_facts.values import Batch, make_id
 from klaw_journals import FileJournals
 from klaw_testing.laws import scaled
@@ -286,9 +286,18 @@ class FactsMachine(RuleBasedStateMachine):
 
 TestFactsMachine = FactsMachine.TestCase
 TestFactsMachine.settings = settings(
-    max_examples=scaled(40),
+    max_examples=scaled(60),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.generate,),
 )
+
+
+def test_a_fact_that_is_added_to_an_undone_batch_does_not_count():
+    begin = datetime(2026, 5, 1, tzinfo=UTC)
+    undo = {"id": "u1", "op": "undo", "ts": format_ts(begin), "batch": "b1"}
+    added = [fact_record(Fact(f"f{number}", f"The pier {number} is long."), begin) for number in range(2)]
+    records = [undo, {**added[0], "batch": "b1"}, {**added[1], "batch": "b2"}]
+    for state in (fold(records), fold([records[1], records[0], records[2]])):
+        assert list(state.facts) == ["f1"]
