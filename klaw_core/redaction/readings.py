@@ -24,9 +24,7 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 # A line of hyphens below the header of a table: of Markdown, Org, reStructuredText, or a client of a database.
 _RULE = r"\n(?P<row>[ \t>]*+[|+:=-](?:[ \t]?[|+:=-])*+[ \t]*+)(?=\n|\r|\Z)"
 _INLINE_RULE = r"\|[ \t]?(?P<row>\|(?:[ \t]?:?-{2,}+:?[ \t]?\|)++)[ \t]?\|"
-_DASHES = r"[-=]+"
 _CELLS = {mark: rf'"(?:[^"\n]|"")*+"|(?:\\.|[^{re.escape(mark)}\n\\])*+' for mark in "|,;\t"}
-_OPENING = r"[ \t>]*+\|"
 _MAX_NAME = 60
 _MAX_WORDS = 3
 _MAX_HEADER = 1_000
@@ -87,8 +85,7 @@ def _displayed(text: str) -> Reading:
         begin, end = match.span()
         code = match["code"]
         character = _LETTERS.get(code) or (chr(int(code[1:], 16)) if code else "")
-        if re.compile(_INVISIBLE).match(character):
-            character = ""
+        character = "" if re.match(_INVISIBLE, character) else character
         parts += [text[at:begin], character]
         begins += [*range(at, begin), *([begin] if character else [])]
         ends += [*range(at + 1, begin + 1), *([end] if character else [])]
@@ -102,9 +99,9 @@ def _cells(text: str, names: Names) -> Iterator[tuple[str, int, int]]:
     """Yield each cell below a header that may name secrets, as what stands before it, the begin and the end."""
     done = 0
     for match in re.compile(_RULE).finditer(text):
-        if match.start() >= done:  # each row is read once
-            header = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-            table = _Table("|", header, names, len(re.compile(_DASHES).findall(match["row"])))
+        ruled = len(re.findall("[-=]+", match["row"]))
+        if match.start() >= done and (ruled > 1 or "|" in match["row"]):  # each row is read once
+            table = _Table("|", text[text.rfind("\n", 0, match.start()) + 1 : match.start()], names, ruled)
             done = yield from table.cells(text, match.end())
     for match in re.compile(_INLINE_RULE).finditer(text):
         yield from _on_one_line(text, match, names)
@@ -138,7 +135,7 @@ class _Table:
 
     def __init__(self, mark: str, header: str, names: Names, ruled: int = 0) -> None:
         """Read a header. ``ruled`` is the number of columns in the line of hyphens below it, if there is one."""
-        self._mark = mark
+        self._mark, self._names = mark, names
         cells = [header[begin:end].strip("*_`~\"'> \t") for begin, end in _split(header, mark, 0, len(header))]
         # without a line of hyphens, a header has a few words in each cell, and each row has as many cells
         self._lengths = range(2, sys.maxsize) if ruled else range(len(cells), len(cells) + 1)
@@ -147,18 +144,21 @@ class _Table:
         elif mark != "\t" and any(len(cell.split()) > _MAX_WORDS for cell in cells):
             cells = []
         said = "{}: " if ruled else "{} is "
-        self._columns = {number: said.format(cell) for number, cell in enumerate(cells) if _may_name(cell, names)}
+        self.columns = {number: said.format(cell) for number, cell in enumerate(cells) if _may_name(cell, names)}
 
     def cells(self, text: str, at: int) -> Generator[tuple[str, int, int], None, int]:
         """Yield the cells in the rows after the place ``at``, the end of a line; return where the table ends."""
-        while self._columns and at < len(text):
+        while self.columns and at < len(text):
             start, end = at + 1, text.find("\n", at + 1)
             end = len(text) if end < 0 else end
             cells = _split(text, self._mark, start, end)
             is_rule = not text[start:end].strip(" \t\r|+:=->") and start < end
+            if is_rule:  # perhaps of the next table: the row above it is its header
+                above, ruled = text[text.rfind("\n", 0, at) + 1 : at], len(re.findall("[-=]+", text[start:end]))
+                self.columns = _Table(self._mark, above, self._names, ruled).columns or self.columns
             if not is_rule and len(cells) not in self._lengths:
                 return at
-            for number, said in self._columns.items():
+            for number, said in self.columns.items():
                 if number < len(cells) and cells[number][0] < cells[number][1]:
                     yield said, *cells[number]
             at = end
@@ -168,7 +168,7 @@ class _Table:
 def _split(text: str, mark: str, begin: int, end: int) -> list[tuple[int, int]]:
     """Return where the cells of a line are, without the space around them."""
     cells, pattern = [], re.compile(_CELLS[mark])
-    if opening := re.compile(_OPENING).match(text, begin, end) if mark == "|" else None:
+    if opening := re.compile(r"[ \t>]*+\|").match(text, begin, end) if mark == "|" else None:
         begin = opening.end()
     while begin <= end:
         stop = pattern.match(text, begin, end).end()  # type: ignore[union-attr]  # it matches the empty text

@@ -447,6 +447,22 @@ def test_a_secret_is_redacted_and_the_text_around_it_stays(secret):
     assert Redactor().text(f"Use ({secret}) soon.") == f"Use ({REDACTED}) soon."
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "---\napi_key: none\n---\n",
+        "The password: none\n---\n",
+        "| token | kept |\n|---|---|\n| none | yes |\n",
+        "+-------+------+\n| token | kept |\n+-------+------+\n| none  | yes  |\n+-------+------+\n",
+    ],
+    ids=["front matter", "heading", "table", "grid"],
+)
+def test_a_table_is_read_whatever_stands_above_it(before):
+    found = Redactor().text(f"{before}| service | password |\n|---|---|\n| router | Zq7Yw3Xv90029Ut5 |\n\nx")
+    assert "Zq7Yw3Xv90029Ut5" not in found
+    assert "| router |" in found
+
+
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, *PIECES]), max_size=8).map("".join))
 def test_law_no_matching_pattern_is_skipped(text):
     assume(not Redactor()._elsewhere(_Hints(text), 60))  # what another reading shows is redacted before
