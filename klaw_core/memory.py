@@ -443,9 +443,5 @@ class Memory(OpenMemory):
         NotFoundError if it does not exist; PluginError, StoreError.
         """
         return self._part("doctor").import_(
-            self.extensions.all(),
-            Path(source),
-            importer=importer,
-            workspaces=workspaces,
-            dry_run=dry_run,
+            self.extensions.all(), Path(source), importer=importer, workspaces=workspaces, dry_run=dry_run
         )

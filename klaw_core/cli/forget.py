@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -38,11 +39,11 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
     if target.endswith("/") and (root := before.get(target.rstrip("/"))) is not None:
         from klaw_core.cli.notices import notify
 
-        notify(settings, f"its files stay; `klaw index {root}` indexes them again")
+        notify(settings, f"its files stay; `klaw index {quote(str(root))}` indexes them again")
     if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
         from klaw_core.cli.notices import notify
 
-        notify(settings, f"`klaw restore {gone.paths[0]}` undoes this")
+        notify(settings, f"`klaw restore {quote(gone.paths[0])}` undoes this")
 
 
 def ask_to_forget(memory: Memory, target: str) -> None:

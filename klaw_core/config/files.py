@@ -36,11 +36,7 @@ class ConfigFiles:
     """
 
     def __init__(
-        self,
-        config_file: Path | None,
-        data_dir: Path | None,
-        directory: Path | None,
-        environment: Mapping[str, str],
+        self, config_file: Path | None, data_dir: Path | None, directory: Path | None, environment: Mapping[str, str]
     ) -> None:
         self._named = config_file is not None or bool(environment.get("KLAW_CONFIG"))
         self._environment = environment

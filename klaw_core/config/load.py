@@ -14,15 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from klaw_core.config.files import ConfigFiles
-from klaw_core.config.layers import (
-    Layer,
-    Table,
-    expand,
-    forbidden,
-    join,
-    overlay,
-    shown,
-)
+from klaw_core.config.layers import Layer, Table, expand, forbidden, join, overlay, shown
 from klaw_core.config.places import user_directory
 from klaw_core.config.settings import SETTINGS, keys_of, read_settings
 from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection

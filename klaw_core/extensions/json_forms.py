@@ -99,11 +99,7 @@ def _(value: Tool) -> Json:
         name: {rule: to_json(item) for rule, item in rules.items() if rule not in _UNTOLD}
         for name, rules in schema["properties"].items()
     }
-    return {
-        "name": value.name,
-        "description": value.description,
-        "input_schema": {**schema, "properties": told},
-    }
+    return {"name": value.name, "description": value.description, "input_schema": {**schema, "properties": told}}
 
 
 @_form.register

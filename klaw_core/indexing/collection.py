@@ -14,13 +14,7 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from klaw_core.embedding.abilities import model_name
-from klaw_core.embedding.run import (
-    SAME_MODEL,
-    agreement,
-    make_space_record,
-    require_same_space,
-    stack,
-)
+from klaw_core.embedding.run import SAME_MODEL, agreement, make_space_record, require_same_space, stack
 from klaw_core.errors import isolated
 from klaw_core.indexing.reconcile import compare_keys, count_lacking
 from klaw_core.indexing.retrying import retried

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from shlex import quote
 from typing import Any, TypeGuard
 
 from attrs import evolve
@@ -92,7 +93,7 @@ def _not_by_rebuilding(selection: Selection) -> ConfigError:
     else:
         told = "the index has no vectors to rebuild; with a configured embedder, an index run computes them"
     given = {"type": selection.type, "model": selection.options.get("model")}
-    commands = (f"`klaw config set memory.embedding.{key} {value}`" for key, value in given.items() if value)
+    commands = (f"`klaw config set memory.embedding.{key} {quote(value)}`" for key, value in given.items() if value)
     return ConfigError([told], hint=f"{', '.join(commands)}, then `klaw index`")
 
 

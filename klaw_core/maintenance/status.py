@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 from klaw_core.assembly import Assembly
@@ -79,7 +80,7 @@ def _orphaned_origins(sources: Sources) -> Iterator[str]:
     unrecorded = {origin for name in sources.collections() for origin in sources.unrecorded(name)}
     for name in sorted(strays):
         machine = ", or belongs to a machine that has not indexed since it was updated" if name in unrecorded else ""
-        yield f"{name}/ no longer has a source{broken}{machine}: `klaw forget {name}/` removes it"
+        yield f"{name}/ no longer has a source{broken}{machine}: `klaw forget {quote(name)}/` removes it"
 
 
 def _collections(

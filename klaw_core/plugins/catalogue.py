@@ -36,12 +36,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty(
         "klaw-notes",
         ("notes",),
-        (
-            ("extension", "workspaces"),
-            ("source", "workspace"),
-            ("chunker", "markdown"),
-            ("chunker", "transcript"),
-        ),
+        (("extension", "workspaces"), ("source", "workspace"), ("chunker", "markdown"), ("chunker", "transcript")),
         default=True,
     ),
     FirstParty(

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -76,7 +77,7 @@ class Sources:
             if count > 1:
                 raise WorkspaceError(
                     f"two sources have the name {origin!r}",
-                    hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
+                    hint=f"give the one in [[memory.sources]] another name, or `klaw forget {quote(origin)}/`",
                 )
         return found
 
@@ -122,7 +123,7 @@ class Sources:
             raise PluginError(
                 f"{names} would leave the index, but may belong to a plugin or extension that does not work: "
                 f"{'; '.join(broken)}",
-                hint=f"`klaw plugins`; or, to delete its documents, `klaw forget {min(strays)}/`",
+                hint=f"`klaw plugins`; or, to delete its documents, `klaw forget {quote(min(strays))}/`",
             )
         return self.all()
 

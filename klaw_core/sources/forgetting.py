@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from shlex import quote
 from typing import TypeAlias, overload
 
 from attrs import define, field, frozen
@@ -49,7 +50,7 @@ class Forgetter:
             if any(source.configured for source in own):
                 raise NotFoundError(
                     f"{name} is a source in the configuration, so the next `klaw index` would add it again",
-                    hint=f"remove its [[memory.sources]] table, then `klaw forget {name}/`",
+                    hint=f"remove its [[memory.sources]] table, then `klaw forget {quote(name)}/`",
                 )
         try:
             collection, path, origin = self.reader.locate(target, unique=True)
@@ -86,10 +87,10 @@ class Forgetter:
         """Raise NotFoundError if another machine has the file of an indexed document."""
         for other in self.sources.elsewhere().get(origin, ()):
             if other.collection == collection:
-                there = f"`klaw forget {path}` on {other.machine.host}"
+                there = f"`klaw forget {quote(path)}` on {other.machine.host}"
                 raise NotFoundError(
                     f"{path} is a note of {other.location}, whose next index run would add it again",
-                    hint=f"{there}; if that machine no longer exists: `klaw forget {origin}/`",
+                    hint=f"{there}; if that machine no longer exists: `klaw forget {quote(origin)}/`",
                 )
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
@@ -181,12 +182,7 @@ def _all(paths: Sequence[str]) -> Sequence[str]:
     return paths
 
 
-def drop_indexed_again(
-    collection: Collection,
-    origin: str,
-    paths: Sequence[str],
-    still_forgotten: _Choice,
-) -> None:
+def drop_indexed_again(collection: Collection, origin: str, paths: Sequence[str], still_forgotten: _Choice) -> None:
     """Remove forgotten documents that an index run has written again.
 
     This happens if a run writes a document after it was removed, and ends before it was recorded as forgotten.

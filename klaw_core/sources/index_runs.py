@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from attrs import define, evolve, field, frozen
 
@@ -292,7 +293,7 @@ class IndexRuns:
                         named.left_out.append(SkippedEntry(document, reason, keep=False))
                     break
             else:
-                raise NotFoundError(f"{path} belongs to no source", hint=f"klaw index {Path(path).parent}")
+                raise NotFoundError(f"{path} belongs to no source", hint=f"klaw index {quote(str(Path(path).parent))}")
         return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from attrs import frozen
@@ -142,7 +143,8 @@ class Reader:
     def _not_found(self, target: str) -> NotFoundError:
         """Return the error for an unknown target, with the reason if it is known."""
         if any(source.origin == target for source in self.sources.known()):
-            whole = f"search it with `klaw search --path {target}/`; remove it with `klaw forget {target}/`"
+            name = quote(target)
+            whole = f"search it with `klaw search --path {name}/`; remove it with `klaw forget {name}/`"
             return NotFoundError(f"{target} is a whole workspace", hint=whole)
         if reason := next(filter(None, (source.why_left_out(target) for source in self._by_name(target))), ""):
             return NotFoundError(f"{target} is not indexed: the file {reason}")

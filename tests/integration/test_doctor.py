@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -369,6 +370,16 @@ class TestSources:
         home.notes.rename(home.root / "away")
         expect(memory, "source-gone", where="notes", severity="warning", fixable=False)
         assert memory.search("lighthouse")
+
+    def test_a_missing_directory_is_named_whatever_it_is_called(self, home, memory):
+        odd = home.root / "it's (an) odd name"
+        odd.mkdir()
+        (odd / "c.md").write_text("gulls")
+        memory.index(odd)
+        odd.rename(home.root / "away")
+        (found,) = memory.doctor().findings
+        assert found.what == f"{odd} does not exist, or is no directory; 1 of its documents are indexed"
+        assert found.hint == f"`klaw forget {shlex.quote(odd.name)}/` removes its documents from the index"
 
     def test_documents_of_an_unknown_workspace_are_found(self, memory):
         memory.extension("workspaces").registry.forget("notes")

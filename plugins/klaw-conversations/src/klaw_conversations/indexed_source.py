@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from attrs import define, evolve, field
@@ -147,9 +148,10 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
         logs = self.row_sync.summaries.logs if is_summary else self.row_sync.journal.logs
         file = logs.location + path.removeprefix(CONVERSATIONS)
         what = "the summaries" if is_summary else "a day"
+        chat = quote(path.split("/")[1])
         return (
             f"{path} is {what} of a conversation, so the next `klaw index` would add it again",
-            f"`klaw forget {path.split('/')[1]}/MESSAGE` forgets one message; or remove {file}, then `klaw index`",
+            f"`klaw forget {chat}/MESSAGE` forgets one message; or remove {file}, then `klaw index`",
         )
 
 

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self
 
 from attrs import evolve, frozen
@@ -105,9 +106,10 @@ def _taken(name: str, root: Path | None, held: SharedSource) -> WorkspaceError:
     """Return the error for a source whose name another machine uses."""
     host = held.machine.host
     other = ", with other files" if held.directory == str(root) else ""
+    word = quote(name)
     return WorkspaceError(
         f"{root or name} needs another name: in this memory {name!r} is {held.location}{other}",
-        hint=f"`klaw workspace rename {name} NEW`; then, if {host} no longer exists, `klaw forget {name}/`",
+        hint=f"`klaw workspace rename {word} NEW`; then, if {host} no longer exists, `klaw forget {word}/`",
     )
 
 

@@ -20,6 +20,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import Any, ClassVar, Self
 
 from attrs import Attribute, field, frozen, validators
@@ -127,5 +128,5 @@ def repair_hint(directory: Path) -> str:
 
         return reinstall_command(directory.name.replace("_", "-"), dependencies=False)
     if directory.parent.name == "models" and directory.name in KNOWN:
-        return f"klaw models add {directory.name}"
+        return f"klaw models add {quote(directory.name)}"
     return f"delete {directory} and fetch the model again"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path, PurePath
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from klaw_core import ModelNotFoundError, PluginConflictError
@@ -134,7 +135,7 @@ def missing(name: str) -> ModelNotFoundError:
     if known := KNOWN.get(name):
         from klaw_core import install_extras
 
-        fetch = f"klaw models add {name}"
+        fetch = f"klaw models add {quote(name)}"
         return ModelNotFoundError(
             f"the model {name} is not on this machine",
             hint=f"{install_extras([known.extra])}, or {fetch}" if known.extra else fetch,

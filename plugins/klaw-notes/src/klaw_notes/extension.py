@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -166,7 +167,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
                 continue
             notices: tuple[str, ...] = ()
             if new and is_gone(workspace.root):
-                command = f"`klaw index --name {workspace.origin} DIR`"
+                command = f"`klaw index --name {quote(workspace.origin)} DIR`"
                 notices = (f"{workspace.root} is missing: run {command} with the present directory of these notes",)
             counts += ImportCounts(added=int(new), present=int(not new), notices=notices)
         return counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from glob import escape
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -102,7 +103,7 @@ class WorkspaceManager:
         workspace = registry.named(name)
         check_name(self.runs.assembly.config.conversations.redactor, "the name of a workspace", new)
         if is_gone(workspace.root):
-            hint = f"run `klaw index --name {name} DIR` with the current directory of its notes"
+            hint = f"run `klaw index --name {quote(name)} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
         sources = self.runs.sources
         taken = [*(source.origin for source in sources.all()), *sources.elsewhere()]
@@ -146,7 +147,7 @@ class WorkspaceManager:
         if pattern not in workspace.exclude:
             source = next((item for item in self.runs.sources.all() if item.origin == name), None)
             reason = "" if source is None else source.why_left_out(document)
-            hint = f"`klaw workspace exclude {name}` lists the exclude patterns"
+            hint = f"`klaw workspace exclude {quote(name)}` lists the exclude patterns"
             raise NotFoundError(f"{document} {reason or 'was not forgotten'}", hint=hint)
         registry.change_patterns(name, remove=[pattern])
         report = self.runs.over_files([workspace.root / relative])

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, time
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
@@ -83,7 +84,7 @@ class Workspace(Source, Folder):
         """
         if not self.root.is_dir():
             problem = "is not a directory" if self.root.exists() else "does not exist"
-            hint = f"`klaw forget {self.origin}/` removes its documents from the index"
+            hint = f"`klaw forget {quote(self.origin)}/` removes its documents from the index"
             return [SkippedEntry(self.origin, str(WorkspaceError(f"{self.root} {problem}", hint=hint)), keep=True)]
         walk = self._walk()
         found = list(walk)

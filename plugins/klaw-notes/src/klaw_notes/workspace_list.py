@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -56,8 +57,8 @@ class RememberedWorkspace(Workspace, Forgettable, Forgetful, Removable):
         if not reason or pattern is None:
             return reason
         if pattern == escape(relative):
-            return f"was forgotten: `klaw restore {path}` restores it"
-        return f"{reason}: `klaw workspace exclude {self.origin} --remove '{pattern}'` includes it again"
+            return f"was forgotten: `klaw restore {quote(path)}` restores it"
+        return f"{reason}: `klaw workspace exclude {quote(self.origin)} --remove {quote(pattern)}` includes it again"
 
     def forget(self, paths: Sequence[str], /) -> None:
         """Exclude notes from indexing; their files stay. Raise StoreError."""
@@ -160,7 +161,7 @@ class Workspaces:
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
-                        hint=f"run `klaw forget {workspace.origin}/` first, then index the whole directory",
+                        hint=f"run `klaw forget {quote(workspace.origin)}/` first, then index the whole directory",
                     )
             _refuse_overlap(root, settled)
             moved = known.get(name or "")
@@ -194,7 +195,7 @@ class Workspaces:
             is_below = f" is in {workspace.root}, which" if root != workspace.root else ""
             raise WorkspaceError(
                 f"{root}{is_below} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
-                hint=f"run `klaw forget {workspace.origin}/` first, then index it again",
+                hint=f"run `klaw forget {quote(workspace.origin)}/` first, then index it again",
             )
         renewed = changes.applied(workspace)
         if renewed == workspace:
@@ -202,7 +203,7 @@ class Workspaces:
         if renewed.include != workspace.include and workspace.has_files() and not renewed.has_files():
             raise WorkspaceError(
                 f"no file in {workspace.root} has a name that matches {' or '.join(map(repr, renewed.include))}",
-                hint=f"a PATTERN is one of file names, such as '*.md'; `klaw forget {workspace.origin}/` removes all",
+                hint=f"a PATTERN is of file names, as '*.md'; `klaw forget {quote(workspace.origin)}/` removes all",
             )
         self._write({**known, workspace.origin: renewed})
         return renewed
@@ -368,7 +369,7 @@ def _existing(directory: str | Path) -> Path:
         raise WorkspaceError(f"{str(directory)!r} is not a directory that can be opened: {error}") from error
     if not is_directory:
         problem = "is a file, not a directory" if exists else "does not exist"
-        raise WorkspaceError(f"{directory} {problem}", hint=f"klaw index {root.parent}" if exists else "")
+        raise WorkspaceError(f"{directory} {problem}", hint=f"klaw index {quote(str(root.parent))}" if exists else "")
     return root
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from shlex import quote
 
 from klaw_core import Document, DocumentRecord, Entry, Finding, KlawError, SkippedEntry
 from klaw_core.indexing.collection import Collection
@@ -24,13 +25,15 @@ def check_source(source: IsolatedSource, indexer: Indexer) -> Iterator[Finding]:
         manifest = snapshot.manifest(collection.name, source.origin)
     try:
         scanned = list(source.scan())
-        whole = (item.reason for item in scanned if isinstance(item, SkippedEntry) and item.path == source.origin)
-        reason, _, hint = (next(whole, "") if source.root else "").partition(" (")
     except KlawError as error:
         reason, hint = error.message, error.hint
+    else:
+        is_gone = any(isinstance(item, SkippedEntry) and item.path == source.origin for item in scanned)
+        reason = f"{source.root} does not exist, or is no directory" if is_gone and source.root else ""
+        hint = f"`klaw forget {quote(source.origin)}/` removes its documents from the index"
     if reason:
         what = f"{reason}; {len(manifest):,} of its documents are indexed"
-        yield Finding("source-gone", "warning", what, source.origin, hint.removesuffix(")"))
+        yield Finding("source-gone", "warning", what, source.origin, hint)
         return
     skipped: list[SkippedEntry] = []
     current: set[str] = set()
@@ -95,10 +98,12 @@ def check_origins(
             yield Finding("journal-gone", "error", what, origin, "restore the file from a backup or an export", paths)
         elif broken:
             what += f", or may belong to a plugin or extension that does not work: {'; '.join(broken)}"
-            yield Finding("ghost-source", "warning", what, origin, f"klaw plugins; or `klaw forget {origin}/`", paths)
+            yield Finding(
+                "ghost-source", "warning", what, origin, f"klaw plugins; or `klaw forget {quote(origin)}/`", paths
+            )
         elif origin in unrecorded:
             what += ", or belong to a machine that has not indexed since it was updated"
-            yield Finding("ghost-source", "warning", what, origin, f"klaw forget {origin}/", paths)
+            yield Finding("ghost-source", "warning", what, origin, f"klaw forget {quote(origin)}/", paths)
         else:
             yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 
@@ -139,7 +144,7 @@ def _hint(reason: str, origin: str) -> str:
         return "save it as UTF-8: iconv -f WINDOWS-1252 -t UTF-8 FILE"
     if reason.startswith("cannot be read"):
         return "check its permissions"
-    return "" if reason == EMPTY else f"`klaw workspace exclude {origin} PATTERN` stops this warning"
+    return "" if reason == EMPTY else f"`klaw workspace exclude {quote(origin)} PATTERN` stops this warning"
 
 
 def _outdated(check: str, what: str, paths: Sequence[str], origin: str) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 
 from klaw_core.cli.kit import counted
 from klaw_eval.datasets.judgements import judged_questions, read_trec
@@ -53,7 +54,7 @@ def _by_role(path: Path) -> dict[str, list[Path]]:
     for role, found in files.items():
         if not found:
             within = next(iter(sorted(path.glob("*.json"))), None)
-            hint = f"klaw eval {within}" if within else "see the known forms: klaw eval --help"
+            hint = f"klaw eval {quote(str(within))}" if within else "see the known forms: klaw eval --help"
             raise DatasetError(f"{path} has no {role} in a known form", hint=hint)
         if len(found) > 1 and role != "documents":
             names = ", ".join(file.name for file in found)

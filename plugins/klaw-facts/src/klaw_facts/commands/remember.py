@@ -126,7 +126,7 @@ def _tell_other_statements(settings: Settings, fact: Fact, text: str) -> None:
 def declare_single(slot: str, slots: Mapping[str, str]) -> str:
     """Return the command that declares a slot single; ``slots`` are the declared slots of the configuration."""
     if _KEY.fullmatch(slot):
-        return f"klaw config set extensions.facts.slots.{slot} single"
+        return f"klaw config set extensions.facts.slots.{shlex.quote(slot)} single"
     # Such a name cannot be part of a setting's name; the whole table is set.
     table = {**slots, slot: "single"}
     pairs = ", ".join(f'{json.dumps(name, ensure_ascii=False)} = "{kind}"' for name, kind in table.items())
