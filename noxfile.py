@@ -150,7 +150,7 @@ HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=t
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *HANGS]
 # The tests wait for disks, servers and other processes, too: one more worker than there are processors.
 ONE_MORE = ["-n", str((os.cpu_count() or 1) + 1)]
-# Where Linux has a disk in memory, and how much of it has to be free.
+# The path of Linux's disk in memory, and the free space that it must have.
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108  # a directory of its own is made there
 MEMORY_DISK_BYTES = 6 << 30
 # What the model package is built from; its weights' own requirements are for another purpose.
@@ -183,7 +183,7 @@ def install_plugins(session: nox.Session, plugins: Iterable[Path], *tools: str) 
 def temporary_files() -> Iterator[dict[str, str]]:
     """Yield an environment whose temporary files are in memory, where there is space for them.
 
-    Most tests write a memory of their own and wait for the disk; those of full disks and power cuts bring their own.
+    Most tests write a memory and wait for the disk. Tests of full disks and power cuts make disks of their own.
     """
     free = min(shutil.disk_usage(MEMORY_DISK).free, available_memory()) if MEMORY_DISK.is_dir() else 0
     if free < MEMORY_DISK_BYTES:
@@ -462,7 +462,7 @@ def packaging(session: nox.Session) -> None:
     session.install("pytest>=9", "hypothesis>=6.112", "uv>=0.5", "pip>=23", "pipx>=1.7", "hatchling>=1.27")
     found = {version: find_python(session, version) for version in PYTHONS}
     for version in (version for version, python in found.items() if not python):
-        leave_out(session, f"Python {version}, which is neither here nor to be had from uv")
+        leave_out(session, f"Python {version}, which is not installed and which uv cannot fetch")
     here = [python for python in found.values() if python]
     others = {here[0], here[-1]} - {found[f"{sys.version_info.major}.{sys.version_info.minor}"]}
     # The fakes' own tests run where the fakes are installed: test_fakes.py does that.

@@ -122,7 +122,7 @@ def read_source(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise ConfigError([f"{file}: not valid UTF-8"], hint="save the file as UTF-8") from error
     except OSError as error:
-        raise ConfigError([f"{file}: cannot be read: {error.strerror}"]) from error
+        raise ConfigError([f"{file}: cannot be read: {error.strerror}"], hint="check it and its permissions") from error
 
 
 def write_source(file: Path, source: str) -> None:

@@ -154,7 +154,7 @@ def _report(error: Exception, settings: Settings) -> None:
 
         traceback.print_exception(error)
     elif isinstance(error, OutputError):
-        hint = "write to another place; what the command has changed stays changed"
+        hint = "write to another file; changes of this command are kept"
         _print_error(str(error), hint, as_json=settings.json)
     elif settings.json and isinstance(error, KlawError):
         _print_error(error.message, error.hint, as_json=True)
@@ -163,7 +163,7 @@ def _report(error: Exception, settings: Settings) -> None:
     elif isinstance(error, KlawError):
         _print_error(error.message, error.hint)
     elif isinstance(error, FileNotFoundError) and current_directory() is None:
-        _print_error("the current directory was removed", "change to another one", as_json=settings.json)
+        _print_error("the current directory was removed", "cd to another directory", as_json=settings.json)
     elif isinstance(error, OSError) and _is_typed(error.filename, settings.words):
         message = f"{error.filename} cannot be used: {error.strerror}"
         _print_error(message, "give another path, or check its permissions", as_json=settings.json)

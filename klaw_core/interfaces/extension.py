@@ -120,7 +120,7 @@ class Host(Protocol):
 
 
 class Extension:
-    """A feature. What it does beyond having a name, the classes below and those of libraries declare."""
+    """A feature with a name. The classes below, and those of libraries, declare what else it does."""
 
     __slots__ = ()
 

@@ -45,7 +45,7 @@ class SharedSource:
 
 
 class SharedSources:
-    """The records of one store, as one machine sees them. These, of a store of one machine, are none.
+    """The recorded sources of a store, as one machine sees them; here none, for a store of one machine.
 
     Methods raise StoreError.
     """

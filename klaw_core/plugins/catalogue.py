@@ -112,7 +112,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-testing",
         ("testing",),
         (("store", "memory"), ("retriever", "cosine"), ("retriever", "words")),
-        {"plugins new": "Write a small plugin, to begin from."},
+        {"plugins new": "Create a small plugin to start from."},
     ),
     FirstParty(
         "klaw-watch", ("watch",), (("extension", "watch"),), {"watch": "Keep the index up to date with the files."}

@@ -1,4 +1,4 @@
-"""Other readings of a text, in which a secret is next to its name: as it is displayed, and cells of tables.
+"""Other readings of a text, in which a secret is next to its name: the text as displayed, and one line per table cell.
 
 Patterns look for a value next to its name. In a table, the name is in the header of a column. Characters that are not
 displayed may stand inside a name, and JSON has escapes instead of characters.
@@ -29,7 +29,7 @@ _MAX_NAME = 60
 _MAX_WORDS = 3
 _MAX_HEADER = 1_000
 
-#: Everything that tells which readings a text has.
+#: The patterns that decide which readings a text has.
 PATTERNS = (_INVISIBLE, _UNSEEN, _RULE, _INLINE_RULE, *_CELLS.values())
 
 #: Yields where in a text names of secrets may begin.

@@ -378,8 +378,11 @@ class TestSources:
         memory.index(odd)
         odd.rename(home.root / "away")
         (found,) = memory.doctor().findings
-        assert found.what == f"{odd} does not exist, or is no directory; 1 of its documents are indexed"
-        assert found.hint == f"`klaw forget {shlex.quote(odd.name)}/` removes its documents from the index"
+        assert found.what == f"{odd} does not exist, or is no directory; 1 of its documents stay indexed"
+        assert (
+            found.hint
+            == f"mount or restore it; or `klaw forget {shlex.quote(odd.name)}/` removes its documents from the index"
+        )
 
     def test_documents_of_an_unknown_workspace_are_found(self, memory):
         memory.extension("workspaces").registry.forget("notes")

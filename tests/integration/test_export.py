@@ -112,7 +112,7 @@ def test_differing_records_are_kept_and_named(exported, tmp_path):
         (lambda found: [*found[:2], {"kind": ["x"]}, *found[2:]], "line 3: unknown kind an array"),
         (lambda found: [*found[:3], {"kind": "saved", "value": {"id": 3}}, *found[4:]], "line 4: id is not a string"),
         (lambda found: [*found[:3], {"kind": "saved"}, *found[4:]], "line 4: not a record of kind 'saved'"),
-        (lambda found: [*found[:4], found[4] | {"value": None}, found[5]], "another type, or is not allowed"),
+        (lambda found: [*found[:4], found[4] | {"value": None}, found[5]], "the wrong type or is not allowed"),
         (lambda found: [*found[:4], found[4] | {"day": "../etc/psw"}, found[5]], "line 5"),
         (lambda found: [*found[:4], found[4] | {"chat": "nochat"}, found[5]], "is not a chat name"),
         (lambda found: [*found[:2], found[2] | {"section": "world"}, *found[3:]], "no section 'world'"),

@@ -128,7 +128,7 @@ class TestOrder:
         root.rmdir()
         (gone,) = workspace.scan()
         assert (gone.path, gone.keep) == ("notes", True)
-        assert f"{root} does not exist (`klaw forget notes/` removes" in gone.reason
+        assert f"{root} does not exist (mount or restore it; or `klaw forget notes/` removes" in gone.reason
         root.write_text("")
         (wrong,) = workspace.scan()
         assert "is not a directory" in wrong.reason

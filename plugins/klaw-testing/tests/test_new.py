@@ -121,7 +121,10 @@ def test_what_is_there_stays_as_it_is(new, tmp_path, there):
         place.write_text("mine")
     else:
         place.symlink_to(tmp_path / "nowhere")
-    assert new("klaw-lines", "--kind", "chunker") == "klaw: klaw-lines exists → give another name, or remove it\n"
+    assert (
+        new("klaw-lines", "--kind", "chunker")
+        == "klaw: the directory klaw-lines already exists → choose another name\n"
+    )
     assert [path.name for path in tmp_path.rglob("*")] == ["klaw-lines"]
 
 
@@ -131,8 +134,13 @@ def test_a_name_that_no_distribution_can_have_is_refused(new, tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_would_hide_a_module_is_refused(new, tmp_path):
-    assert "there is a Python module json already" in new("json", "--kind", "chunker")
+@pytest.mark.parametrize(
+    ("name", "why"), [("json", "an installed package"), ("klaw", "an installed"), ("import", "Python")]
+)
+def test_a_name_that_would_hide_a_module_or_cannot_be_imported_is_refused(new, tmp_path, name, why):
+    said = new(name, "--kind", "chunker")
+    assert why in said
+    assert "choose another name" in said
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,7 +23,7 @@ READERS = (
 )
 
 #: What an error of standard output says about what the command did before.
-KEPT = "write to another place; what the command has changed stays changed"
+KEPT = "write to another file; changes of this command are kept"
 
 
 def in_shell(redirection, *arguments, stdin=None):

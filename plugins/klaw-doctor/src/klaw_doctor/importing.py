@@ -170,7 +170,7 @@ def _check_record(record: Record, owners: Mapping[str, RecordedExtension]) -> No
     except KlawError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        why = f"{error} is missing" if isinstance(error, KeyError) else "a value has another type, or is not allowed"
+        why = f"{error} is missing" if isinstance(error, KeyError) else "a value has the wrong type or is not allowed"
         raise RecordError(f"not a record of kind {quoted(record.kind)}: {why}") from error
 
 

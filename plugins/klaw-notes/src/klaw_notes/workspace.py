@@ -84,7 +84,7 @@ class Workspace(Source, Folder):
         """
         if not self.root.is_dir():
             problem = "is not a directory" if self.root.exists() else "does not exist"
-            hint = f"`klaw forget {quote(self.origin)}/` removes its documents from the index"
+            hint = f"mount or restore it; or `klaw forget {quote(self.origin)}/` removes its documents from the index"
             return [SkippedEntry(self.origin, str(WorkspaceError(f"{self.root} {problem}", hint=hint)), keep=True)]
         walk = self._walk()
         found = list(walk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 import click
@@ -21,12 +22,14 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 def _checked(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise click.BadParameter("use lower-case letters, digits and single hyphens, such as klaw-lines")
-    if find_spec(name.replace("-", "_")) is not None:
-        raise click.BadParameter(f"there is a Python module {name.replace('-', '_')} already")
+    module = name.replace("-", "_")
+    if name == "klaw" or iskeyword(module) or find_spec(module) is not None:
+        why = "a word of Python" if iskeyword(module) else "the name of an installed package"
+        raise click.BadParameter(f"{module} is {why}; choose another name, such as klaw-lines")
     return name
 
 
-@click.command("new", short_help="Write a small plugin, to begin from.")
+@click.command("new", short_help="Create a small plugin to start from.")
 @click.argument("name", callback=_checked)
 @click.option(
     "--kind",
@@ -67,7 +70,7 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
         for name, text in files.items():
             (directory / name).write_text(text, "utf-8")
     except FileExistsError as error:
-        raise ConfigError([f"{directory} exists"], hint="give another name, or remove it") from error
+        raise ConfigError([f"the directory {directory} already exists"], hint="choose another name") from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ConfigError([f"{directory} cannot be written: {reason}"], hint="change to another directory") from error
+        raise ConfigError([f"{directory} cannot be written: {reason}"], hint="cd to another directory") from error

@@ -1,4 +1,4 @@
-"""A plugin of pytest: the report names once, for each contract, what it did not test because an ability is missing."""
+"""A plugin of pytest: after the tests, list what each contract did not test because an ability is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PREFIX = "not tested: "
 
 
 def lacks(what: str) -> NoReturn:
-    """Skip a law, because the implementation does not have what it is about."""
+    """Skip a law, because the implementation does not have this ability."""
     pytest.skip(f"{_PREFIX}{what}")
 
 
@@ -24,7 +24,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if prefix:
             found[report.nodeid.rpartition("::")[0]][what] += 1
     if found:
-        terminalreporter.section("contracts: what the implementation does not have")
+        terminalreporter.section("contracts: abilities that were not tested")
     for place, missing in sorted(found.items()):
         laws = (f"{what} ({count} {'law' if count == 1 else 'laws'})" for what, count in sorted(missing.items()))
         terminalreporter.write_line(f"{place}: {', '.join(laws)}")

@@ -1,4 +1,4 @@
-"""The files of a new plugin. Their templates are the plugins of :mod:`klaw_testing.skeletons`, which work as well."""
+"""Create the files of a new plugin. The templates are the plugins of :mod:`klaw_testing.skeletons`, which work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ build-backend = "hatchling.build"
 [project]
 name = "{name}"
 version = "0.1.0"
-description = "The {kind} {component} of Klaw."
+description = "A {kind} for Klaw: {component}."
 requires-python = ">=3.11"
 dependencies = [{dependencies}]
 

@@ -8,10 +8,10 @@ from klaw_core import Component, ComponentContext, NoOptions, Store, hookimpl
 
 def open_store(_options: NoOptions, _context: ComponentContext) -> Store[Any]:
     """Open the store. ``_context.data_dir`` is where its files go, ``_context.agent`` whose rows it may show."""
-    from klaw_testing.memory_store import MemoryStore  # what passes the contract, until your own class does
+    from klaw_testing.memory_store import MemoryStore  # passes the contract; replace it with your own class
 
     class SkeletonStore(MemoryStore):
-        """Replace one method at a time. Each test of the contract says which one it needs."""
+        """Replace one method at a time, and run the contract after each change."""
 
         location = "skeleton"
 

@@ -1,4 +1,4 @@
-"""The chunker keeps the contract of chunkers."""
+"""Test the contract of chunkers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The converter keeps the contract of converters."""
+"""Test the contract of converters."""
 
 from typing import ClassVar
 

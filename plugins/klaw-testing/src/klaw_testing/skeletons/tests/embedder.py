@@ -1,4 +1,4 @@
-"""The embedder keeps the contract of embedders."""
+"""Test the contract of embedders."""
 
 import pytest
 

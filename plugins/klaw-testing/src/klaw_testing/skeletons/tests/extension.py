@@ -1,4 +1,4 @@
-"""The extension keeps the contract of extensions."""
+"""Test the contract of extensions."""
 
 import pytest
 

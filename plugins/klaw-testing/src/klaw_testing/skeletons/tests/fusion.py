@@ -1,4 +1,4 @@
-"""The fusion keeps the contract of fusions."""
+"""Test the contract of fusions."""
 
 import pytest
 

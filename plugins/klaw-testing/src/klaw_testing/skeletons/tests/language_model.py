@@ -1,4 +1,4 @@
-"""The language model keeps the contract of language models."""
+"""Test the contract of language models."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The reranker keeps the contract of rerankers."""
+"""Test the contract of rerankers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The index keeps the contract of indexes."""
+"""Test the contract of indexes."""
 
 import apsw
 import pytest

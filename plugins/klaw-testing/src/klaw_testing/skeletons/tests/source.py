@@ -1,4 +1,4 @@
-"""The source keeps the contract of sources."""
+"""Test the contract of sources."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The store keeps the contract of stores."""
+"""Test the contract of stores."""
 
 from pathlib import Path
 
