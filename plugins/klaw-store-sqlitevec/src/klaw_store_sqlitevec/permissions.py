@@ -7,17 +7,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from klaw_core import Descriptor
-from klaw_core.errors import RAISE_LIMIT
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
 
 _FILES = 4
+_RAISE_LIMIT = "close files or connections, or raise the limit of open files (ulimit -n)"
 _OTHER_PLACE = "choose another directory: --data-dir or KLAW_DATA_DIR"
 
 
 def how_to_permit(database: Path) -> str:
     """Return what to do if a database, a file next to it or its directory cannot be read or written."""
     if not _can_open_a_file():  # SQLite does not say so
-        return RAISE_LIMIT
+        return _RAISE_LIMIT
     files = [(Path(f"{database}{suffix}"), "u+rw", os.R_OK | os.W_OK) for suffix in SIDE_FILES]
     for path, mode, needed in ((database.parent, "u+rwx", os.R_OK | os.W_OK | os.X_OK), *files):
         if os.access(path, needed) or not os.access(path, os.F_OK):
