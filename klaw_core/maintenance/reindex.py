@@ -33,13 +33,14 @@ from klaw_core.errors import (
 )
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
-from klaw_core.indexing.flow import stays
+from klaw_core.indexing.flow import Indexer, stays
 from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.indexing.turns import EMBEDDING_LOCK
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.source import Folder, RowSource
 from klaw_core.interfaces.store import RepairableStore, Store
 from klaw_core.kinds import EMBEDDER
+from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
@@ -47,7 +48,7 @@ from klaw_core.sources.index_runs import IndexRuns
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection, named_embedding
 from klaw_core.values.documents import Document
-from klaw_core.values.runs import IndexReport, Progress
+from klaw_core.values.runs import IndexReport, Progress, SkippedEntry
 from klaw_core.values.text import Chunk, StoredChunk, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
@@ -137,8 +138,9 @@ def _refilled(assembly: Assembly, runs: IndexRuns, on_progress: ProgressCallback
 def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:
     """Build a new index in the embedder's vector space and replace the current index with it.
 
-    If this raises or the process dies, the current index is unchanged. Raise PluginError if chunks would be lost as
-    an extension fails or cannot list its sources, StoreLockedError, EmbeddingError, StoreError, WorkspaceError.
+    A source that fails, such as one on a missing drive, is reported as skipped, and what is indexed of it is carried
+    over. If this raises or the process dies, the current index is unchanged. Raise PluginError if chunks would be lost
+    as an extension fails or cannot list its sources, StoreLockedError, EmbeddingError, StoreError.
     """
     started = time.monotonic()
     ahead = EmbeddingRun()
@@ -148,12 +150,7 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
         record = make_space_record(embedder)
         alone = partial(assembly.store.lock, _lock(assembly.store, record))
         _keep_probe(assembly.store, record)
-        for source in sources.own(sources.complete()):
-            indexer = sources.indexer(source, embedder=embedder)
-            indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
-        for origin, name in sources.not_here():
-            collection = assembly.collection(name, embedder=embedder)
-            _embed_stored_ahead(collection, origin, ahead, record, alone=alone, on_progress=on_progress)
+        _embed_ahead(assembly, sources, embedder, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
     report = IndexReport()
     # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
@@ -168,16 +165,8 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
                 collection.adopt_space(record)
             collection.keep_origins({origin for origin, held_in in origins if held_in == name})
         for source in own:
-            with source.guarded():
-                prepared = source.source.prepare(fresh)
             indexer = sources.indexer(source, store=fresh, embedder=embedder)
-            written = indexer.write(source, run, on_progress=on_progress)
-            keeps = partial(stays, skipped=written.skipped)
-            folder = source.source
-            version = folder.version if isinstance(folder, Folder) else ""
-            _copy_unreadable(assembly.store, indexer.collection, source.origin, version, keeps)
-            source.use(RowSource, RowSource.carry_over, assembly.store, fresh, written.skipped)
-            report += written + IndexReport(skipped=tuple(prepared))
+            report += _rewrite(assembly.store, source, indexer, run, on_progress=on_progress)
         for origin, name in elsewhere:  # their files are on other machines
             fresh_collection = assembly.collection(name, store=fresh, embedder=embedder)
             _copy_unreadable(assembly.store, fresh_collection, origin, "", lambda _: True)
@@ -195,6 +184,48 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
         notices=tuple(dict.fromkeys(report.notices)),
         seconds=time.monotonic() - started,
     )
+
+
+def _embed_ahead(
+    assembly: Assembly,
+    sources: Sources,
+    embedder: Embedder,
+    run: EmbeddingRun,
+    record: SpaceRecord,
+    *,
+    alone: Callable[[], AbstractContextManager[None]],
+    on_progress: ProgressCallback,
+) -> None:
+    """Cache the vectors of every source; of one that fails, those of its indexed chunks."""
+    stored = list(sources.not_here())
+    for source in sources.own(sources.complete()):
+        try:
+            indexer = sources.indexer(source, embedder=embedder)
+            indexer.embed_ahead(source, run, record, alone=alone, on_progress=on_progress)
+        except WorkspaceError:
+            stored.append((source.origin, source.collection))
+    for origin, name in stored:
+        collection = assembly.collection(name, embedder=embedder)
+        _embed_stored_ahead(collection, origin, run, record, alone=alone, on_progress=on_progress)
+
+
+def _rewrite(
+    store: Store[Any], source: IsolatedSource, indexer: Indexer, run: EmbeddingRun, *, on_progress: ProgressCallback
+) -> IndexReport:
+    """Write a source into the new index. What cannot be read now is carried over; all of it, if the source fails."""
+    fresh = indexer.collection.store
+    prepared: Sequence[SkippedEntry] = ()
+    try:
+        with source.guarded():
+            prepared = source.source.prepare(fresh)
+        written = indexer.write(source, run, on_progress=on_progress)
+    except WorkspaceError as error:
+        written = IndexReport(skipped=(SkippedEntry(source.origin, str(error), keep=True),))
+    folder = source.source
+    version = folder.version if isinstance(folder, Folder) else ""
+    _copy_unreadable(store, indexer.collection, source.origin, version, partial(stays, skipped=written.skipped))
+    source.use(RowSource, RowSource.carry_over, store, fresh, written.skipped)
+    return written + IndexReport(skipped=tuple(prepared))
 
 
 def _lock(store: Store[Any], record: SpaceRecord) -> str:

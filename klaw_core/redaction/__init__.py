@@ -69,11 +69,17 @@ class Redactor:
             return text
         hints = _Hints(text)
         try:
-            if found := self._elsewhere(hints, timeout):
-                for start, stop in reversed(found):
-                    text = text[:start] + by(text[start:stop]) + text[stop:]
-                hints = _Hints(text)
-            return self._matched(hints, by, timeout)
+            found = self._elsewhere(hints, timeout)
+            if not found:
+                return self._matched(hints, by, timeout)
+            # They are hidden from the patterns: none takes what stands for a secret for another one.
+            hidden = next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
+            parts, at = [], 0
+            for start, stop in found:
+                parts += [text[at:start], hidden * (stop - start)]
+                at = stop
+            matched = self._matched(_Hints("".join([*parts, text[at:]])), by, timeout)
+            return re.sub(f"{hidden}+", lambda match: by(match[0]), matched)
         except TimeoutError:
             return UNREADABLE
 
@@ -185,7 +191,7 @@ class _Hints:
         if pattern == forms.CODES:  # there are many codes of other kinds
             below, named = forms.LINES_OF_CODES, _compiled_hint(forms.CODES_NAME)
             names = [name for name in names if named.search(self._lower[max(0, name[1] - 40) : name[2] + 40])]
-        return self._lines(names, below) if len(self._lower) == len(self.text) else self._whole
+        return self._lines(names, below)
 
     @cached_property
     def _has_shape(self) -> bool:
@@ -193,7 +199,7 @@ class _Hints:
 
     @cached_property
     def _lower(self) -> str:
-        return self.text.lower()
+        return self.text.replace("\u0130", "i").lower()  # no other letter has another length in lower case
 
     @cached_property
     def _names(self) -> Sequence[tuple[str, int, int]]:

@@ -29,7 +29,7 @@ _WEBHOOK = r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?<=/api/webhoo
 # What makes a signed URL valid: of a shared access signature of Azure, of S3 and its like, of CloudFront, of webhooks.
 _SIGNATURE = (
     r"(?i)(?:[?&;]|\\u0026|%26|%3F)(?:x-[a-z]{1,8}-signature|q-signature|signature|hmac|sig)(?:[ ]?=[ ]?[\"']?|%3D)"
-    r"\K(?=(?-i:[a-z_~.-]{0,80}[A-Z0-9%+/]))[a-z0-9%+/_~-]{6,}+=*"
+    r"\K(?=(?-i:[a-z_~.-]{0,80}(?:[0-9%+/]|[A-Z][a-z_~.-]{0,80}[A-Z0-9%+/])))[a-z0-9%+/_~-]{6,}+=*"
 )
 
 # A private key, or the lines of base64 of one without an end: what mentions only the beginning stays readable.

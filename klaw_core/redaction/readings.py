@@ -103,27 +103,36 @@ def _cells(text: str, names: Names) -> Iterator[tuple[str, int, int]]:
         if match.start() >= done and (ruled > 1 or "|" in match["row"]):  # each row is read once
             table = _Table("|", text[text.rfind("\n", 0, match.start()) + 1 : match.start()], names, ruled)
             done = yield from table.cells(text, match.end())
-    for match in re.compile(_INLINE_RULE).finditer(text):
-        yield from _on_one_line(text, match, names)
-    ends = dict.fromkeys(_CELLS, 0)
+    rules = list(re.finditer(_INLINE_RULE, text))
+    ends = [0, *(rule.end() for rule in rules)]
+    starts = [*(rule.start() for rule in rules[1:]), len(text)]
+    for rule, after, stop in zip(rules, ends, starts, strict=False):
+        yield from _on_one_line(text, rule, after, stop, names)
+    read = dict.fromkeys(_CELLS, 0)
+    end = 0
     for at in names(text):
+        if at < end:  # each row is read once, however many names it has
+            continue
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-        row = text[start : max(start, end)]
+        end = len(text) if end < 0 else end
+        row = text[start : min(end, start + _MAX_HEADER + 1)]
         for mark in _CELLS if len(row) <= _MAX_HEADER else ():
-            if mark in row and start >= ends[mark]:
-                ends[mark] = yield from _Table(mark, row, names).cells(text, end)
+            if mark in row and start >= read[mark]:
+                read[mark] = yield from _Table(mark, row, names).cells(text, end)
 
 
-def _on_one_line(text: str, rule: re.Match[str], names: Names) -> Iterator[tuple[str, int, int]]:
-    """Yield the cells of a table of Markdown whose lines were joined."""
+def _on_one_line(text: str, rule: re.Match[str], after: int, stop: int, names: Names) -> Iterator[tuple[str, int, int]]:
+    """Yield the cells of a table of Markdown whose lines were joined, between the rules of two others."""
     width = rule["row"].count("|") - 1
-    start, end = text.rfind("\n", 0, rule.start()) + 1, text.find("\n", rule.end())
+    start = max(after, rule.start() - _MAX_HEADER)
+    start = max(start, text.rfind("\n", start, rule.start()) + 1)
+    end = text.find("\n", rule.end(), stop)
     header = [text[slice(*cell)] for cell in _split(text, "|", start, rule.start())][-width:]
     named = {number: name for number, name in enumerate(header) if _may_name(name, names)}
-    cells = _split(text, "|", rule.end(), len(text) if end < 0 else end) if named else []
-    for number, (begin, stop) in enumerate(cells):
-        if (name := named.get(number % (width + 1))) and begin < stop:  # an empty cell ends each row
-            yield f"{name}: ", begin, stop
+    cells = _split(text, "|", rule.end(), stop if end < 0 else end) if named else []
+    for number, (begin, last) in enumerate(cells):
+        if (name := named.get(number % (width + 1))) and begin < last:  # an empty cell ends each row
+            yield f"{name}: ", begin, last
 
 
 def _may_name(name: str, names: Names) -> bool:

@@ -66,7 +66,8 @@ class IndexRuns:
     ) -> IndexReport:
         """Bring the index up to date with these sources. For ``force`` and ``verify`` see ``Indexer.write``.
 
-        A source that fails is reported as skipped; with ``alone`` its WorkspaceError is raised. Raise StoreError.
+        A source that fails, such as one on a missing drive, is reported as skipped, and the others are still indexed.
+        With ``alone`` its WorkspaceError is raised instead. Raise StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
@@ -109,8 +110,6 @@ class IndexRuns:
             except KlawError as error:
                 failures.append(f"{source.origin} may be out of date: {error}")
                 continue
-            whole = (item.reason for item in written.skipped if item.path == source.origin)
-            failures += [f"{source.origin} may be out of date: {reason}" for reason in whole]
             if source.root is not None:
                 self.skipped.replace(source.origin, written.skipped)
             report += written

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError, quoted
+from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError, WorkspaceError, quoted
 from klaw_core.indexing.chunking import FormatChunker
 from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.interfaces.source import Divisible, Folder, Located
@@ -155,8 +156,9 @@ class Reader:
     def waiting(self, target: str) -> IsolatedSource | None:
         """Return the source of a document that is not indexed yet, or None if no source has it."""
         for source in self._by_name(target):
-            if any(isinstance(item, Entry) and item.path == target for item in source.scan()):
-                return source
+            with suppress(WorkspaceError):  # such as of one on a missing drive
+                if any(isinstance(item, Entry) and item.path == target for item in source.scan()):
+                    return source
         return None
 
     def _text_of(self, target: str) -> tuple[str, str, Path | None, str]:

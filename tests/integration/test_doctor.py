@@ -378,7 +378,7 @@ class TestSources:
         memory.index(odd)
         odd.rename(home.root / "away")
         (found,) = memory.doctor().findings
-        assert found.what == f"{odd} does not exist, or is no directory; 1 of its documents stay indexed"
+        assert found.what == f"{odd} does not exist; 1 of its documents stay indexed"
         assert (
             found.hint
             == f"mount or restore it; or `klaw forget {shlex.quote(odd.name)}/` removes its documents from the index"

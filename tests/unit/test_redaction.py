@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from klaw_core.redaction import FILLER, REDACTED, UNREADABLE, Redactor, _Hints
 from klaw_core.redaction.forms import BUILTIN_PATTERNS, SHAPES
 from klaw_core.redaction.readings import PATTERNS
+from klaw_testing.laws import executed_lines
 
 A, B = "Ab0" * 20, "x9Z" * 20
 SECRETS = [
@@ -461,6 +462,44 @@ def test_a_table_is_read_whatever_stands_above_it(before):
     found = Redactor().text(f"{before}| service | password |\n|---|---|\n| router | Zq7Yw3Xv90029Ut5 |\n\nx")
     assert "Zq7Yw3Xv90029Ut5" not in found
     assert "| router |" in found
+
+
+WITH_HEADERS = (
+    "name,password\nuser0,hunter2xK0\n",
+    "| a | password |\n|---|---|\n| x | hunter2xK0 |",
+    "| a | password | |---|---| | x | hunter2xK0 |",
+)
+#: Texts that grow with a number, of which another reading has much to look at.
+GROWING = {
+    "tables on one line": lambda n: "| password | a | |--|--| | " * n,
+    "tables": lambda n: "| password | b |\n|---|---|\n" * n,
+    "names in a row": lambda n: "password, " * n,
+    "rows": lambda n: "name,password\n" + "u,hunter2xK0\n" * n,
+    "escapes": lambda n: "pass\\u200bword: " * n,
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_law_the_work_grows_with_the_text_and_not_faster(name):
+    redact = Redactor().text
+    redact(GROWING[name](20))  # what is compiled once
+    small, large = (executed_lines(lambda n=n: redact(GROWING[name](n))) for n in (100, 400))
+    assert small > 100
+    assert large < 6 * small
+
+
+@given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, *PIECES, *WITH_HEADERS]), max_size=8).map("\n".join))
+def test_law_what_is_redacted_stays_as_it_is(text):
+    once = Redactor().text(text)
+    assert Redactor().text(once) == once
+    assert f"{REDACTED}]" not in once.replace(f"[{REDACTED}]", "")
+
+
+def test_letters_that_are_longer_in_lower_case_move_no_place():
+    text = "\u0130" * 20 + "\n\nname,password\nuser0,hunter2xK0\nuser1,hunter2xK1\n"
+    found = Redactor().text(text)
+    assert "hunter2" not in found
+    assert "user1" in found
 
 
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, *PIECES]), max_size=8).map("".join))

@@ -78,14 +78,11 @@ class Workspace(Source, Folder):
     converters: "Converters | None" = field(default=None, eq=False, repr=False)
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return MEMORY.md, memory.md, then every other note by path.
-
-        A root that is gone, such as one on a missing drive, is skipped as a whole: what is indexed of it stays.
-        """
+        """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""
         if not self.root.is_dir():
             problem = "is not a directory" if self.root.exists() else "does not exist"
             hint = f"mount or restore it; or `klaw forget {quote(self.origin)}/` removes its documents from the index"
-            return [SkippedEntry(self.origin, str(WorkspaceError(f"{self.root} {problem}", hint=hint)), keep=True)]
+            raise WorkspaceError(f"{self.root} {problem}", hint=hint)
         walk = self._walk()
         found = list(walk)
         linked = {item.entry: item.real for item in found if isinstance(item, Linked)}

@@ -25,12 +25,9 @@ def check_source(source: IsolatedSource, indexer: Indexer) -> Iterator[Finding]:
         manifest = snapshot.manifest(collection.name, source.origin)
     try:
         scanned = list(source.scan())
-        reason, hint = _missing(source, scanned)
     except KlawError as error:
-        reason, hint = error.message, error.hint
-    if reason:
-        what = f"{reason}; {len(manifest):,} of its documents stay indexed"
-        yield Finding("source-gone", "warning", what, source.origin, hint)
+        what = f"{error.message}; {len(manifest):,} of its documents stay indexed"
+        yield Finding("source-gone", "warning", what, source.origin, error.hint)
         return
     skipped: list[SkippedEntry] = []
     current: set[str] = set()
@@ -57,14 +54,6 @@ def check_source(source: IsolatedSource, indexer: Indexer) -> Iterator[Finding]:
         yield Finding("other-chunks", "error", what, source.origin, "klaw reindex", tuple(mixed))
     if source.root is not None:
         yield from _skipped(skipped, source.origin)
-
-
-def _missing(source: IsolatedSource, scanned: Sequence[Entry | SkippedEntry]) -> tuple[str, str]:
-    """Return that the directory of a source is missing, and what to do; two empty strings if it is there."""
-    if source.root is None or all(entry.path != source.origin for entry in scanned):
-        return "", ""
-    hint = f"mount or restore it; or `klaw forget {quote(source.origin)}/` removes its documents from the index"
-    return f"{source.root} does not exist, or is no directory", hint
 
 
 def _has_other_chunks(indexer: Indexer, cutter: Cutter, document: Document, record: DocumentRecord) -> bool:
