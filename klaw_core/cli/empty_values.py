@@ -17,10 +17,11 @@ def refuse_empty(group: click.Group, words: Sequence[str]) -> None:
 
     Most commands would treat it as absent: ``klaw serve token --agent "$NAME"`` would print the owner's token.
     """
-    context = click.Context(group, resilient_parsing=True)  # what else is wrong is reported later
     command: click.Command | None = group
     rest = list(words)
     while command is not None:
+        # Its own: that of a group reads no option behind a word. What else is wrong is reported later.
+        context = click.Context(command, resilient_parsing=True)
         below = _below(command, context, rest)
         if below is None:
             given, rest, _ = command.make_parser(context).parse_args(rest)

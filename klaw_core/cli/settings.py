@@ -22,10 +22,10 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def current_directory() -> Path | None:
-    """Return the current directory; None if it was removed, as the directory of an agent's work may be."""
+    """Return the current directory; None if it cannot be read: an agent's may have been removed."""
     try:
         return Path.cwd()
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -76,6 +76,19 @@ def test_a_flag_has_no_value_and_the_empty_argument_after_it_is_named_instead():
         assert "the value of" not in done.stderr, done.stderr
 
 
+def test_an_empty_value_is_refused_wherever_it_stands():
+    for line in (["search", "kiln", "--path", ""], ["search", "--path", "", "kiln"], ["search", "kiln", "--path="]):
+        assert "the value of --path is empty" in klaw(*line).stderr
+    groups = {"plugins", "facts", "mcp", "people", "serve"}
+    for line, parameter in options().items():
+        *command, name = line.split()
+        if parameter.nargs == 1 and not isinstance(parameter.type, MayBeEmpty):
+            behind = [] if " ".join(command) in groups else [["a word", name, ""]]  # below a group, it is a command
+            for words in ([name, ""], [f"{name}=", "a word"], *behind):
+                with pytest.raises(click.UsageError):
+                    refuse_empty(cli, [*command, *words])
+
+
 def test_the_last_of_several_short_options_takes_the_value():
     assert "the value of --collection is empty" in klaw("search", "-vc", "", "kiln").stderr
 

@@ -6,14 +6,17 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from urllib.parse import quote
 
 import anyio
 import pytest
+from anyio.from_thread import BlockingPortal
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 from klaw_core import Memory, NewDocument, load_config
 from klaw_mcp.resources import page
+from klaw_mcp.stdio import _feed
 from klaw_mcp.tools import NAMES
 
 
@@ -303,3 +306,41 @@ def test_an_interrupt_ends_it_while_its_input_is_open(home):
             assert "interrupted" in process.stderr.read()
         finally:
             process.kill()
+
+
+class Lines:
+    """Stands for the wire: a client that writes without end, or that is gone."""
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def readline(self):
+        if self.error:
+            raise self.error
+        return "a line\n"
+
+
+def test_a_server_that_ends_while_lines_wait_prints_nothing(capfd):
+    async def serve(wire, taken):
+        send, lines = anyio.create_memory_object_stream()
+        async with BlockingPortal() as portal, send, lines:
+            thread = threading.Thread(target=_feed, args=(wire, portal, send))
+            thread.start()
+            for _ in range(taken):
+                assert await lines.receive() == "a line\n"
+        return thread
+
+    for taken in (0, 3):
+        anyio.run(serve, Lines(), taken).join()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_client_that_is_gone_ends_the_input(capfd):
+    async def serve():
+        send, lines = anyio.create_memory_object_stream()
+        async with BlockingPortal() as portal, send, lines:
+            threading.Thread(target=_feed, args=(Lines(BrokenPipeError()), portal, send)).start()
+            return [line async for line in lines]
+
+    assert anyio.run(serve) == []
+    assert capfd.readouterr().err == ""

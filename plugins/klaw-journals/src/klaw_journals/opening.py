@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from klaw_core import Closing, Host
-from klaw_core.cli.kit import Settings
 from klaw_journals.file_journals import FileJournals
 from klaw_journals.interfaces import JournalingStore
 
 if TYPE_CHECKING:
     from klaw_core import Config
+    from klaw_core.cli.kit import Settings
     from klaw_journals.interfaces import Journals
 
 

@@ -66,10 +66,18 @@ def _warm(memory: Lazy[Memory], policy: Policy) -> None:
 
 def _feed(wire: Wire, portal: BlockingPortal, lines: ObjectSendStream[str]) -> None:
     """Pass on standard input, line by line; the server that waits for one can be interrupted, this thread cannot."""
-    with suppress(RuntimeError, OSError):  # the server has ended; the client is gone
-        while line := wire.readline():
-            portal.call(lines.send, line)
-    with suppress(RuntimeError):
+    from concurrent.futures import CancelledError
+
+    from anyio import BrokenResourceError, ClosedResourceError
+
+    # The server has ended, before a line was passed on or while it was.
+    ended = (RuntimeError, CancelledError, BrokenResourceError, ClosedResourceError)
+    with suppress(*ended):
+        try:
+            while line := wire.readline():
+                portal.call(lines.send, line)
+        except OSError:  # the client is gone
+            pass
         portal.call(lines.aclose)
 
 
@@ -96,7 +104,7 @@ async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
     lines: Any
     send, lines = anyio.create_memory_object_stream[str]()
     wired: Any = wire  # it and the stream have the methods of a text file that the SDK calls
-    async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
+    async with BlockingPortal() as portal, send, lines, anyio.create_task_group() as tasks:
         threading.Thread(target=_feed, args=(wire, portal, send), name="klaw-mcp-input", daemon=True).start()
         tasks.start_soon(tell, notices)
         async with stdio_server(lines, anyio.wrap_file(wired)) as (incoming, outgoing):
