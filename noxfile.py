@@ -194,12 +194,17 @@ def temporary_files() -> Iterator[dict[str, str]]:
 
 
 def available_memory() -> int:
-    """Return how much memory is free or can be freed, in bytes; 0 where the system does not say."""
+    """Return how much memory is free or can be freed, also within a limit of a container; 0 if nothing says so."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    try:
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text("ascii").strip() for name in ("max", "current"))
+    except OSError:
+        return free
+    return free if limit == "max" else min(free, int(limit) - int(used))
 
 
 def leave_out(session: nox.Session, what: str) -> None:

@@ -83,6 +83,9 @@ def write_file(path: Path, data: bytes) -> None:
     """
     place = Path(os.path.realpath(path))
     try:
+        if path.exists() and not path.is_file():  # a pipe, a terminal, or a directory, which is an error
+            path.write_bytes(data)
+            return
         temporary = Temporary(place)
         with temporary as descriptor:
             write_all(descriptor, data)

@@ -193,6 +193,13 @@ class TestWorkspaces:
         assert [item.name for item in memory.workspaces.list()] == ["notes"]
         assert not memory.workspaces.list()[0].is_there
 
+    def test_rename_of_a_workspace_that_is_a_file_now_loses_nothing(self, home, memory):
+        shutil.rmtree(home.notes)
+        home.notes.write_text("a file")
+        with pytest.raises(WorkspaceError, match="is not a directory"):
+            memory.workspaces.rename("notes", "vault")
+        assert {"notes/a.md", "notes/sub/b.md"} <= set(paths(memory))
+
     def test_remove_equals_forgetting_the_workspace(self, home, memory):
         home.write("bad.md", "\0")
         memory.index()

@@ -114,6 +114,23 @@ class TestAPluginsSource:
             assert found(memory, "crane") == {"mail/3"}
             check(memory)
 
+    @pytest.mark.parametrize("method", ["scan", "read"])
+    @pytest.mark.parametrize("embedding", [None, "counting:another"])
+    def test_a_reindex_keeps_what_is_indexed_of_a_failing_source(self, home, mail, check, method, embedding):
+        mail.letters["mail/a"] = "about the harbour"
+        with home.open(sources=[{"type": "mail"}]) as memory:
+            memory.index()
+            memory.save("a lantern")
+            mail.away = method
+            report = memory.reindex(embedding)
+            assert report.skipped[0].keep
+            assert memory.search("harbour", mode="vector")[0].path == "mail/a"
+            assert memory.search("lantern", mode="fts")
+            check(memory)
+            mail.away = ""
+            assert memory.reindex(embedding).skipped == ()
+            check(memory)
+
     def test_a_failing_source_is_in_the_skipped_files(self, home, mail):
         mail.away = "scan"
         with home.open(sources=[{"type": "mail"}]) as memory:

@@ -14,6 +14,7 @@ WRITES = {"write_text", "write_bytes", "savefig", "copyfile", "copy2", "copytree
 #: The module and the function of each other place, and why it needs no atomic replacement.
 EXCEPTIONS = {
     "klaw_core/cli/config.py _checked": "a copy in a temporary directory, to check it",
+    "klaw_core/cli/client_files.py write_file": "a pipe or a terminal, which nothing can replace",
     "klaw_core/cli/demo.py _place": "sample notes, which the next run writes again",
     "klaw_core/cli/reindex.py _plan": "a copy in a temporary directory, to check it",
     "klaw_doctor/commands/import_.py _whole": "a copy in a temporary directory",

@@ -54,8 +54,8 @@ def command(
             _check_chat(settings, memory, chat)
         ask = partial(memory.context, " ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at)
         context = ask(seen=seen)
-        if seen and context.items == (whole := ask()).items:
-            known = {item.source for item in whole.items}
+        if seen and not context.declined:
+            known = {item.source for item in ask().items}
             notify(settings, *(f"no item of the context has the source {name!r}" for name in seen if name not in known))
     notify(settings, *context.notices)
     if not "".join(message).strip():
