@@ -40,7 +40,7 @@ _MODULES = {
     "interfaces.extension": (
         "AttachedExtension CheckedExtension "
         "Extension Host ListeningExtension SourcedExtension StatusExtension "
-        "TabledExtension ToolExtension"
+        "ToolExtension"
     ),
     "interfaces.index": "Index Retriever",
     "interfaces.language_model": "LanguageModel",

@@ -71,7 +71,6 @@ from klaw_core.interfaces.extension import (
     ListeningExtension,
     SourcedExtension,
     StatusExtension,
-    TabledExtension,
     ToolExtension,
 )
 from klaw_core.interfaces.index import (
@@ -257,7 +256,6 @@ __all__ = [
     "StoreLockedError",
     "StoreReadOnlyError",
     "StoredChunk",
-    "TabledExtension",
     "ThreadLock",
     "TokenCounter",
     "Tool",

@@ -31,7 +31,6 @@ from klaw_core.interfaces.extension import (
     Host,
     ListeningExtension,
     SourcedExtension,
-    TabledExtension,
 )
 from klaw_core.kinds import EXTENSION
 from klaw_core.plugins.registry import Registry
@@ -201,14 +200,5 @@ class Extensions:
 
     def _attach(self, name: str, extension: Extension) -> None:
         with isolated(f"the extension {name!r}"):
-            if isinstance(extension, TabledExtension):
-                offers = self.host.store.offers
-                if not issubclass(offers, extension.joins):
-                    raise PluginError(
-                        f"the extension {name!r} keeps tables in a store that offers {extension.joins.__qualname__}, "
-                        f"but the configured store offers {offers.__qualname__}",
-                        hint="see `klaw plugins`",
-                    )
-                self.host.store.migrate(name, tuple(extension.migrations()))
             if isinstance(extension, AttachedExtension):
                 extension.attach(self.host)

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Finding
-    from klaw_core.values.migrations import Migration
     from klaw_core.values.runs import ForgetReport, IndexReport
     from klaw_core.values.search import SearchRequest, SearchResults
     from klaw_core.values.tools import Tool
@@ -162,22 +161,6 @@ class SourcedExtension(Extension):
     @abstractmethod
     def sources(self) -> Sequence[Source]:
         """Return the present sources, without those whose files do not exist yet."""
-
-
-class TabledExtension(Extension, Generic[R]):
-    """An extension with its own tables in the store's database."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # an attribute or a property
-
-        @property
-        def joins(self) -> type[R]:
-            """Return the type of resource that the tables need, as a retriever does."""
-
-    @abstractmethod
-    def migrations(self) -> Sequence[Migration[R]]:
-        """Return the migrations that create the tables, oldest first; append-only."""
 
 
 class ToolExtension(Extension):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from klaw_core.values.documents import Document, DocumentRecord, Replacement
     from klaw_core.values.findings import Finding
     from klaw_core.values.key_digest import KeyDigest
-    from klaw_core.values.migrations import Migration
     from klaw_core.values.search import ChunkSelection, Filters
     from klaw_core.values.text import Chunk, StoredChunk
     from klaw_core.values.vectors import Keys, SpaceRecord
@@ -210,15 +209,6 @@ class Store(Protocol[R]):
 
     def enlist(self, owner: str, index: Index[R], /) -> None:
         """Register an index: prepare every connection for it, and apply its migrations under ``owner``."""
-
-    def migrate(self, owner: str, migrations: Sequence[Migration[R]], /) -> None:
-        """Apply the migrations of an extension's own tables under ``owner``, those that are not recorded yet.
-
-        All of them are applied in one transaction. The store recognises an extension's tables by name: in the SQLite
-        store, the name begins with ``x_``, the owner (hyphens as underscores) and ``_``. A rebuild keeps them, with
-        their rows, whether or not this was called for the store. Chunks and documents have other keys afterwards, so
-        rows of an extension must not refer to them. Raise StoreError.
-        """
 
     def lock(self, name: str, /, on_wait: Callable[[], None] = ...) -> AbstractContextManager[None]:
         """Hold the lock of this name, exclusively among all users of the same data.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -26,9 +26,7 @@ from klaw_core import (
     LiveComponent,
     Memory,
     Message,
-    Migration,
     NewDocument,
-    TabledExtension,
     VectorSpace,
     load_config,
 )
@@ -39,7 +37,6 @@ NOTES = 30
 #: The kinds of damage; a case has one of them.
 KINDS = ("zeroed page", "random page", "swapped pages", "cut", "flipped bit", "random bytes", "header byte")
 CHAT = Chat("telegram", "1")
-_NOTED = ["kept by an extension", "also kept by it"]
 
 
 def _saved(number: int) -> str:
@@ -73,19 +70,6 @@ class HashingEmbedder:
         return [len(text.split()) for text in texts]
 
 
-class NotingExtension(TabledExtension[apsw.Connection]):
-    """Keeps rows in tables of its own, which are in no file."""
-
-    name = "noting"
-    joins = apsw.Connection
-
-    def migrations(self) -> list[Migration[apsw.Connection]]:
-        def make(connection: apsw.Connection) -> None:
-            connection.execute("CREATE TABLE x_noting_rows (id INTEGER PRIMARY KEY, said TEXT NOT NULL)")
-
-        return [Migration("0001-rows", make)]
-
-
 @define
 class World:
     """A memory with everything in it; ``klaw.db`` is the only file that a case changes."""
@@ -101,10 +85,7 @@ class World:
         environment = {"KLAW_CONFIG": os.devnull}
         tables = {"embedding": {"type": "hashing48"}}
         config = load_config(data_dir=self.root / "data", environment=environment, overrides={"memory": tables})
-        live = [
-            LiveComponent("embedder", "hashing48", self.embedder),
-            LiveComponent("extension", "noting", NotingExtension()),
-        ]
+        live = [LiveComponent("embedder", "hashing48", self.embedder)]
         return Memory.open(config, components=live, **options)
 
     def fill(self) -> None:
@@ -118,10 +99,6 @@ class World:
             path.write_text(f"---\ntags: [sea, n{number}]\n---\n# Note {number}\n\n{text}")
             os.utime(path, (MOMENT.timestamp() + number, MOMENT.timestamp() + number))
         with self.open() as memory:
-            memory.extension("noting")
-            with memory._assembly.store.write() as transaction:
-                rows = [(text,) for text in _NOTED]
-                transaction.resource.executemany("INSERT INTO x_noting_rows (said) VALUES (?)", rows)
             memory.index(self.root / "notes")
             for number in range(10):
                 memory.save(_saved(number), created_at=MOMENT)
@@ -234,13 +211,12 @@ def look(world: World, expected: dict[str, Any]) -> dict[str, Any]:
         seen["refused"] = str(error)
     world.embedder.texts = 0
     with world.open(replace_damaged=True) as memory:
-        seen["told"] = list(memory.reindex().notices)
+        memory.reindex()
         seen["embedded"] = world.embedder.texts
         left, notices = _differences(world, memory, expected)
         seen["left"] = [*left, *notices, *_problems(memory)]
     with closing(apsw.Connection(str(world.database))) as connection:
         seen["left"] += [row for (row,) in connection.execute("PRAGMA integrity_check") if row != "ok"]
-        seen["noted"] = _noted(connection) == _NOTED
     return seen
 
 
@@ -250,10 +226,7 @@ def verdict(seen: dict[str, Any]) -> str:
         return f"refused with another hint: {seen['refused']}"
     if seen["wrong"] and not seen["notices"] and not seen["doctor"]:
         return f"wrong without a word: {seen['wrong']}"
-    if seen["left"]:
-        return f"not repaired: {seen['left']}"
-    lost = not seen["noted"] and not any("extensions" in notice for notice in seen["told"])
-    return "the rows of an extension were lost without a word" if lost else ""
+    return f"not repaired: {seen['left']}" if seen["left"] else ""
 
 
 def _differences(world: World, memory: Memory, expected: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -265,9 +238,3 @@ def _differences(world: World, memory: Memory, expected: dict[str, Any]) -> tupl
 def _problems(memory: Memory) -> list[str]:
     found = memory.doctor().findings
     return [f"{finding.check}: {finding.what} → {finding.hint}" for finding in found if finding.severity != "note"]
-
-
-def _noted(connection: apsw.Connection) -> list[str]:
-    with suppress(apsw.SQLError):  # the table could not be copied
-        return [text for (text,) in connection.execute("SELECT said FROM x_noting_rows ORDER BY id")]
-    return []

@@ -26,15 +26,6 @@ class TestMemoryStore(StoreContract):
     def open_store(self):
         return MemoryStore
 
-    def make_table(self, resource):
-        resource.extensions["notes-kept", "rows"] = ()
-
-    def add_row(self, resource, text):
-        resource.extensions["notes-kept", "rows"] += (text,)
-
-    def rows(self, resource):
-        return list(resource.extensions["notes-kept", "rows"])
-
 
 class TestIsolation(IsolationContract):
     @pytest.fixture

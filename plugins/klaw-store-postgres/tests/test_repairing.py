@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import closing
 from uuid import uuid4
 
 import numpy as np
@@ -18,7 +19,9 @@ from klaw_core import (
     VectorSpace,
     load_config,
 )
+from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.schema import TABLES
+from klaw_store_postgres.store import PostgresStore
 from klaw_testing.values import MOMENT
 
 psycopg = pytest.importorskip("psycopg")
@@ -171,3 +174,18 @@ def test_missing_primary_data_is_an_error_and_nothing_is_changed(open_memory, ru
             memory.reindex()
         assert caught.value.hint == "restore a backup of the server"
         assert run(objects) == before
+
+
+def test_what_was_made_for_tables_of_extensions_is_removed(server, schema, run):
+    """Earlier versions kept a record of tables of extensions, which no extension had."""
+    options = PostgresOptions(server.dsn, schema=schema)
+    PostgresStore(options).close()
+    made = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+    new = sorted(run(made))
+    run("CREATE TABLE extension_migrations (tenant integer, generation integer, owner text, name text)")
+    run("ALTER TABLE tenants ADD COLUMN extended boolean NOT NULL DEFAULT false")
+    run("DELETE FROM migrations WHERE name = '0008-no-tables-of-extensions'")
+    assert sorted(run(made)) != new
+    with closing(PostgresStore(options)) as store:
+        assert sorted(run(made)) == new
+        assert list(store.check()) == []

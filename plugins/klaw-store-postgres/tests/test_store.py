@@ -36,17 +36,8 @@ class TestPostgresStore(PersistentStoreContract):
         list(store.check(fix=True))  # rows that other agents' tests have removed are in the same tables
         super().test_an_undamaged_store_has_nothing_to_fix(store)
 
-    def make_table(self, resource):
-        resource.run("CREATE TABLE x_notes_kept_rows (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text)")
-
-    def add_row(self, resource, text):
-        resource.run("INSERT INTO x_notes_kept_rows (text) VALUES (%s)", (text,))
-
     def lose_connections(self, store):
         cut(store)
-
-    def rows(self, resource):
-        return [text for (text,) in resource.rows("SELECT text FROM x_notes_kept_rows ORDER BY id")]
 
 
 @pytest.mark.parametrize(("days", "is_kept"), [(0, True), (29.9, True), (30.1, False)])

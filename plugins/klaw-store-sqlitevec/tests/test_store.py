@@ -29,15 +29,6 @@ class TestSqliteStore(PersistentStoreContract):
     def open_store(self, tmp_path):
         return lambda: SqliteStore(tmp_path / "klaw.db")
 
-    def make_table(self, resource):
-        resource.execute("CREATE TABLE x_notes_kept_rows (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT)")
-
-    def add_row(self, resource, text):
-        resource.execute("INSERT INTO x_notes_kept_rows (text) VALUES (?)", (text,))
-
-    def rows(self, resource):
-        return [text for (text,) in resource.execute("SELECT text FROM x_notes_kept_rows ORDER BY id")]
-
 
 class TestCompressingStore(TestSqliteStore):
     @pytest.fixture

@@ -24,13 +24,12 @@ CREATE TABLE IF NOT EXISTS migrations (
 )
 """
 
-# The current generation of each agent's rows, and whether extensions have tables in it.
+# The current generation of each agent's rows.
 _TENANTS = f"""
 CREATE TABLE tenants (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE,
-    generation integer NOT NULL DEFAULT 1,
-    extended boolean NOT NULL DEFAULT false
+    generation integer NOT NULL DEFAULT 1
 );
 ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
 ALTER TABLE tenants FORCE ROW LEVEL SECURITY;
@@ -157,14 +156,6 @@ CREATE TABLE message_files (
 );
 """
 
-_EXTENSIONS = """
-CREATE TABLE extension_migrations (
-    tenant integer NOT NULL, generation integer NOT NULL,
-    owner text NOT NULL, name text NOT NULL,
-    PRIMARY KEY (tenant, generation, owner, name)
-);
-"""
-
 # Primary data: it has no generation, and is not derived.
 _JOURNALS = """
 CREATE SEQUENCE journal_versions AS bigint;
@@ -205,7 +196,7 @@ CREATE TABLE owned_copies (
 _STORE_TABLES = (
     *("collections", "documents", "chunks", "document_metadata"),
     *("vector_spaces", "embedding_cache", "cache_documents", "cache_counts"),
-    *("messages", "summaries", "message_files", "extension_migrations"),
+    *("messages", "summaries", "message_files"),
     *("journals", "journal_records", "logs", "log_records", "owned_texts", "owned_copies"),
 )
 
@@ -223,7 +214,7 @@ def missing(session: Session, schema: str) -> list[str]:
 
 
 def _create(session: Session) -> None:
-    session.run(_TENANTS + _ROWS + _CACHE + _CONVERSATIONS + _EXTENSIONS + _JOURNALS)
+    session.run(_TENANTS + _ROWS + _CACHE + _CONVERSATIONS + _JOURNALS)
     isolate(session, *_STORE_TABLES)
 
 
@@ -248,6 +239,11 @@ def _index_dates(session: Session) -> None:
     session.run("CREATE INDEX documents_created ON documents (tenant, generation, collection, created_at)")
 
 
+def _drop_record_of_extensions(session: Session) -> None:
+    """Remove what the first migration once made for tables of extensions, which no extension had."""
+    session.run("DROP TABLE IF EXISTS extension_migrations; ALTER TABLE tenants DROP COLUMN IF EXISTS extended")
+
+
 #: Append-only: a released migration is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
@@ -257,6 +253,7 @@ MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0005-word-blocks", replace_postings),
     Migration("0006-dates-of-documents", _index_dates),
     Migration("0007-numbers-in-metadata", add_numbers),
+    Migration("0008-no-tables-of-extensions", _drop_record_of_extensions),
 )
 
 

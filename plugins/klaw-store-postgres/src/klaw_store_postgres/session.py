@@ -29,8 +29,6 @@ class Session:
     connection: psycopg.Connection[Any]
     tenant: int
     generation: int
-    #: Whether extensions have tables for this agent.
-    extended: bool = False
     #: The lock that all writers of the agent share; None if the transaction is the only writer.
     shared_lock: int | None = None
     #: The number of chunks added.

@@ -27,8 +27,8 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import JournalingStore
-from klaw_store_postgres import cache, extensions
-from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
+from klaw_store_postgres import cache
+from klaw_store_postgres.connections import Connections, literal, shown_location
 from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.isolation import AGENT_SETTING, TENANT_SETTING
 from klaw_store_postgres.journals import PostgresJournals
@@ -50,7 +50,7 @@ _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
     WHERE schemaname = %s AND n_dead_tup > 0.5 * n_live_tup"""
 _MIN_REMOVED_ROWS = 10_000
-_HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
+_HERE = "SELECT generation FROM tenants WHERE id = {tenant}"
 
 
 class _Writing(threading.local):
@@ -191,14 +191,6 @@ class PostgresStore(JournalingStore, RepairableStore):
         self._indexes[owner] = index
         self._prepared.clear()
 
-    def migrate(self, owner: str, migrations: Sequence[Migration[Session]], /) -> None:
-        """Apply the migrations of an extension's own tables, whose names begin with ``x_``, the owner and ``_``.
-
-        The tables are in a separate schema of the agent, so that an extension's statements need not name an agent.
-        """
-        with self.write() as transaction:
-            extensions.apply(transaction.resource, self._options.schema, owner, migrations)
-
     @contextmanager
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock of this name on the server. It has its own connection, and ends with it."""
@@ -230,8 +222,6 @@ class PostgresStore(JournalingStore, RepairableStore):
         begin = lock if fresh else f"pg_advisory_xact_lock_shared({shared})"
         with self._session(f"BEGIN; {self._lock_timeout()}; SELECT {begin}") as session:
             session.shared_lock = None if fresh else shared
-            if session.extended:  # extensions expect one writer at a time
-                session.lock("extensions")
             with self._writing.entered(session):
                 yield PostgresTransaction(session)
         if session.added and self._connections.has_grown(session.added):
@@ -253,7 +243,6 @@ class PostgresStore(JournalingStore, RepairableStore):
                     raise DatabaseCorruptError(what, hint="klaw reindex")
                 self._remove_leftovers(session)
                 generation = session.value("SELECT nextval('generations')")
-                extensions.copy(session, self._options.schema, generation)
             unfinished = _Unfinished(self._drop_leftovers)
             with unfinished:
                 with Closing(partial(self._beside, generation)) as fresh:
@@ -331,7 +320,6 @@ class PostgresStore(JournalingStore, RepairableStore):
             connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
             with self._own_rows() as session:
                 generation = session.value("SELECT nextval('generations')")
-                extensions.copy(session, self._options.schema, generation)
                 session.run("UPDATE tenants SET generation = %s WHERE id = %s", (generation, self._tenant))
             self._drop_leftovers()
 
@@ -412,12 +400,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         with self._connections.transaction(lambda: text) as (connection, row):
             if row is None:
                 raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
-            generation, extended = row
-            scope = tenant, self._own_generation or generation
-            session = Session(connection, *scope, extended, kept=self._connections.kept)
-            if extended:
-                own = extensions.schema_of(self._options.schema, *session.scope)
-                session.run(search_path(own, self._options.schema, local=True))
+            session = Session(connection, tenant, self._own_generation or row[0], kept=self._connections.kept)
             done = self._prepared.setdefault(connection, set())
             for owner in self._indexes.keys() - done:
                 self._indexes[owner].prepare(session)
@@ -451,17 +434,13 @@ class PostgresStore(JournalingStore, RepairableStore):
         for table in self._generational(session):
             sql = f"SELECT DISTINCT generation FROM {table} WHERE tenant = %s AND generation <> %s"
             found.update(number for (number,) in session.rows(sql, (self._tenant, current)))
-        prefix = extensions.schema_of(self._options.schema, self._tenant, 0)[:-1]
-        rows = session.rows("SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname::text, %s)", (prefix,))
-        found.update(int(name[len(prefix) :]) for (name,) in rows)
-        return sorted(found - {current})
+        return sorted(found)
 
     def _remove_leftovers(self, session: Session) -> None:
         for generation in self._leftovers(session):
             for table in self._generational(session):
                 sql = f"DELETE FROM {table} WHERE tenant = %s AND generation = %s"
                 session.run(sql, (self._tenant, generation))
-            extensions.drop(session, self._options.schema, generation)
 
     def _drop_leftovers(self) -> None:
         with self._own_rows() as session:
@@ -487,7 +466,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         def make() -> None:
             with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
                 session = Session(connection, 0, 0)
-                if not extensions.has_schema(session, schema):
+                if session.row("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)) is None:
                     session.run(f'CREATE SCHEMA "{schema}"')
                 if session.value("SELECT to_regclass('migrations')") is None:
                     session.run(BOOTSTRAP)

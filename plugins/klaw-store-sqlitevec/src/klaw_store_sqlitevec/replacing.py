@@ -6,7 +6,7 @@ the new content is a transaction, and readers keep their snapshots. Otherwise no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ import apsw
 from klaw_core import Closing, StoreLockedError
 from klaw_store_sqlitevec.cache_transfer import salvage_cache
 from klaw_store_sqlitevec.connections import back_up, create_privately
-from klaw_store_sqlitevec.extensions import salvage_extensions
 from klaw_store_sqlitevec.salvage import PAGE_BYTES, DatabaseFile
 
 if TYPE_CHECKING:
@@ -55,21 +54,16 @@ def _readable(database: Path, stack: ExitStack) -> apsw.Connection | None:
     return None
 
 
-def salvage(transaction: SqliteTransaction, database: Path, rebuild: Path, unusable: Collection[str] = ()) -> list[str]:
+def salvage(transaction: SqliteTransaction, database: Path, rebuild: Path) -> list[str]:
     """Copy what only a damaged database has, and can be read; return what to tell.
 
-    The files of an interrupted rebuild may have vectors too. The tables of ``unusable`` extensions are not copied.
+    The files of an interrupted rebuild may have vectors too.
     """
     with what_is_left(database) as old:
         salvage_cache(transaction, database, old)
-        if old is not None:
-            notices = list(salvage_extensions(transaction.resource, old, unusable))
-        else:
-            notices = ["the tables of extensions in it, if there are any, could not be read"]
     salvage_cache(transaction, rebuild, None)
-    if count := int(transaction.resource.execute("SELECT COUNT(*) FROM embedding_cache").get):
-        notices.insert(0, f"{count:,} cached vectors were copied from it")
-    return notices
+    count = int(transaction.resource.execute("SELECT COUNT(*) FROM embedding_cache").get)
+    return [f"{count:,} cached vectors were copied from it"] if count else []
 
 
 def overwrite(database: Path, source: apsw.Connection, busy_timeout_ms: int) -> None:

@@ -28,9 +28,6 @@ OLDEST_SQLITE = (3, 51, 3)
 
 OWNER = "sqlite"
 
-#: Prefix of the owner of an extension's migrations, because an index may have the same name.
-RECORDED = "extension:"
-
 _MIGRATIONS_TABLE = """
 CREATE TABLE IF NOT EXISTS klaw_migrations (
     owner TEXT NOT NULL,
@@ -303,16 +300,10 @@ def create_chunks(connection: apsw.Connection, table: ChunkTable) -> None:
 
 @frozen(eq=False, repr=False)
 class OwnedMigrations:
-    """Migrations and their owner: the store, an index, or an extension."""
+    """Migrations and their owner: the store, or an index."""
 
     owner: str
     migrations: tuple[Migration[apsw.Connection], ...]
-    is_extension: bool = False
-
-    @property
-    def recorded_as(self) -> str:
-        """The owner in the table of migrations."""
-        return f"{RECORDED}{self.owner}" if self.is_extension else self.owner
 
 
 class ForeignFileError(StoreError):
@@ -343,7 +334,7 @@ def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) 
     Raise ForeignFileError if the file has newer ones, DatabaseCorruptError if it has unknown ones and lacks known ones.
     """
     sql = "SELECT name FROM klaw_migrations WHERE owner = ?"
-    rows = connection.execute(sql, (owned.recorded_as,)) if _has_migrations(connection) else ()
+    rows = connection.execute(sql, (owned.owner,)) if _has_migrations(connection) else ()
     applied = {name for (name,) in rows}
     names = [migration.name for migration in owned.migrations]
     unknown = applied.difference(names)
@@ -369,8 +360,8 @@ def migrate(connection: apsw.Connection, owned: OwnedMigrations, location: str) 
         try:
             migration.apply(connection)
         except (apsw.SQLError, apsw.ConstraintError) as error:
-            if owned.owner != OWNER or owned.is_extension:
+            if owned.owner != OWNER:
                 raise
             raise damaged(location, f"has a damaged list of migrations: {migration.name}: {error}") from error
         sql = "INSERT INTO klaw_migrations (owner, name) VALUES (?, ?)"
-        connection.execute(sql, (owned.recorded_as, migration.name))
+        connection.execute(sql, (owned.owner, migration.name))

@@ -42,7 +42,7 @@ from klaw_store_sqlitevec.schema import (
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 
 if TYPE_CHECKING:
-    from klaw_core import Finding, Index, Migration, Snapshot, Store, Transaction
+    from klaw_core import Finding, Index, Snapshot, Store, Transaction
 
 # Seconds that a lock is waited for: a run may embed that long.
 _LOCK_SECONDS = 3600.0
@@ -80,8 +80,6 @@ class SqliteStore(RepairableStore):
         self._compress = compress
         self._replaces_damaged = replace_damaged
         self._replaced: tuple[str, ...] = ()
-        # Extensions whose tables do not fit their migrations; they are not copied from a damaged database.
-        self._unusable: set[str] = set()
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         try:
@@ -103,20 +101,6 @@ class SqliteStore(RepairableStore):
             self._migrate(OwnedMigrations(owner, tuple(index.migrations())))
         except BaseException:
             del self._indexes[owner]
-            raise
-
-    def migrate(self, owner: str, migrations: Sequence[Migration[apsw.Connection]], /) -> None:
-        """Apply the migrations of an extension's own tables, whose names begin with ``x_``, the owner and ``_``.
-
-        A hyphen in the owner's name becomes an underscore. A rebuild copies these tables unchanged. Raise StoreError
-        for a migration that changes anything else, or refers to other tables.
-        """
-        from klaw_store_sqlitevec.extensions import guard_steps
-
-        try:
-            self._apply(OwnedMigrations(owner, guard_steps(owner, migrations), is_extension=True))
-        except DatabaseCorruptError:
-            self._unusable.add(owner)
             raise
 
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
@@ -156,14 +140,12 @@ class SqliteStore(RepairableStore):
         """Yield a store that atomically replaces this one at the end of the block.
 
         It starts with this store's cached vectors, and keeps those that its chunks need and those of spaces without a
-        collection. It has the tables of extensions with all their rows. Readers continue, and see the new content in
-        their next snapshot; writers get StoreLockedError. If the block raises or the process dies, this store is
-        unchanged, and the next attempt continues the rebuild, unless a model has changed under its name since, or the
-        file of the rebuild cannot be read.
+        collection. Readers continue, and see the new content in their next snapshot; writers get StoreLockedError. If
+        the block raises or the process dies, this store is unchanged, and the next attempt continues the rebuild,
+        unless a model has changed under its name since, or the file of the rebuild cannot be read.
         """
         from klaw_store_sqlitevec.cache_pruning import prune_cache, used_spaces
         from klaw_store_sqlitevec.cache_transfer import copy_cache, copy_counts
-        from klaw_store_sqlitevec.extensions import take_extensions
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
         with RebuildLock(self._path, exclusive=True, wait_seconds=self._busy_timeout_seconds):
@@ -173,7 +155,6 @@ class SqliteStore(RepairableStore):
                 with self.read() as snapshot, writer() as connection:
                     copy_cache(SqliteTransaction(connection), snapshot.resource, self.location)
                     copy_counts(SqliteTransaction(connection), snapshot.resource, self.location)
-                    take_extensions(connection, snapshot.resource, self.location)
                 yield fresh
                 with self.read() as snapshot:
                     left = used_spaces(SqliteSnapshot(snapshot.resource))
@@ -239,13 +220,12 @@ class SqliteStore(RepairableStore):
         _remove_databases(self._fresh_path)
         with store_errors(self.location), Closing(partial(self._open_beside, self._fresh_path)) as fresh:
             with fresh._connections.writer() as connection:  # noqa: SLF001  # a store of the same class
-                notices = salvage(SqliteTransaction(connection), self._path, self._rebuild_path, self._unusable)
+                notices = salvage(SqliteTransaction(connection), self._path, self._rebuild_path)
             fresh._connections.empty_log()  # noqa: SLF001
             source = fresh._connections.overwriter()  # noqa: SLF001
             with source as connection, lacking_room(self._path, self._fresh_path):
                 overwrite(self._path, connection, round(self._busy_timeout_seconds * 1000))
         self._remove_others()
-        self._unusable.clear()
         with suppress(apsw.Error, StoreError):
             self._connections.empty_log()
         return [f"{self._path} was damaged; {copy} is a copy of it", *notices] if copy is not None else notices

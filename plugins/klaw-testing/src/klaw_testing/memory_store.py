@@ -29,7 +29,6 @@ from klaw_core import (
     KeyDigest,
     Keys,
     KeySelection,
-    Migration,
     Replacement,
     Snapshot,
     SpaceRecord,
@@ -46,8 +45,6 @@ from klaw_core import (
 from klaw_testing.memory_messages import MemoryMessages
 from klaw_testing.memory_tables import Tables
 
-# Prefix of the owner of an extension's migrations, because an index may have the same name.
-_EXTENSION = "extension:"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 
 
@@ -350,16 +347,9 @@ class MemoryStore:
         """Apply the index's migrations that are not applied yet."""
         index.prepare(self._tables)
         self._indexes[owner] = index
-        self._migrate(owner, index.migrations())
-
-    def migrate(self, owner: str, migrations: Sequence[Migration[Tables]], /) -> None:
-        """Apply the migrations of an extension that are not applied yet."""
-        self._migrate(f"{_EXTENSION}{owner}", migrations)
-
-    def _migrate(self, owner: str, migrations: Sequence[Migration[Tables]]) -> None:
         with self.write() as transaction:
             tables = transaction.resource
-            for migration in migrations:
+            for migration in index.migrations():
                 if (owner, migration.name) not in tables.migrations:
                     migration.apply(tables)
                     tables.migrations.add((owner, migration.name))
@@ -395,8 +385,6 @@ class MemoryStore:
                 fresh.enlist(owner, index)
             fresh._tables.vectors.update(self._tables.vectors)
             fresh._tables.noted.update(self._tables.noted)
-            fresh._tables.extensions.update(self._tables.extensions)
-            fresh._tables.migrations |= {step for step in self._tables.migrations if step[0].startswith(_EXTENSION)}
             fresh._locks = self._locks
             yield fresh
             fresh._tables.vectors = _used_vectors(

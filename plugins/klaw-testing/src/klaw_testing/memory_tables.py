@@ -16,8 +16,7 @@ from klaw_journals import JournalFileState, StoredMessage, Summary
 class Tables:
     """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated.
 
-    ``collections`` were ever written to; ``chunks`` are by collection, then by key. Extensions keep their rows in
-    ``extensions``, by (owner, table), and do not mutate them either.
+    ``collections`` were ever written to; ``chunks`` are by collection, then by key.
     """
 
     documents: dict[tuple[str, str], Document] = field(factory=dict)
@@ -31,7 +30,6 @@ class Tables:
     message_files: dict[tuple[str, date], JournalFileState] = field(factory=dict)
     summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
     collections: set[str] = field(factory=set)
-    extensions: dict[tuple[str, str], Any] = field(factory=dict)
     noted: dict[tuple[str, str], frozenset[tuple[str, str]]] = field(factory=dict)
     seen: dict[tuple[str, str], str] = field(factory=dict)
 
@@ -49,7 +47,6 @@ class Tables:
             dict(self.message_files),
             dict(self.summaries),
             set(self.collections),
-            dict(self.extensions),
             dict(self.noted),
             dict(self.seen),
         )

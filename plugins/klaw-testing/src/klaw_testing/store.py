@@ -5,10 +5,6 @@
         def open_store(self, tmp_path):
             return lambda: SqliteStore(tmp_path / "klaw.db")
 
-        def make_table(self, resource): ...     # a table of an extension, in the store's dialect
-        def add_row(self, resource, text): ...
-        def rows(self, resource): ...
-
 and, for the stateful laws against the in-memory store:
 
     class SqliteMachine(StoreMachine):
@@ -27,22 +23,19 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from klaw_core import Filters, Migration, Replacement, SpaceRecord, Store, StoreError
+from klaw_core import Filters, Replacement, SpaceRecord, Store, StoreError
 from klaw_core.values.text import text_hash
 from klaw_testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_testing.store_collections import CollectionLaws, InjectedError
-from klaw_testing.store_extensions import OWNER, ExtensionLaws, LockLaws
+from klaw_testing.store_locks import LockLaws
 from klaw_testing.store_machine import OpenStore, StoreMachine, dump
 from klaw_testing.store_metadata import MetadataLaws
 from klaw_testing.store_writers import WRITERS, WriterLaws
 from klaw_testing.values import MOMENT, cut_lines, make_document
 
 
-class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws, WriterLaws):
-    """The laws of a store. ``open_store`` opens the same data each time it is called.
-
-    The subclass also defines ``make_table``, ``add_row`` and ``rows``, which make and use a table of an extension.
-    """
+class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, LockLaws, WriterLaws):
+    """The laws of a store. ``open_store`` opens the same data each time it is called."""
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
@@ -518,21 +511,6 @@ class PersistentStoreContract(StoreContract):
                 assert snapshot.cached_vectors(SPACE, [text_hash("x")])
         finally:
             second.close()
-
-    def test_rows_of_a_disabled_extension_are_kept(self, open_store: OpenStore) -> None:
-        first = open_store()
-        first.migrate(OWNER, [Migration("0001", self.make_table)])
-        self.keep(first, "one")
-        first.close()
-        second = open_store()
-        with second.rebuild() as fresh:
-            put(fresh, make_document("notes/a.md", "new"))
-        assert self.kept(second) == ["one"]
-        second.close()
-        third = open_store()
-        third.migrate(OWNER, [Migration("0001", self.make_table)])
-        assert self.kept(third) == ["one"]
-        third.close()
 
     def test_a_lock_excludes_other_stores_with_the_same_data(self, open_store: OpenStore) -> None:
         first, second = open_store(), open_store()

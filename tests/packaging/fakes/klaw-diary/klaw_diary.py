@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import apsw
 import click
 from attrs import define, field, frozen
 
@@ -25,7 +26,6 @@ from klaw_core import (
     Host,
     IndexEvent,
     ListeningExtension,
-    Migration,
     RecordError,
     SearchEvent,
     SearchRequest,
@@ -34,7 +34,6 @@ from klaw_core import (
     SourcedExtension,
     Span,
     StatusExtension,
-    TabledExtension,
     TokenCounter,
     Tool,
     ToolExtension,
@@ -47,6 +46,7 @@ from klaw_journals import ImportCounts, Record, RecordedExtension
 from klaw_tools import ContextExtension, ContextItem, ContextQuestion
 
 NAME = "diary"
+_FINDS = "finds.json"
 _FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.diary")
 _ENTRY = re.compile(r"^@ (?P<mood>\w+)[^\S\n]*\n(?P<text>(?:(?!@ ).*\n?)*)", re.MULTILINE)
 
@@ -119,7 +119,6 @@ class DiarySource(Source, Forgettable, Forgetful):
 class Diary(
     AttachedExtension,
     SourcedExtension,
-    TabledExtension[apsw.Connection],
     ToolExtension,
     CheckedExtension,
     RecordedExtension,
@@ -136,7 +135,6 @@ class Diary(
     _host: Host | None = field(default=None, init=False)
 
     name = NAME
-    joins = apsw.Connection
 
     def attach(self, host: Host, /) -> None:
         """Take the host."""
@@ -147,11 +145,6 @@ class Diary(
         """The memory that this diary is part of."""
         assert self._host is not None
         return self._host
-
-    def migrations(self) -> Sequence[Migration[apsw.Connection]]:
-        """Make a table of how often each day was found."""
-        sql = "CREATE TABLE x_diary_finds (path TEXT PRIMARY KEY, finds INTEGER NOT NULL) WITHOUT ROWID"
-        return (Migration("0001-finds", lambda connection: connection.execute(sql)),)
 
     def write(self, text: str, mood: str = "", day: date | None = None) -> str:
         """Add an entry to a day (today) and index it; return the day's path."""
@@ -229,16 +222,15 @@ class Diary(
             return
         paths = {result.path for result in event.results if result.collection == NAME}
         if paths:
-            with self.host.write() as transaction:
-                transaction.resource.executemany(
-                    "INSERT INTO x_diary_finds VALUES (?, 1) ON CONFLICT (path) DO UPDATE SET finds = finds + 1",
-                    ((path,) for path in sorted(paths)),
-                )
+            with locked(self.root):
+                counts = Counter(self.finds())
+                counts.update(paths)
+                write_atomically(self.root / _FINDS, json.dumps(dict(sorted(counts.items()))))
 
     def finds(self) -> dict[str, int]:
         """Return how often each day was found."""
-        with self.host.read() as snapshot:
-            return dict(snapshot.resource.execute("SELECT path, finds FROM x_diary_finds ORDER BY path"))
+        path = self.root / _FINDS
+        return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
         """Offer the days that a question is about."""

@@ -71,7 +71,7 @@ def test_its_metadata_is_filtered_and_returned(memory, condition, days):
     assert all(set(result.metadata) == {"moods", "entries", "weekend"} for result in found)
 
 
-def test_its_table_is_in_the_database_and_survives_a_reindex(memory, diary):
+def test_what_it_counts_survives_a_reindex(memory, diary):
     for _ in range(2):
         memory.search("skated", collection="diary", limit=1)
     assert diary.finds() == {"diary/2026-02-28.diary": 2}
