@@ -254,7 +254,7 @@ def types(session: nox.Session) -> None:
         "types-PyYAML",
         "langgraph-checkpoint>=4",
     )
-    session.run("mypy", "klaw_core", *SOURCES)
+    session.run("mypy", "klaw_core", "klaw_redaction", *SOURCES)
 
 
 def tests(session: nox.Session) -> None:

@@ -50,7 +50,6 @@ _MODULES = {
     "plugins.discover": "discover",
     "plugins.installing": "install_extras reinstall_command uninstall_command update_command",
     "plugins.registry": "LiveComponent",
-    "redaction": "FILLER REDACTED Redactor",
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.collections": "check_collection_name",
     "values.config": "Config",

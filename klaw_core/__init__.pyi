@@ -94,7 +94,6 @@ from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent
-from klaw_core.redaction import FILLER, REDACTED, Redactor
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chats import Chat
 from klaw_core.values.collections import check_collection_name
@@ -131,8 +130,6 @@ from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSp
 
 __all__ = [
     "API",
-    "FILLER",
-    "REDACTED",
     "Agents",
     "AsyncMemory",
     "AttachedExtension",
@@ -225,7 +222,6 @@ __all__ = [
     "Ranking",
     "RecordError",
     "RecordedDocuments",
-    "Redactor",
     "RemoteEmbedder",
     "Removable",
     "RepairableStore",

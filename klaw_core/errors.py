@@ -75,7 +75,7 @@ _MAX_SECRET = 2_000
 
 
 def _redacted(text: str) -> str:
-    from klaw_core.redaction import Redactor  # here, because most programs need no error
+    from klaw_redaction import Redactor  # here, because most programs need no error
 
     return Redactor().text(text) if text else text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from attrs import evolve
 
-import klaw_core.redaction  # noqa: F401  # errors need it, also where no further file can be opened
+import klaw_redaction  # noqa: F401  # errors need it, also where no further file can be opened
 from klaw_core.errors import QueryError, WorkspaceError, quoted
 from klaw_core.extensions.open_memory import OpenMemory
 from klaw_core.holds import operations

@@ -195,7 +195,7 @@ def _print_error(
 
     An error may quote what was typed, or the text of an exception, so secrets of known formats are redacted.
     """
-    from klaw_core.redaction import Redactor
+    from klaw_redaction import Redactor
 
     message, hint = map(Redactor().text, (message, hint))
     if as_json:

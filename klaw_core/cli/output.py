@@ -122,7 +122,7 @@ def notices() -> Output:
 
 def print_notices(*messages: str) -> None:
     """Print notices on stderr, one per line, without secrets of known formats."""
-    from klaw_core.redaction import Redactor  # here, because most commands have no notices
+    from klaw_redaction import Redactor  # here, because most commands have no notices
 
     for message in messages:
         notices().line(StyledText("klaw: ", "yellow"), Redactor().text(message))

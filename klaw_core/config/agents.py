@@ -23,8 +23,8 @@ from klaw_core.config.settings import table_of
 from klaw_core.config.tables import COMPONENT_ARRAYS, COMPONENTS
 from klaw_core.errors import ConfigError, NotFoundError
 from klaw_core.files.layout import own_directory
-from klaw_core.redaction import Redactor
 from klaw_core.values.config import Config, ConversationSettings, Selection
+from klaw_redaction import Redactor
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 #: The fields of :class:`Config` that an agent inherits; all other fields have their defaults. Of the options in

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
-    from klaw_core.redaction import Redactor
     from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.values.config import Config
     from klaw_core.values.documents import Document
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from klaw_core.values.prompts import Completion, Prompt
     from klaw_core.values.runs import ForgetReport, IndexReport
     from klaw_core.values.search import SearchRequest, SearchResults
+    from klaw_redaction import Redactor
 
 
 @frozen(eq=False)

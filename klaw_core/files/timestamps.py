@@ -39,7 +39,7 @@ def parse_ts(text: object) -> datetime:
 def shown(value: object) -> str:
     """Return a value for an error message: a short text, or only its type."""
     if isinstance(value, str):
-        from klaw_core.redaction import Redactor  # here, because few programs need it
+        from klaw_redaction import Redactor  # here, because few programs need it
 
         value = Redactor().text(value)  # before it is cut, because a part of a secret is not recognised
         return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")

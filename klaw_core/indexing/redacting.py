@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from klaw_core.redaction import Redactor
 from klaw_core.values.documents import Document
+from klaw_redaction import Redactor
 
 #: What the redaction of a document depends on: a person's own note, any other document, one that is redacted already.
 NOTE, OTHER, REDACTED = "note", "document", "redacted"

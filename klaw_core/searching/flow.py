@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError
-from klaw_core.redaction import Redactor
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
 from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, SpaceChangedError, leave_out
@@ -33,6 +32,7 @@ from klaw_core.values.search import (
     SearchRequest,
     SearchResults,
 )
+from klaw_redaction import Redactor
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder, Fusion

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from klaw_core.errors import QueryError, as_klaw_error
-from klaw_core.redaction import Redactor
 from klaw_core.searching.relevance import familiarity
+from klaw_redaction import Redactor
 
 if TYPE_CHECKING:
     from klaw_core.embedding.query_vectors import QueryVectors

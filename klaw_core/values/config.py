@@ -11,7 +11,7 @@ import attrs
 from attrs import field, frozen
 
 if TYPE_CHECKING:  # a search in a fresh process does not need it
-    from klaw_core.redaction import Redactor
+    from klaw_redaction import Redactor
 
 _ROLES = ("user", "assistant", "system", "tool")
 
@@ -86,8 +86,8 @@ class ConversationSettings:
 @lru_cache(maxsize=8)
 def _redactor(own: tuple[str, ...], *, builtin: bool) -> Redactor:
     """Return the redactor of these patterns; one object for all, because it keeps what it has computed."""
-    from klaw_core.redaction import Redactor
-    from klaw_core.redaction.forms import BUILTIN_PATTERNS
+    from klaw_redaction import Redactor
+    from klaw_redaction.forms import BUILTIN_PATTERNS
 
     patterns = (*(BUILTIN_PATTERNS if builtin else ()), *own)
     return Redactor(patterns)

@@ -293,7 +293,7 @@ PROGRAMS = ("/cli/", "/testing", "/klaw_testing/", "worker.py", "/stdio.py", "/k
 
 def shipped(*words: str) -> Iterator[tuple[str, ast.AST]]:
     """Yield the files of all distributions that contain one of these words, parsed, except those above."""
-    for path in [*ROOT.glob("klaw_core/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]:
+    for path in [*ROOT.glob("klaw_*/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]:
         name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
         if name not in OWN and not any(part in name for part in PROGRAMS) and any(word in text for word in words):
             yield name, ast.parse(text)

@@ -25,7 +25,7 @@ ALLOWED = {
 
 def starts():
     """Yield each call in Klaw that starts a process: its file, its line, and the source of its environment."""
-    for place in ("klaw_core/**/*.py", "plugins/*/src/**/*.py"):
+    for place in ("klaw_*/**/*.py", "plugins/*/src/**/*.py"):
         for path in ROOT.glob(place):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.Call) and _is_start(node.func):

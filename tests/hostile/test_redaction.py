@@ -10,8 +10,8 @@ import regex
 
 from klaw_core import Chat, Memory, Message
 from klaw_core.config.load import load_config
-from klaw_core.redaction import REDACTED, UNREADABLE, Redactor
-from klaw_core.redaction.forms import BUILTIN_PATTERNS
+from klaw_redaction import REDACTED, UNREADABLE, Redactor
+from klaw_redaction.forms import BUILTIN_PATTERNS
 from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")

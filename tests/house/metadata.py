@@ -51,7 +51,7 @@ def _without_deleted(text: str) -> str:
 
 
 def _names_deleted(line: str) -> bool:
-    found = re.findall(r"\b(?:klaw_(?!core\b)\w+|langchain_klaw)", line.partition("#")[0])
+    found = re.findall(r"\b(?:klaw_(?!core\b|redaction\b)\w+|langchain_klaw)", line.partition("#")[0])
     return any(name.replace("_", "-") not in names() for name in found)
 
 

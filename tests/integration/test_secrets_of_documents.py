@@ -7,7 +7,7 @@ from attrs import evolve
 
 from klaw_core import Document, Entry, NewDocument, Source
 from klaw_core.plugins.isolation import IsolatedSource
-from klaw_core.redaction import REDACTED
+from klaw_redaction import REDACTED
 
 SECRET = "sk-ant-" + "a1B2" * 10
 

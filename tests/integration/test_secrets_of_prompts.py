@@ -4,7 +4,7 @@ import pytest
 
 from klaw_core import LiveComponent, Memory, NewDocument, Prompt, PromptMessage, load_config
 from klaw_core.extensions.memory_host import RedactingModel
-from klaw_core.redaction import REDACTED, Redactor
+from klaw_redaction import REDACTED, Redactor
 from klaw_testing.language_model import ScriptedModel
 from klaw_tools import ContextExtension, ContextItem
 

@@ -17,7 +17,7 @@ def clone(tmp_path_factory):
     """Copy what a clone has, to a directory whose name pip has to be told as an address."""
     clone = tmp_path_factory.mktemp("clone") / "a clone"
     left_out = shutil.ignore_patterns(".*", "tests", "build", "site", "__pycache__")
-    for name in ("klaw_core", "plugins"):
+    for name in ("klaw_core", "klaw_redaction", "plugins"):
         shutil.copytree(ROOT / name, clone / name, ignore=left_out)
     for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "constraints.txt"):
         shutil.copy(ROOT / name, clone)

@@ -7,9 +7,9 @@ import regex
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klaw_core.redaction import FILLER, REDACTED, UNREADABLE, Redactor, _Hints
-from klaw_core.redaction.forms import BUILTIN_PATTERNS, SHAPES
-from klaw_core.redaction.readings import PATTERNS
+from klaw_redaction import FILLER, REDACTED, UNREADABLE, Redactor, _Hints
+from klaw_redaction.forms import BUILTIN_PATTERNS, SHAPES
+from klaw_redaction.readings import PATTERNS
 from klaw_testing.laws import executed_lines
 
 A, B = "Ab0" * 20, "x9Z" * 20

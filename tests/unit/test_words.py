@@ -54,7 +54,7 @@ def pages() -> list[str]:
 
 
 def modules() -> list[str]:
-    places = ("klaw_core/**/*.py", "plugins/*/src/**/*.py")
+    places = ("klaw_*/**/*.py", "plugins/*/src/**/*.py")
     return sorted(path.relative_to(ROOT).as_posix() for place in places for path in ROOT.glob(place))
 
 

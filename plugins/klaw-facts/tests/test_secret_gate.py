@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from attrs import evolve
 
-from klaw_core import KlawError, RecordError, Redactor
+from klaw_core import KlawError, RecordError
 from klaw_facts import Fact, Facts, MemoryFactStore
 from klaw_facts.importing import read_files
 from klaw_facts.journal import FactsJournal
@@ -16,6 +16,7 @@ from klaw_facts.records import fact_record
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.store import JournalFactStore
 from klaw_journals import Record
+from klaw_redaction import Redactor
 from klaw_testing.language_model import ScriptedModel
 
 NOW = datetime(2026, 2, 24, tzinfo=UTC)

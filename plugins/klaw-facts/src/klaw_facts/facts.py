@@ -24,7 +24,6 @@ from klaw_core import (
     ListeningExtension,
     NotFoundError,
     QueryError,
-    Redactor,
     SkippedEntry,
     SourcedExtension,
     StatusExtension,
@@ -52,6 +51,7 @@ from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults
 from klaw_journals import BadLine, FileJournals, ImportCounts, Record, RecordedExtension, journals_of, make_private
+from klaw_redaction import Redactor
 from klaw_tools import (
     ArrangingExtension,
     ContextExtension,

@@ -12,9 +12,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from klaw_core import FILLER, REDACTED, RecordError, Redactor
+from klaw_core import RecordError
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Fact
+from klaw_redaction import FILLER, REDACTED, Redactor
 
 #: Where a secret is kept: "is stored in 1Password", "лежит в сейфе", "保存在保险箱里".
 KEPT = (

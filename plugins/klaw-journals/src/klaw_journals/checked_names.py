@@ -1,6 +1,7 @@
 """Refuse names that contain a secret: others refer to a name, so it cannot be redacted."""
 
-from klaw_core import RecordError, Redactor
+from klaw_core import RecordError
+from klaw_redaction import Redactor
 
 
 def secret_in_name(redactor: Redactor, what: str, name: str) -> str:

@@ -14,7 +14,6 @@ from klaw_core import (
     Host,
     KlawError,
     RecordError,
-    Redactor,
     SkippedEntry,
     Tool,
     ToolExtension,
@@ -25,6 +24,7 @@ from klaw_core import (
 from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
+from klaw_redaction import Redactor
 from klaw_tools import ContextExtension, ContextItem, ContextQuestion
 
 NAME = "core_memory"

@@ -21,7 +21,6 @@ from klaw_core import (
     IndexReport,
     KlawError,
     RecordError,
-    Redactor,
     SkippedEntry,
     Source,
     SourcedExtension,
@@ -41,6 +40,7 @@ from klaw_journals import (
     make_private,
 )
 from klaw_journals.checked_names import check_name, secret_in_name
+from klaw_redaction import Redactor
 
 _BATCH = 500
 

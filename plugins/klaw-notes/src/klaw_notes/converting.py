@@ -18,13 +18,13 @@ from klaw_core import (
     Converter,
     KlawError,
     PluginContractError,
-    Redactor,
     check_metadata,
     quoted,
 )
 from klaw_core.errors import isolated
 from klaw_core.values.text import text_hash
 from klaw_notes.conversion_cache import ConversionCache
+from klaw_redaction import Redactor
 
 
 @frozen(eq=False)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import Descriptor, KlawError, Redactor, format_ts, parse_ts, require_own_link, write_atomically
+from klaw_core import Descriptor, KlawError, format_ts, parse_ts, require_own_link, write_atomically
+from klaw_redaction import Redactor
 
 _MAX_BYTES = 64 * 1024
 _RECENT = timedelta(days=1)

@@ -9,8 +9,9 @@ from contextlib import suppress
 from math import isnan
 from typing import Any
 
-from klaw_core import Redactor, Tool
+from klaw_core import Tool
 from klaw_core.values.tools import Json
+from klaw_redaction import Redactor
 
 _SHOWN_CHARACTERS = 60
 _MAX_NUMBER_CHARACTERS = 20

@@ -25,7 +25,6 @@ from klaw_core import (
     Extension,
     KlawError,
     PluginContractError,
-    Redactor,
     SearchResult,
     SearchResults,
     estimate_tokens,
@@ -35,6 +34,7 @@ from klaw_core import (
 )
 from klaw_core.errors import isolated
 from klaw_core.searching.snippets import show_text
+from klaw_redaction import Redactor
 from klaw_tools import (
     ArrangingExtension,
     Context,

@@ -11,8 +11,8 @@ from klaw_core import Extension
 
 if TYPE_CHECKING:
     from klaw_core import SearchResults, Tool
-    from klaw_core.redaction import Redactor
     from klaw_core.values.tools import Json
+    from klaw_redaction import Redactor
     from klaw_tools import Context
     from klaw_tools.interfaces import ContextPart
     from klaw_tools.memory_tools import ToolMemory

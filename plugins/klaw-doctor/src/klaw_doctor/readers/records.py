@@ -9,8 +9,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import Chat, Message, NewDocument, RecordError, Redactor, SkippedEntry, metadata_part, parse_ts
+from klaw_core import Chat, Message, NewDocument, RecordError, SkippedEntry, metadata_part, parse_ts
 from klaw_journals import Record
+from klaw_redaction import Redactor
 
 _MEMORY = "memory"
 _MAX_NAME = 200

@@ -1,6 +1,6 @@
 """Redaction of secrets: keys and tokens of known formats, named passwords, card numbers, and the user's own patterns.
 
-What a secret looks like is in :mod:`klaw_core.redaction.forms`. Everything that leaves a person's own records (rows,
+What a secret looks like is in :mod:`klaw_redaction.forms`. Everything that leaves a person's own records (rows,
 indexes, facts, prompts, requests to models, messages of errors) passes through a :class:`Redactor`.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core.redaction import forms
-from klaw_core.redaction.readings import PATTERNS, other_readings
+from klaw_redaction import forms
+from klaw_redaction.readings import PATTERNS, other_readings
 
 #: Replaces a secret.
 REDACTED = "[redacted]"
