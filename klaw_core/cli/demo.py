@@ -55,7 +55,7 @@ def command(settings: Settings, *, keep: Path | None) -> None:
     """
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import print_json
-    from klaw_core.extensions.json_forms import result_to_json
+    from klaw_core.cli.result_forms import result_to_json
     from klaw_core.memory import Memory
 
     with _place(keep) as root:

@@ -10,7 +10,7 @@ import attrs
 
 from klaw_core.cli.neutral import csv_cell, neutral, one_line, plain_lines
 from klaw_core.cli.output import Output, StyledText
-from klaw_core.searching.snippets import ChooseWindow, Snippet, find_marks, make_snippet, snippet_of
+from klaw_core.cli.snippets import ChooseWindow, Snippet, find_marks, make_snippet, snippet_of
 from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
@@ -195,7 +195,7 @@ def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     import csv
     import io
 
-    from klaw_core.extensions.json_forms import result_to_json
+    from klaw_core.cli.result_forms import result_to_json
 
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")

@@ -17,8 +17,8 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.cli.results import ResultStyle
     from klaw_core.cli.served import ServedMemory
+    from klaw_core.cli.snippets import ChooseWindow
     from klaw_core.memory import Memory
-    from klaw_core.searching.snippets import ChooseWindow
     from klaw_core.values.search import Mode, SearchResults
 
 # Formats that do not show what these options add. JSON and CSV have whole chunks.
@@ -165,7 +165,7 @@ def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: st
     # As text, the results are shown below such a line.
     notify(settings, *(notice for notice in found.notices if form != "text" or notice != NO_GOOD_MATCH))
     if form == "json":
-        from klaw_core.extensions.json_forms import result_to_json
+        from klaw_core.cli.result_forms import result_to_json
 
         forms = [result_to_json(result, explain=look.explain, query=look.query, choose=look.choose) for result in found]
         print_json(forms)

@@ -10,8 +10,8 @@ from attrs import frozen
 
 from klaw_core import API, Component, RerankScore, RetrievalError
 from klaw_core.cli.effective import effective, toml
+from klaw_core.cli.result_forms import result_to_json
 from klaw_core.cli.results import _reasons
-from klaw_core.extensions.json_forms import result_to_json
 
 
 @frozen

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.searching.snippets import find_marks, make_snippet, show_text
+from klaw_core.cli.snippets import find_marks, make_snippet, show_text
 
 WORDS = st.sampled_from(
     ["boat", "boats", "Решили", "решение", "发布", "的", "ERR_TLS_42", "café", "cafe\u0301", "👩‍💻", "a", "-", "#"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core.searching.snippets import SNIPPET_CHARACTERS, Snippet, find_marks, make_snippet
+from klaw_core.cli.snippets import SNIPPET_CHARACTERS, Snippet, find_marks, make_snippet
 
 FILLER = "Nothing of interest happens here. " * 40
 

@@ -32,8 +32,8 @@ from klaw_core import (
     one_line,
     quoted,
 )
+from klaw_core.cli.snippets import show_text
 from klaw_core.errors import isolated
-from klaw_core.searching.snippets import show_text
 from klaw_redaction import Redactor
 from klaw_tools import (
     ArrangingExtension,
