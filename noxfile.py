@@ -125,7 +125,7 @@ EXTRAS = {"klaw-documents": "[code]"}
 PAGE_PLUGINS = with_requirements(
     ROOT,
     (
-        *("klaw-serve", "klaw-store-sqlitevec"),
+        *("klaw-serve", "klaw-store-sqlitevec", "klaw-fts5"),
         *("klaw-conversations", "klaw-doctor", "klaw-facts", "klaw-memories", "klaw-notes"),
     ),
 )

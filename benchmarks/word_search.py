@@ -29,11 +29,12 @@ from corpus import Corpus
 from measuring import Spread, disk_megabytes, figure, in_own_process, table, timed
 
 from klaw_core import Keys, KeySelection, Query
-from klaw_fts5.exact import ExactSearch, Searcher, Weights
+from klaw_fts5.exact import ExactSearch
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import statements
-from klaw_fts5.words.query import compile_query, render
 from klaw_testing.index import stored
+from klaw_words.query import compile_query, render
+from klaw_words.searching import Searcher, Weights
 
 _BATCH = 256
 _BEST = 10
@@ -93,10 +94,10 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         finally:
             fresh.close()
 
-    weights, sql = Weights(1.0, 1.0, 1.0), statements("memory")
+    weights, sql = Weights(), statements("memory")
     plain = Fts5Index(search_by="packed", heading_weight=1.0, context_weight=1.0)
 
-    def rare(searcher: Callable[[], Searcher | None]) -> Answer:
+    def rare(searcher: Callable[[], Searcher[Keys | None] | None]) -> Answer:
         def answer(text: str) -> Sequence[int]:
             asked = searcher()
             assert asked is not None
@@ -109,7 +110,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         "FTS5, OR of all words, ORDER BY rank": by(_RANK),
         "the same, ORDER BY bm25()": by(_BM25),
         "FTS5, words of more than half left out": rare(lambda: ExactSearch(plainly, sql, weights, len(within) * 100)),
-        "packed, the same words": rare(lambda: plain._packed(connection, "memory", sql)),  # noqa: SLF001  # a part alone
+        "packed, the same words": rare(lambda: plain._packed(connection, sql, plain._state(connection, "memory"))),  # noqa: SLF001  # a part alone
         "Klaw, exact": klaw(Fts5Index(search_by="exact"), plainly),
         "Klaw, packed": klaw(Fts5Index(search_by="packed")),
         "Klaw, packed, cold": cold,

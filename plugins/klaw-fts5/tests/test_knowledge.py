@@ -8,15 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Query
-from klaw_fts5.exact import ExactSearch, Weights
+from klaw_fts5.exact import ExactSearch
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.knowledge import KnowledgeCache, TermHits, WordKnowledge
 from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import statements
-from klaw_fts5.suggesting import Suggester
-from klaw_fts5.words.query import Term
+from klaw_fts5.vocabulary import Vocabulary
 from klaw_testing.index import stored
 from klaw_testing.laws import scaled
+from klaw_words.query import Term
+from klaw_words.searching import Weights
 
 WORDS = ("lifetime", "lifetimes", "closure", "closures", "clothes", "жизнь", "object", "objects", "the", "a", "数据")
 QUESTIONS = ("the closure of a lifetime", "objects", "clothes object", "absent lifetime", "数据 жизни")
@@ -99,13 +100,11 @@ def test_stems_are_present_exactly_if_a_chunk_has_them(
     index.reset(connection, "memory", None)
     index.add(connection, "memory", [stored(key, text) for key, text in enumerate(held, start=1)], None)
     sql = statements("memory")
-    suggester = Suggester(
-        connection, ExactSearch(connection, sql, Weights(1, 1, 1), 0), lambda _keys: (), lambda _term: False
-    )
+    words = Vocabulary(ExactSearch(connection, sql, Weights(), 0), lambda _term: False)
     stems = {"", "lifetim", "closur", "cloth", "object", "жизн", "zzz", asked, asked[:3], "数据"}
     connection.execute(sql.vocabulary)
     terms = {term for (term,) in connection.execute("SELECT term FROM temp.memory_words_vocabulary")}
-    assert suggester._present(stems) == terms & stems
+    assert words._present(stems) == terms & stems
     connection.execute(sql.drop_vocabulary)
 
 

@@ -54,14 +54,3 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
     program = "import sys, klaw_fts5.plugin; print({'apsw', 'numpy', 'snowballstemmer'} & {*sys.modules} or 'none')"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "none"
-
-
-def test_stemming_is_loaded_with_the_first_cyrillic_word() -> None:
-    program = (
-        "import sys; from klaw_fts5.words.treatment import index_text; index_text('naïve 数据'); "
-        "assert 'snowballstemmer' not in sys.modules; print(index_text('памяти'))"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", program], capture_output=True, text=True, check=True, encoding="utf8"
-    )
-    assert ran.stdout.strip() == "памят"

@@ -28,10 +28,10 @@ from klaw_fts5.packed.postings import (
     unpack_own,
 )
 from klaw_fts5.packed.spelling import Spellings, _find
-from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
-from klaw_fts5.words.treatment import index_text
 from klaw_testing.index import queries
 from klaw_testing.laws import scaled
+from klaw_words.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
+from klaw_words.treatment import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
 

@@ -8,18 +8,18 @@ from functools import cached_property
 from itertools import compress, repeat
 from math import inf
 from operator import add, itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import apsw
 from attrs import field, frozen
 
 from klaw_core import Keys
-from klaw_fts5.coverage import Holders
 from klaw_fts5.knowledge import TermHits, WordKnowledge
-from klaw_fts5.plan import Counts, asks
 from klaw_fts5.sql import Statements
-from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
-from klaw_fts5.words.query import Term, render
+from klaw_words.plan import asks
+from klaw_words.query import Term, render
+from klaw_words.searching import Preference, Weights, everyday_from
+from klaw_words.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
 
 # Rows. If there are hundreds of terms, all that are in more rows count as equally frequent.
 _RARE = 1_000
@@ -27,49 +27,6 @@ _RARE = 1_000
 _FEW_ROWS = 5_000
 # Characters. Shorter words are too common to cache their rows.
 _TELLING = 4
-# Rows. In a smaller collection a word in half of the rows is not necessarily common.
-_FEW = 20
-
-
-@frozen(repr=False)
-class Weights:
-    """BM25's column weights: of a word in a heading, in the text and in the context of a chunk.
-
-    Weights are compared by value, because cached scores depend on them.
-    """
-
-    heading: float
-    text: float
-    context: float
-
-
-@frozen(eq=False, repr=False)
-class Preference:
-    """Phrases that are searched for in the best chunks, and the weight of their BM25 score."""
-
-    phrases: tuple[Term, ...]
-    weight: float
-
-
-class Searcher(Counts, Holders, Protocol):
-    """A way to search: it counts terms for the plan, then scores chunks."""
-
-    def expect(self, terms: Sequence[Term]) -> None:
-        """Prepare for these terms, which later calls will use."""
-
-    def best(
-        self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
-    ) -> dict[int, float]:
-        """Return the scores of the best ``depth`` chunks with any of the terms, ties ordered by key.
-
-        Chunks with a preferred phrase get a higher score.
-        """
-
-
-def everyday_from(rows: int) -> int:
-    """Return in how many rows a word must be to count as everyday: half of them, or never if there are few rows."""
-    half = (rows + 1) // 2
-    return half if rows >= _FEW else rows + 1
 
 
 @frozen(eq=False, repr=False)

@@ -9,24 +9,21 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
-from operator import itemgetter
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import apsw
 from attrs import frozen
 
 from klaw_core import Hit, Index, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_fts5.coverage import cover
 from klaw_fts5.errors import as_retrieval_error
-from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
+from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import KnowledgeCache, WordKnowledge
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import PackedState, read_state, write_state
-from klaw_fts5.plan import make_plan, narrow
 from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
-from klaw_fts5.words.query import MAX_CHARACTERS, MAX_TERMS, Term, compile_query
-from klaw_fts5.words.treatment import index_text
+from klaw_words.query import MAX_CHARACTERS, Term
+from klaw_words.searching import Searcher, Weights, columns, notices, search
 
 if TYPE_CHECKING:
     from klaw_core import KeyDigest
@@ -36,9 +33,6 @@ if TYPE_CHECKING:
 
 # If at least this number of rows is added at once, they are packed even in a small collection, which may become large.
 _BULK = 256
-# The minimum number of best rows for which pairs are added to the score, so that a smaller limit gives the same order.
-_CANDIDATES = 100
-_MAX_LIMIT = 2**31 - 1
 # Terms that a check looks up. There are some hundred on each page, so each page is looked up.
 _MAX_LOOKED_UP = 50_000
 
@@ -132,8 +126,8 @@ class Fts5Index(Index[apsw.Connection]):
             return
         _make(resource, collection)
         sql = statements(collection)
-        rows = [(stored.key, _columns(stored)) for stored in chunks]
-        resource.executemany(sql.insert, ((key, *columns) for key, columns in rows))
+        rows = [(stored.key, columns(stored.chunk)) for stored in chunks]
+        resource.executemany(sql.insert, ((key, *cells) for key, cells in rows))
         if self.search_by == "exact":
             self._packed_index.reset(resource, collection)
             return
@@ -253,27 +247,29 @@ class Fts5Index(Index[apsw.Connection]):
             known = self._knowledge.of(query.collection, state)
             try:
                 packed = self._packed(resource, sql, state, known)
-                found = None if packed is None else self._best(packed, query, limit)
+                if packed is not None:
+                    return self._found(packed, query, limit)
             except DAMAGE:
-                found = None
-            if found is None:
-                rows = int(resource.execute(sql.count).get)
-                found = self._best(ExactSearch(resource, sql, self._weights, rows, known), query, limit)
-        scores, covered = found
-        return tuple([Hit(key, score, (), covered.get(key)) for key, score in scores.items()])
+                pass
+            rows = int(resource.execute(sql.count).get)
+            return self._found(ExactSearch(resource, sql, self._weights, rows, known), query, limit)
+
+    def _found(self, searcher: Searcher[Keys | None], query: Query, limit: int) -> tuple[Hit, ...]:
+        within = None if query.within is None else query.within.keys()
+        return search(searcher, query.text, limit, within, pair_weight=self.pair_weight)
 
     def notices(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
         """Return a notice if the question has more different words than the search uses."""
         del resource
-        if len(query.text) <= MAX_TERMS or len(terms := _compiled(query.text)) <= MAX_TERMS:
-            return ()
-        return (f"the question has {len(terms):,} different words; searched for the {MAX_TERMS} most informative ones",)
+        return notices(query.text)
 
     def suggest(
         self, resource: apsw.Connection, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /
     ) -> str | None:
         """Return the question with each word that no chunk contains replaced by a similar word that one contains."""
-        from klaw_fts5.suggesting import Suggester
+        from klaw_fts5.vocabulary import Vocabulary
+        from klaw_words.suggesting import Suggester
+        from klaw_words.tokenizer import Tokenizer
 
         with as_retrieval_error(query.collection):
             if not _exists(resource, query.collection):
@@ -293,7 +289,8 @@ class Fts5Index(Index[apsw.Connection]):
                 return searcher.has(term)
 
             rows = 0 if state is None else state.rows + state.lacking
-            return Suggester(resource, searcher, read, has, rows).suggest(query.text[:MAX_CHARACTERS])
+            words = Vocabulary(searcher, has, rows)
+            return Suggester(words, Tokenizer(resource), read, known.meant).suggest(query.text[:MAX_CHARACTERS])
 
     def _is_small(self, rows: int) -> bool:
         """Return whether FTS5 answers for a collection with this number of rows, so that it needs no packed form."""
@@ -301,7 +298,7 @@ class Fts5Index(Index[apsw.Connection]):
 
     @property
     def _weights(self) -> Weights:
-        return Weights(self.heading_weight, self.text_weight, self.context_weight)
+        return Weights(self.text_weight, self.heading_weight, self.context_weight)
 
     def _state(self, resource: apsw.Connection, collection: str) -> PackedState | None:
         """Return the state of the packed form; None if it is not used."""
@@ -328,36 +325,6 @@ class Fts5Index(Index[apsw.Connection]):
         cache = self._cache
         view = cache.view(resource, sql.packed, state)
         return PackedSearch(resource, sql, weights, cache, state, view, known or WordKnowledge())
-
-    def _best(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the scores of the best chunks, best first, and the coverage of the question by each."""
-        terms = narrow(_compiled(query.text), searcher)
-        searcher.expect(terms)
-        plan = make_plan(terms, searcher)
-        depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
-        preferred = Preference(plan.pairs, self.pair_weight)
-        within = None if query.within is None else query.within.keys()
-        answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
-        by_key = sorted(next(filter(None, answers), {}).items())
-        scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal scores stay ordered by key
-        return scores, cover(plan, searcher, scores)
-
-
-_compiled = lru_cache(maxsize=16)(compile_query)  # notices and each collection need the same query
-
-
-def _columns(stored: StoredChunk) -> tuple[str, str, str]:
-    """Return the normalised values of the columns text, heading and context.
-
-    The document's title is added to the heading, without the words that a heading repeats.
-    """
-    chunk = stored.chunk
-    heading = index_text(" ".join(chunk.heading))
-    if chunk.title:
-        known = set(heading.casefold().split())
-        own = (word for word in index_text(chunk.title).split() if word.casefold() not in known)
-        heading = " ".join((*own, heading))
-    return index_text(chunk.text), heading, index_text(chunk.context)
 
 
 def _exists(connection: apsw.Connection, collection: str) -> bool:

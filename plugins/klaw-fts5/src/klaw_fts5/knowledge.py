@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from attrs import define, field, frozen
 
 from klaw_fts5.packed.state import PackedState
-from klaw_fts5.words.query import Term
+from klaw_words.query import Term
 
 # The maximum number of entries, a few megabytes each. A full cache is cleared.
 _MAX_COUNTS, _MAX_KEYS, _MAX_CORRECTIONS = 20_000, 500_000, 2_000
@@ -55,22 +55,19 @@ class WordKnowledge:
             self._counts = {}
         self._counts[term] = found, bound
 
+    @property
+    def meant(self) -> dict[str, str]:
+        """The suggestion for each word, or ``""``; emptied before a question if there are too many."""
+        if len(self._meant) >= _MAX_CORRECTIONS:
+            self._meant = {}
+        return self._meant
+
     def keep_terms(self, terms: Sequence[bytes]) -> None:
         """Cache all terms, unless there are too many."""
         if len(terms) > MAX_CACHED_TERMS:
             self.has_many_terms = True
         else:
             self.terms = frozenset(map(term_text, terms))
-
-    def meant(self, word: str) -> str | None:
-        """Return the suggestion for an unknown word, or ``""`` if there is none, or None if it is not cached."""
-        return self._meant.get(word)
-
-    def keep_meant(self, word: str, meant: str) -> None:
-        """Cache the suggestion for a word."""
-        if len(self._meant) >= _MAX_CORRECTIONS:
-            self._meant = {}
-        self._meant[word] = meant
 
     def hits(self, term: Term) -> TermHits | None:
         """Return the chunks that contain a term, or None if they are not cached."""

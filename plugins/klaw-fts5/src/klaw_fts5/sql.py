@@ -13,16 +13,15 @@ from functools import lru_cache
 from attrs import frozen
 
 from klaw_core import check_collection_name
-
-#: SQLite's tokenizer and its arguments. Marks are parts of words; otherwise Hindi words would be split at vowels.
-TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Mn Mc")
+from klaw_words.tokenizer import TOKENIZER
 
 # Contentless, because the store's own table has the text. An occurrence of a word in the first column takes two bytes
 # less, so the text is first. `detail=none` and `columnsize=0` would be smaller, but make bm25() many times slower.
-_CREATE = """
-CREATE VIRTUAL TABLE {table} USING fts5(
-    {columns}, content='', contentless_delete=1,
-    tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Mn Mc'"
+_TOKENIZE = f"{' '.join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'"
+_CREATE = f"""
+CREATE VIRTUAL TABLE {{table}} USING fts5(
+    {{columns}}, content='', contentless_delete=1,
+    tokenize="{_TOKENIZE}"
 )
 """
 # `ORDER BY rank` was slower than the function by a third or more. The unary plus prevents SQLite from running the

@@ -11,14 +11,15 @@ import numpy as np
 from attrs import frozen
 
 from klaw_core import StoreError
-from klaw_fts5.words.query import MAX_TERMS, compile_query, select
-from klaw_fts5.words.treatment import index_text
 from klaw_journals import JournalFileState, StoredMessage, Summary
 from klaw_journals import Session as Chat
 from klaw_store_postgres.texts import digest, from_milliseconds, from_text, to_milliseconds, to_text
 from klaw_store_postgres.words import segments
-from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch
+from klaw_store_postgres.words.search import PostingsSearch
 from klaw_store_postgres.words.tables import MESSAGES
+from klaw_words.query import MAX_TERMS, compile_query, select
+from klaw_words.searching import Weights
+from klaw_words.treatment import index_text
 
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
@@ -47,7 +48,7 @@ class PostgresMessages:
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that hold any word of ``text``, by BM25."""
-        searcher = PostingsSearch(self.resource, MESSAGES, ColumnWeights((1.0,)))
+        searcher = PostingsSearch(self.resource, MESSAGES, Weights())
         if limit < 1 or not searcher.rows:
             return ()
         terms = select(compile_query(text), searcher.has)[:MAX_TERMS]

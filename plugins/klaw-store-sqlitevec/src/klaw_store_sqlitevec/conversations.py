@@ -16,11 +16,11 @@ import apsw
 from attrs import field, frozen
 
 from klaw_core import Migration
-from klaw_fts5.words.query import Term, match_expression, render
-from klaw_fts5.words.treatment import index_text
 from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import parse_object
 from klaw_store_sqlitevec.timestamps import from_text, to_text
+from klaw_words.query import Term, match_expression, render
+from klaw_words.treatment import index_text
 
 if TYPE_CHECKING:
     from klaw_journals import JournalFileState, Session, StoredMessage, Summary

@@ -9,10 +9,10 @@ from datetime import date
 from attrs import frozen
 
 from klaw_core import StoreError
-from klaw_fts5.words.query import Term, compile_query, select
-from klaw_fts5.words.treatment import fold, index_text
 from klaw_journals import JournalFileState, Session, StoredMessage, Summary
 from klaw_testing.memory_tables import Tables
+from klaw_words.query import Term, compile_query, select
+from klaw_words.treatment import fold, index_text
 
 _BREAK = "session_break"
 _ROLES = ("user", "assistant", "system", "tool")

@@ -12,7 +12,7 @@ from klaw_core import ThreadLock
 from klaw_fts5.packed.pairs import find_pairs
 from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, changes, encode_mixes, mix_runs
 from klaw_fts5.packed.spelling import Spellings
-from klaw_fts5.tokenizer import Tokenizer
+from klaw_words.tokenizer import Tokenizer
 
 #: The maximum number of cached spellings, some 100 MB. Few collections have more.
 _MAX_SPELLINGS = 400_000

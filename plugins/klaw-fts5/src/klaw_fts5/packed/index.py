@@ -19,7 +19,7 @@ from klaw_fts5.packed.postings import MAX_ROWS, distinct
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import DELETE_STATE, PackedStatements, Statements, statements
-from klaw_fts5.tokenizer import Tokenizer
+from klaw_words.tokenizer import Tokenizer
 
 # Four blocks of similar size (within a factor of four) are merged. Of blocks of 256 to 1,023 rows, which an index run
 # writes, eight are merged, into a block two sizes larger: there are no more blocks, and half as much is written.

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
+from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import WordKnowledge, term_text
 from klaw_fts5.packed.blocks import Own, PostingLists, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, Spelled, TermBounds, TermScores
@@ -21,10 +21,11 @@ from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import K1, View, idf
-from klaw_fts5.plan import asks
 from klaw_fts5.sql import Statements
-from klaw_fts5.tokenizer import Tokenizer, makes_pairs
-from klaw_fts5.words.query import Term, render
+from klaw_words.plan import asks
+from klaw_words.query import Term, render
+from klaw_words.searching import Preference, Weights, everyday_from
+from klaw_words.tokenizer import Tokenizer, makes_pairs
 
 # Rows. FTS5 finds prefixes and some phrases. If it finds more rows than this, it answers the whole query.
 _MAX_OTHER_ROWS = 20_000

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.postings import Integers
-from klaw_fts5.tokenizer import Tokenizer, makes_pairs
+from klaw_words.tokenizer import Tokenizer, makes_pairs
 
 Hashes = NDArray[np.uint64]
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, field
 
-from klaw_fts5.exact import Preference, everyday_from
-from klaw_fts5.tokenizer import makes_pairs
-from klaw_fts5.words.query import Term, render
 from klaw_store_postgres.filtering import SqlSelection
 from klaw_store_postgres.words.blocks import COLUMN_BITS
 from klaw_store_postgres.words.matching import Matcher
 from klaw_store_postgres.words.reading import SegmentReader
 from klaw_store_postgres.words.scoring import Scored, Scorer
 from klaw_store_postgres.words.tokens import Pattern, pattern_of, shortened, tokenizer
+from klaw_words.query import Term, render
+from klaw_words.searching import Preference, Weights, everyday_from
+from klaw_words.tokenizer import makes_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,18 +28,11 @@ if TYPE_CHECKING:
 
 
 #: The chunks that a search is limited to: their keys, or a filter that many chunks pass.
-Within: TypeAlias = "NDArray[np.int64] | SqlSelection | None"
+Within: TypeAlias = "NDArray[np.int64] | SqlSelection"
 
 # If many chunks pass a filter, the first chunks of the ranking without the filter are checked: this many times the
 # wanted number. If too few of them pass, all keys that pass are listed.
 _DEEPER = (4, 64)
-
-
-@frozen
-class ColumnWeights:
-    """The weight of a word in each column: text, heading, context."""
-
-    weights: tuple[float, ...]
 
 
 @define(eq=False)
@@ -47,7 +41,7 @@ class PostingsSearch:
 
     session: Session
     collection: str
-    columns: ColumnWeights
+    weights: Weights
     _reader: SegmentReader = field(init=False)
     _matcher: Matcher = field(init=False)
     _patterns: dict[Term, Pattern] = field(factory=dict, init=False)
@@ -55,7 +49,7 @@ class PostingsSearch:
     def __attrs_post_init__(self) -> None:
         self._reader = SegmentReader(self.session, self.collection)
         weights = np.zeros(1 << COLUMN_BITS)
-        weights[: len(self.columns.weights)] = self.columns.weights
+        weights[:3] = self.weights.text, self.weights.heading, self.weights.context
         self._matcher = Matcher(self._reader, weights)
 
     @cached_property
@@ -67,9 +61,10 @@ class PostingsSearch:
         """Look up terms with one statement, before single ones are asked for."""
         self._matcher.expect(map(self._pattern, terms))
 
-    def known_among(self, terms: Iterable[bytes]) -> Sequence[bytes]:
-        """Return the terms that are in the index."""
-        return [term for term, held in self._reader.entries(terms).items() if held]
+    def known_among(self, stems: AbstractSet[str], /) -> AbstractSet[str]:
+        """Return the stems that are terms of the index, with one statement."""
+        terms = {stem.encode(): stem for stem in stems if stem}
+        return {terms[term] for term, held in self._reader.entries(terms).items() if held}
 
     def holders(self, terms: Sequence[Term], /) -> Sequence[int]:
         """Return an upper bound of the number of chunks that contain each term."""
@@ -105,7 +100,7 @@ class PostingsSearch:
             yield self._matcher.count(pattern), wanted[self._matcher.frequencies_at(pattern, rows) >= 0].tolist()
 
     def best(
-        self, terms: Sequence[Term], depth: int, within: Within = None, preferred: Preference | None = None
+        self, terms: Sequence[Term], depth: int, within: Within | None = None, preferred: Preference | None = None
     ) -> dict[int, float]:
         """Return the scores of the best ``depth`` chunks that contain any of the terms; ties are ordered by key."""
         scores = self._best(terms, depth, within)
@@ -119,7 +114,7 @@ class PostingsSearch:
         """Return what :meth:`best` returns, and all chunks with the same score as the last one."""
         return self._by_score(self._found(terms, depth, within))
 
-    def _best(self, terms: Sequence[Term], depth: int, within: Within = None) -> dict[int, float]:
+    def _best(self, terms: Sequence[Term], depth: int, within: Within | None = None) -> dict[int, float]:
         if not isinstance(within, SqlSelection):
             return dict(islice(self._by_score(self._found(terms, depth, within)).items(), depth))
         for asked in (depth * factor for factor in _DEEPER):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import apsw
 from attrs import frozen
 
-from klaw_fts5.tokenizer import Tokenizer
+from klaw_words.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from klaw_fts5.words.query import Term
+    from klaw_words.query import Term
 
 # PostgreSQL indexes at most 2,704 bytes. A longer term is replaced by its beginning and a hash.
 _MAX_TERM_BYTES = 1_000

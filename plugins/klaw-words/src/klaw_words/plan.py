@@ -8,7 +8,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from klaw_fts5.words.query import MAX_TERMS, Term, read_terms
+from klaw_words.query import MAX_TERMS, Term, read_terms
 
 # English question words and personal pronouns. They are rare in short messages and in documents, and would otherwise
 # count as much as informative words. `us` and `mine` are not listed, because they have other meanings (US, a pit).

@@ -15,7 +15,7 @@ from itertools import islice
 
 from attrs import evolve, frozen
 
-from klaw_fts5.words.treatment import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
+from klaw_words.treatment import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
 
 MAX_CHARACTERS = 10_000
 MAX_COMPILED = 1_024

@@ -8,9 +8,10 @@ from typing import cast
 
 import apsw
 
-from klaw_fts5.sql import TOKENIZER
-from klaw_fts5.words.treatment import is_unspaced
+from klaw_words.treatment import is_unspaced
 
+#: SQLite's tokenizer and its arguments. Marks are parts of words; otherwise Hindi words would be split at vowels.
+TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Mn Mc")
 # Bytes. FTS5 truncates longer terms, even within a character
 # (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
 _MAX_TERM_BYTES = 32_768

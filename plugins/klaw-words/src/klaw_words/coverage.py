@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import log, sqrt
 from typing import Protocol
 
-from klaw_fts5.words.query import Term
+from klaw_words.query import Term
 
 # BM25's k1 + 1: the score of a chunk that contains only one term, in units of the term's inverse document frequency.
 _FULL = 2.2

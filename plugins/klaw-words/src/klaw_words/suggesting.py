@@ -1,28 +1,23 @@
 """Did you mean: suggest a word of the index for each word of a question that no chunk contains.
 
 This module is loaded only if a search has found nothing good. Every text at edit distance one (a letter added, removed
-or replaced, or two adjacent letters swapped) is reduced to its stem, and the stems are looked up in order. Each look-up
-returns the next term of the index, so all stems before that term are skipped. The work depends on the length of the
-word and not on the size of the index. If many words are looked up in one state of the index, all of its terms are read,
-unless there are too many.
+or replaced, or two adjacent letters swapped) is reduced to its stem, and the stems are looked up. The work depends on
+the length of the word and not on the size of the index.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from operator import itemgetter
+from typing import Protocol
 
-import apsw
-from attrs import frozen
+from attrs import field, frozen
 
-from klaw_fts5.exact import ExactSearch
-from klaw_fts5.knowledge import MAX_CACHED_TERMS
-from klaw_fts5.tokenizer import Tokenizer
-from klaw_fts5.words.query import Term
-from klaw_fts5.words.treatment import fold, index_text
+from klaw_words.query import Term
+from klaw_words.tokenizer import Tokenizer
+from klaw_words.treatment import fold, index_text
 
 #: A function that returns the texts of chunks, given their keys.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]
@@ -34,29 +29,39 @@ _MIN_WORD_CHARACTERS, _MAX_WORD_CHARACTERS = 5, 24
 _MAX_WORDS, _MAX_STEMS, _MAX_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
-# Chunks. Looking up one word takes as long as reading the terms of this many chunks.
-_ROWS_A_WORD = 800
 # A word in at most this many chunks may be a typo there, if a similar word is in so many times as many.
 _MAX_RARE, _TIMES_AS_FREQUENT = 2, 10
 # Chunks. The limit of the counts that rank several candidates.
 _ENOUGH = 1_000
 
 
+class Spellings(Protocol):
+    """The words of one collection."""
+
+    def has(self, term: Term, /) -> bool:
+        """Return whether any chunk contains a term; the words of the question were just looked up."""
+
+    def count(self, term: Term, limit: int, /) -> int:
+        """Return how many chunks contain a term, counted up to ``limit``."""
+
+    def best(self, terms: Sequence[Term], depth: int, /) -> Mapping[int, float]:
+        """Return the scores of the best ``depth`` chunks with any of the terms, by key, the best first."""
+
+    def known_among(self, stems: AbstractSet[str], /) -> AbstractSet[str]:
+        """Return the stems that are terms of the index."""
+
+
 @frozen(eq=False)
 class Suggester:
     """Suggests corrections from the words of one collection. ``read`` returns the texts of chunks.
 
-    ``has`` returns whether any chunk contains a term; the search has just looked up the words of the question, so the
-    answers may be cached. ``rows`` is the number of chunks, or 0 if nothing is cached for the collection.
-
-    The search of another database overrides ``tokenize``, ``correct_word`` and ``terms_among``.
+    ``meant`` caches the correction of each word, or ``""``, while the index is unchanged.
     """
 
-    connection: apsw.Connection
-    searcher: ExactSearch
+    words: Spellings
+    tokenize: Tokenizer
     read: ReadTexts
-    has: Callable[[Term], bool]
-    rows: int = 0
+    meant: MutableMapping[str, str] = field(factory=dict)
 
     def suggest(self, text: str) -> str | None:
         """Return the question with its unknown words corrected; None if there are none, or if one cannot be corrected.
@@ -81,14 +86,9 @@ class Suggester:
                 return None
         return "".join([*pieces, text[done:]])
 
-    @cached_property
-    def tokenize(self) -> Tokenizer:
-        """The tokenizer of the index."""
-        return Tokenizer(self.connection)
-
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word may have a typo: no chunk contains it, and the tokenizer makes one term of it."""
-        if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS or self.has(_term(word)):
+        if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS or self.words.has(_term(word)):
             return False
         return any(self._stems([word]))
 
@@ -96,30 +96,26 @@ class Suggester:
         """Return a word that is similar to a word of the index and far more frequent, or None."""
         if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS:
             return None
-        held = self.searcher.count(_term(word), _ENOUGH)
+        held = self.words.count(_term(word), _ENOUGH)
         meant = self.correct_word(word) if held <= _MAX_RARE else None
-        is_frequent = meant is not None and self.searcher.count(_term(meant), _ENOUGH) >= _TIMES_AS_FREQUENT * held
+        is_frequent = meant is not None and self.words.count(_term(meant), _ENOUGH) >= _TIMES_AS_FREQUENT * held
         return meant if is_frequent else None
 
     def correct_word(self, word: str) -> str | None:
-        """Return the word at edit distance one that is in most chunks, or None; cached while the index is unchanged."""
-        known = self.searcher.known
-        meant = known.meant(word)
-        if meant is None:
-            meant = self.nearest_word(word) or ""
-            known.keep_meant(word, meant)
-        return meant or None
+        """Return the word at edit distance one that is in most chunks, or None."""
+        if word not in self.meant:
+            self.meant[word] = self._nearest_word(word) or ""
+        return self.meant[word] or None
 
-    def nearest_word(self, word: str) -> str | None:
-        """Return the word at edit distance one that is in most chunks, or None; without a cache."""
+    def _nearest_word(self, word: str) -> str | None:
         slips = list(dict.fromkeys(_edits(word)))
         stems = self._stems(slips)
-        present = self.terms_among(set(stems))
+        present = self.words.known_among(set(stems))
         by_stem: dict[str, list[str]] = {}
         for slip, stem in zip(slips, stems, strict=True):
             if stem in present:
                 by_stem.setdefault(stem, []).append(slip)
-        held = [(self.searcher.count(_term(same[0]), _ENOUGH), same) for same in by_stem.values()]
+        held = [(self.words.count(_term(same[0]), _ENOUGH), same) for same in by_stem.values()]
         for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MAX_STEMS]:
             if count and (written := self._written(same)) is not None:
                 return written
@@ -127,46 +123,11 @@ class Suggester:
 
     def _written(self, slips: Sequence[str]) -> str | None:
         """Return the one of these spellings of a stem that is written in a chunk; not all of them are words."""
-        keys = list(self.searcher.best((_term(slips[0]),), _MAX_CHUNKS, None))
+        keys = list(self.words.best((_term(slips[0]),), _MAX_CHUNKS))
         texts = self.read(keys)
         plain = [text.lower() for text in texts if text.isascii()]
         others = {fold(word) for text in texts if not text.isascii() for word in _WORD.findall(text)}
         return next((slip for slip in slips if slip in others or any(_stands_in(slip, text) for text in plain)), None)
-
-    def terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the stems that are terms of the index.
-
-        Each word is looked up until this has taken as long as reading all terms; then all terms are read once.
-        """
-        known = self.searcher.known
-        if known.terms is None:
-            sql = self.searcher.sql
-            self.connection.execute(sql.vocabulary)
-            try:
-                known.looked_up += 1
-                if known.has_many_terms or known.looked_up * _ROWS_A_WORD < self.rows or not self.rows:
-                    return self._present(stems)
-                known.keep_terms([term for (term,) in self.connection.execute(sql.terms, (MAX_CACHED_TERMS + 1,))])
-                if known.terms is None:
-                    return self._present(stems)
-            finally:
-                self.connection.execute(sql.drop_vocabulary)
-        return known.terms.intersection(stems)
-
-    def _present(self, stems: Iterable[str]) -> set[str]:
-        """Return the stems that are terms of the index, with one look-up per stem."""
-        present: set[str] = set()
-        following = b""
-        for stem in sorted(filter(None, stems)):  # the same order as that of UTF-8 bytes
-            if stem.encode() < following:
-                continue
-            row = self.connection.execute(self.searcher.sql.next_term, (stem,)).fetchone()
-            if row is None:
-                break
-            following = row[0]
-            if following == stem.encode():
-                present.add(stem)
-        return present
 
     def _stems(self, words: Sequence[str]) -> list[str]:
         """Return the term of each word (letters only), or ``""`` if the tokenizer does not make one term of it."""

@@ -1,0 +1,1 @@
+"""What Klaw's indexes of words share: what a word is, the plan of a question, its coverage by a chunk, suggestions."""
