@@ -134,7 +134,12 @@ def _explain(error: BaseException, place: str) -> list[str]:
         return described + [message for inner in ungrouped for message in _explain(inner, place)]
     if isinstance(error, ForbiddenExtraKeysError):
         known = tuple(field.name for field in attrs.fields(error.cl) if field.init)
-        return [f"{join(place, key)}: unknown key{nearest(key, known)}" for key in sorted(error.extra_fields)]
+        moved = getattr(error.cl, "moved", {})  # keys of earlier versions, each with the setting that replaced it
+        return [
+            f"{join(place, key)}: "
+            + (f"replaced by {moved[key]}" if key in moved else f"unknown key{nearest(key, known)}")
+            for key in sorted(error.extra_fields)
+        ]
     if isinstance(error, KeyError):
         return [f"{place}: is required"]
     # The validators of attrs add the attribute, their argument and the value after the message; only show the message.

@@ -233,7 +233,7 @@ class World:
                     "language_model": {"type": "scripted"},
                     "conversations": {"redact_secrets": redacts, "redact_notes": True},
                 },
-                "extensions": {"facts": {"max_calls_per_day": 10_000, **facts}},
+                "extensions": {"facts": facts},
             },
         )
         model, embedder = ScriptedModel([_answer] * 10_000), RecordingEmbedder()

@@ -97,13 +97,6 @@ def test_days_without_an_answer_of_the_model_wait(chat, say):
     assert [day for _, day in facts.journal.state().digests] == ["2026-02-23", "2026-02-24"]
 
 
-def test_daily_limits_apply_to_compression(chat):
-    _, facts, _ = chat(digests([([1], "Moved to Lyon.")]), max_calls_per_day=0)
-    report = facts.compress()
-    assert (report.days, report.calls) == (0, 0)
-    assert "limit" in report.problem
-
-
 def test_a_dry_run_calls_no_model(chat):
     _, facts, model = chat()
     assert facts.compress(dry_run=True).days == 1

@@ -80,9 +80,7 @@ def lying(chance, told):
 
 def test_a_thousand_invented_facts_add_nothing_that_was_not_said(open_memory):
     chance, told = random.Random(18), []
-    memory = open_memory(
-        ScriptedModel([lying(chance, told)] * 200), extractor="model", window_tokens=100, max_calls_per_day=1000
-    )
+    memory = open_memory(ScriptedModel([lying(chance, told)] * 200), extractor="model", window_tokens=100)
     said = [f"{TRUTHS[number % len(TRUTHS)]}" for number in range(300)]
     for number, text in enumerate(said):
         memory.conversations.append(Message("user", text, MONDAY + timedelta(minutes=number), meta=META))
@@ -184,7 +182,7 @@ def open_again(open_memory):
     def make(model):
         if opened:
             opened.pop().close()
-        opened.append(open_memory(model, extractor="model", window_tokens=100, max_calls_per_day=10_000))
+        opened.append(open_memory(model, extractor="model", window_tokens=100))
         return opened[-1]
 
     return make

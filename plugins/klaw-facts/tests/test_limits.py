@@ -1,70 +1,42 @@
-"""The daily limits of what a language model may be asked, and the size of the profile."""
-
-from datetime import UTC, datetime, timedelta
+"""The limits of a language model, and the size of the profile."""
 
 import pytest
 
-from klaw_core import estimate_tokens
-from klaw_facts import Facts, FactsOptions
-from klaw_facts.asking import is_spent
-from klaw_facts.values import Batch
+from klaw_core import ConfigError, LanguageModelError, Memory, estimate_tokens, load_config
+from klaw_facts import Facts
 from klaw_testing.language_model import ScriptedModel
 
-NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+class SpentModel(ScriptedModel):
+    """A model with a daily limit: it answers two prompts, and refuses all others as a ledger does."""
+
+    def complete(self, prompt, /):
+        if len(self.prompts) == 2:
+            raise LanguageModelError("the 2 requests of today are used")
+        return super().complete(prompt)
 
 
-def batch(calls=1, tokens=(0, 0), recorded_at=NOON):
-    return Batch(
-        "b",
-        "c",
-        "",
-        "",
-        "model:m",
-        "done",
-        calls=calls,
-        tokens_in=tokens[0],
-        tokens_out=tokens[1],
-        recorded_at=recorded_at,
-    )
+@pytest.mark.parametrize("what", ["extract", "compress"])
+def test_the_limit_of_the_language_model_ends_a_run_and_the_rest_waits(open_memory, say, what):
+    model = SpentModel(['{"facts": [], "items": []}'] * 2)
+    memory = open_memory(model, extractor="model", compressor="model", window_tokens=100)
+    for day in range(6):
+        say(memory, f"It was a quiet day number {day}. " * 12, days=day)
+    report = getattr(memory.extension(Facts), what)()
+    assert len(model.prompts) == 2
+    assert report.problem == "the 2 requests of today are used"
+    assert what == "compress" or 0 < report.waiting < 6
 
 
 @pytest.mark.parametrize(
-    ("batches", "spent"),
-    [
-        ([], False),
-        ([batch(2)], False),
-        ([batch(3)], True),
-        ([batch(2), batch(1)], True),
-        ([batch(3, recorded_at=NOON - timedelta(1))], False),
-        ([batch(tokens=(99, 0))], False),
-        ([batch(tokens=(60, 40))], True),
-        ([batch(tokens=(0, 60)), batch(tokens=(40, 0))], True),
-        ([batch(tokens=(0, 100), recorded_at=NOON + timedelta(1))], False),
-    ],
+    ("name", "instead"),
+    [("max_calls_per_day", "max_requests_per_day"), ("max_tokens_per_day", "max_tokens_per_day")],
 )
-def test_a_day_is_spent_when_its_calls_or_its_tokens_are(batches, spent):
-    assert is_spent(batches, FactsOptions(max_calls_per_day=3, max_tokens_per_day=100), NOON) == spent
-
-
-@pytest.mark.parametrize("limit", ["max_calls_per_day", "max_tokens_per_day"])
-@pytest.mark.parametrize("what", ["extract", "compress"])
-def test_without_calls_or_tokens_left_no_model_is_asked(open_memory, say, limit, what):
-    model = ScriptedModel(['{"facts": []}'] * 9)
-    memory = open_memory(model, extractor="model", compressor="model", **{limit: 0})
-    say(memory, "I moved to Lyon with Eve.")
-    report = getattr(memory.extension(Facts), what)()
-    assert model.prompts == []
-    assert report.problem == "today's limit of model calls or tokens is reached"
-
-
-def test_extraction_stops_when_its_answers_used_the_tokens_of_the_day(open_memory, say):
-    model = ScriptedModel(['{"facts": []}'] * 9)
-    memory = open_memory(model, extractor="model", window_tokens=100, max_tokens_per_day=300)
-    for day in range(6):
-        say(memory, f"It was a quiet day number {day}. " * 12, days=day)
-    report = memory.extension(Facts).extract()
-    assert 0 < len(model.prompts) < 6
-    assert "limit" in report.problem
+def test_limits_of_earlier_versions_name_the_setting_that_replaced_them(tmp_path, name, instead):
+    (tmp_path / "klaw.toml").write_text(f"[extensions.facts]\n{name} = 5\n")
+    config = load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": str(tmp_path / "klaw.toml")})
+    with pytest.raises(ConfigError, match=rf"extensions\.facts\.{name}.*memory\.language_model\.{instead}"):
+        Memory.open(config).extension(Facts)
 
 
 @pytest.mark.parametrize("most", [0, 12, 400])

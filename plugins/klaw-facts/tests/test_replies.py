@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_facts.replies import put_replies_after_questions
+from klaw_facts.arranging.replies import put_replies_after_questions
 from klaw_tools import ContextItem
 
 DAY = "conversations/telegram_42/2026-02-23.jsonl"
@@ -46,12 +46,13 @@ def test_items_are_only_moved_and_others_than_chunks_of_conversations_keep_their
     assert [item for item in moved if not item.source.startswith(f"{DAY}:")] == fixed
 
 
-def test_a_small_context_holds_the_reply(open_memory, say):
-    memory = open_memory()
+@pytest.mark.parametrize("arrange", [True, False])
+def test_a_small_context_holds_the_reply_if_it_is_arranged(open_memory, say, arrange):
+    memory = open_memory(arrange=arrange)
     say(memory, "What did Mel paint at the art class? Mel, tell us what you did paint at the art class, do!")
     say(memory, "A sunrise over the lake, in oil colours of my own making.")
     for day in range(1, 9):
         say(memory, f"What did Mel paint at the art class, we wondered {day} times.", days=day)
     memory.index()
     context = memory.context("What did Mel paint at the art class?", budget=80)
-    assert "A sunrise" in context.volatile
+    assert ("A sunrise" in context.volatile) == arrange

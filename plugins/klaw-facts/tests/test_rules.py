@@ -154,14 +154,6 @@ def test_retry_reads_unreadable_messages_again(open_memory, say):
     assert facts.state().failed() == []
 
 
-def test_the_daily_limit_stops_calls(open_memory, say):
-    memory = open_memory(ScriptedModel([]), extractor="model", max_calls_per_day=0)
-    say(memory, "I moved to Lyon with Eve.")
-    report = memory.extension(Facts).extract()
-    assert (report.calls, report.waiting) == (0, 1)
-    assert "limit" in report.problem
-
-
 def test_more_ends_than_allowed_wait_for_review(open_memory, say):
     memory = open_memory(max_ends=1)
     facts = memory.extension(Facts)

@@ -212,7 +212,7 @@ def test_what_says_where_a_secret_is_kept_is_about_a_credential(open_memory, tex
 @pytest.mark.parametrize("extractor", ["rules", "model"])
 def test_no_message_with_a_secret_reaches_a_fact_or_a_model(open_memory, tmp_path, say, extractor):
     model = ScriptedModel([json.dumps({"facts": []})] * 200)
-    memory = open_memory(model, extractor=extractor, compressor=extractor, max_calls_per_day=1000)
+    memory = open_memory(model, extractor=extractor, compressor=extractor)
     for day, (sentence, _) in enumerate(SENTENCES.values()):
         say(memory, f"{OTHER} We decided on {day} things on Monday. {sentence}", days=-day)
     memory.index()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_facts import speakers
-from klaw_facts.speakers import prefer_named_speaker
+from klaw_facts.arranging import speakers
+from klaw_facts.arranging.speakers import prefer_named_speaker
 from klaw_tools import ContextItem
 
 DAY = "conversations/telegram_42/2026-02-23.jsonl"

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from klaw_core import LanguageModel, LanguageModelError, Prompt, PromptMessage
-from klaw_facts.options import FactsOptions
-from klaw_facts.values import Batch
 
 _MAX_TOKENS = 800
 _DEADLINE_SECONDS = 120.0
@@ -66,10 +63,7 @@ class Asker:
             # Perhaps the server does not support schemas. If it does not answer at all, this raises.
             form = f"Answer with JSON only: {json.dumps(_example(schema, name))}"
             plain = (*messages, PromptMessage("user", form))
-            before = self.usage
-            text = self._complete(Prompt(plain, None, _MAX_TOKENS, _DEADLINE_SECONDS))
-            self._count_again(self.usage - before)
-            value = salvage(text, name)
+            value = salvage(self._complete(Prompt(plain, None, _MAX_TOKENS, _DEADLINE_SECONDS)), name)
         items = value.get(name) if isinstance(value, Mapping) else value
         if not isinstance(items, list):
             raise UnusableAnswerError(f"{self.model.model} returned no list of {name}")
@@ -83,11 +77,6 @@ class Asker:
         """Count refused items of an answer."""
         self.usage = evolve(self.usage, refused=self.usage.refused + count)
 
-    def _count_again(self, used: Usage) -> None:
-        """Count these tokens twice: a refused answer does not report its own, which are about as many."""
-        tokens_in, tokens_out = self.usage.tokens_in + used.tokens_in, self.usage.tokens_out + used.tokens_out
-        self.usage = evolve(self.usage, tokens_in=tokens_in, tokens_out=tokens_out)
-
     def _complete(self, prompt: Prompt) -> Any:
         """Return the value of the answer, or its text if no schema was given."""
         self.usage = evolve(self.usage, calls=self.usage.calls + 1)
@@ -98,13 +87,6 @@ class Asker:
             tokens_out=self.usage.tokens_out + completion.completion_tokens,
         )
         return completion.text if prompt.schema is None else completion.value
-
-
-def is_spent(batches: Iterable[Batch], options: FactsOptions, now: datetime) -> bool:
-    """Return whether the limit of calls or tokens for the day (UTC) is reached."""
-    today = [item for item in batches if item.recorded_at is not None and item.recorded_at.date() == now.date()]
-    tokens = sum(batch.tokens_in + batch.tokens_out for batch in today)
-    return sum(batch.calls for batch in today) >= options.max_calls_per_day or tokens >= options.max_tokens_per_day
 
 
 def list_schema(name: str, properties: Mapping[str, Any], most: int, optional: Sequence[str] = ()) -> dict[str, Any]:

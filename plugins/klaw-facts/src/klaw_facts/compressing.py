@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import define, field, frozen
 
 from klaw_core import Chat, LanguageModelError, format_ts, one_line
-from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
+from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import Extraction
@@ -255,11 +255,6 @@ class _Step:
     def ask(self, question: Callable[[ModelCompressor], Answer]) -> Answer | None:
         """Return the model's answer; None if there is no model, the answer is unusable, or a problem has occurred."""
         if self.model is None or self.problem:
-            return None
-        compression = self.compression
-        batches = compression.journal.state().batches.values()
-        if is_spent(batches, compression.options, compression.now()):
-            self.problem = "today's limit of model calls or tokens is reached"
             return None
         try:
             return question(self.model)

@@ -1,17 +1,15 @@
 """The gate: detect messages that need nothing from memory. In doubt, search. English, Russian, Chinese.
 
-Rules decide the clear cases: question marks, words about memory, code. A classifier decides whether a short message is an
-acknowledgement. If lists of words and phrases agree, a lower score of the classifier is enough (decision 0068).
+A message needs nothing if it is code, or a short one that consists of nothing but words and phrases of the lists: thanks,
+greetings, reactions. One other word, a question mark or a word about memory is enough to search (decision 0098).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
-from klaw_facts.acknowledgements import classifier, language_of
-from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_PHRASES, EMPTY_WORDS, MARKERS, TOPICS
+from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_PHRASES, EMPTY_WORDS, TOPICS
 
 _FLAGS = re.IGNORECASE
 _QUESTION = re.compile(
@@ -35,14 +33,6 @@ _EMPTY_PHRASES = re.compile(
     r"|正是我(?:想)?要的|就是这个|正合我意|我去去就回|什么的|说得(?:对|是|有理)|怎么都行|没什么|不用说|也谢谢|你也(?:是|一样|早点)|再见|再会|要不要紧|不要紧|没那回事|不用(?:了|谢|客气)|要的(?=$|\W)|为你点赞|给你点赞",
     re.IGNORECASE,
 )
-# Words that add content to an acknowledgement: a thing, a person, a time, an order, a contrast.
-_CARRYING = re.compile(
-    r"\b(?:and|but|now|then|also|so|the|an|my|mine|her|his|our|their|another|other|same|about|on|in|at|from|to|with|a|having|please|next|new|one|more|instead|both|or|let's|go|use|make|send"
-    r"|add|open|show|book|call|cancel|delete|remove|rename|change|write|draft|put|set|save|note|pick|play|start|stop|check|fix|buy|order|search"
-    r"|translate|rewrite|shorten|compare|suggest|recommend|update|schedule|repeat|read|post|print|undo|revert|merge|deploy)\b"
-    r"|\b(?:и|а|но|теперь|тогда|ещё|еще|также|мой|моя|моё|мое|мои|моего|моей|моим|его|её|ее|их|наш\w*|про|о|об|на|в|во|с|со|к|ко|у|из|для|по|давай|давайте|другой|другая|другое|новый|новая|нужн\w+|оба|или|тот|та|те|ту)\b",
-    re.IGNORECASE,
-)
 # Messages that need memory although their words have no content: choices, names, requests for help, feelings.
 _NEEDING = re.compile(
     r"\bhelp me\b|^\W*(?:please\W+)?(?:help|need|wait|stop|save)\b(?! you)|\b(?:i|we) (?:need|feel|have)\b|\bin love\b"
@@ -56,27 +46,17 @@ _NEEDING = re.compile(
 _REPORTING = re.compile(
     r"\bnothing works?\b|\bsame (?:problem|error|issue|thing)\b|\b(?:not|wrong) (?:that|this|the \w+) one\b|\bnow the\b"
     r"|\bне (?:помог\w*|работа\w+|тот|та|то)\b|\bто же самое\b|\bтеперь \w+(?:ое|ая|ые|ый|ую)\b|\bбыл\w* прав\w*\b"
-    r"|(.)不\1|(?:会|能|要|可|想|该|得|敢|肯)不|有没有|不想|不喜欢|还没|再给|还是不|没用|不管用|睡不着|解释|错误|天气|待办|同样|大的|(?:明天|中午|下周)(?![见聊说好])",
+    r"|有没有|还没|没用|解释|错误|天气|(?:明天|中午|下周)(?![见聊说好])",
     _FLAGS,
 )
-# An order ("добавь", "отправьте"): an unknown Russian word with this ending.
-_ORDER = re.compile(r"[а-яё]{2,}(?:[йь]|[йь]те|ите|и)", _FLAGS)
-_CHINESE = re.compile(r"[一-鿿]")
 _MAX_PHRASE_CHARACTERS = 8
 _REPEATED = re.compile(r"([^\W\d_])\1{1,}")
 # Codes for pictures in chat programs: [捂脸], :smile:
 _EMOJI_NAME = re.compile(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
 _WORD_OR_CHARACTER = re.compile(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\W\d_]+)?")
 _LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
-#: A message that begins with one of these is a question or a request, even without a question mark.
-_ASKING = frozenset({"is", "was", "do", "have"})
 _MAX_ACKNOWLEDGEMENT_CHARACTERS = 100
 _DECISIONS_KEPT = 16
-#: The classifier decides only about short messages: a longer one may contain more than thanks.
-_MAX_CLASSIFIED_CHARACTERS = 60
-_SENTENCE_END = re.compile(r"[.!…;。！；\n]+")
-#: The lowest score of the classifier for a message that the rules call an acknowledgement.
-_MIN_AGREEMENT = -0.5
 _CODE_LINE = re.compile(
     r"^\s*(?:[{}\])]|//|#!|#include|import |from \S+ import|def |class |func |fn |public |private |const |let |var |return |if \(|for \(|while \("
     r"|<\/?\w|\$ |>>> |at \S+\(|Traceback|File \"|[\w.]+\s*[=:]\s*\S|\s*\S.*[;{]\s*$|\+\s|-\s{2}|@@|diff )"
@@ -88,21 +68,13 @@ _MAX_CODE_SHARE = 0.6
 @lru_cache(_DECISIONS_KEPT)  # a context asks twice
 def declines(message: str) -> str:
     """Return why a message needs nothing from memory; empty if memory should be searched."""
-    return _declines(message.strip(), _is_acknowledgement)
-
-
-def rules_decline(message: str) -> str:
-    """Return what :func:`declines` returns without the classifier."""
-    return _declines(message.strip(), _says_nothing)
-
-
-def _declines(text: str, is_acknowledgement: Callable[[str], bool]) -> str:
+    text = message.strip()
     if not any(character.isalnum() for character in text):
         return "the message contains no words"
     prose = _FENCED.sub(" ", text).strip()
     if _MEMORY.search(prose):
         return ""
-    if len(text) <= _MAX_ACKNOWLEDGEMENT_CHARACTERS and is_acknowledgement(text):
+    if len(text) <= _MAX_ACKNOWLEDGEMENT_CHARACTERS and _is_acknowledgement(text):
         return "the message is an acknowledgement"
     if _QUESTION.search(prose) and not _is_code(prose):
         return ""
@@ -114,43 +86,16 @@ def _declines(text: str, is_acknowledgement: Callable[[str], bool]) -> str:
 def _is_acknowledgement(text: str) -> bool:
     if "?" in text or "？" in text:
         return False
-    found = classifier()
-    if len(text) <= _MAX_CLASSIFIED_CHARACTERS and all(found.margin(part) > 0 for part in (text, *_sentences(text))):
-        return True
-    return _says_nothing(text) and (language_of(text) is None or found.score(text) > _MIN_AGREEMENT)
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences of a message; none if there is only one."""
-    found = [part for part in _SENTENCE_END.split(text) if any(character.isalnum() for character in part)]
-    return found if len(found) > 1 else []
-
-
-def _says_nothing(text: str) -> bool:
-    if "?" in text or "？" in text:
-        return False
     plain = _EMOJI_NAME.sub(" ", _EMPTY_PHRASES.sub(" ok ", text.replace("’", "'")))
     words = _WORD_OR_CHARACTER.findall(plain)
     lower = [word.casefold() for word in words]
     if not words:
         return bool(_EMOJI_NAME.search(text))
-    if lower[0] in _ASKING and lower != ["do", "it"] and lower[:2] != ["have", "a"]:
-        return False
     if _REPORTING.search(plain) or TOPICS.issuperset(lower):
         return False
-    unknown = [place for place, word in enumerate(lower) if not _is_empty(word)]
-    if not unknown or _consists_of_phrases(lower):
-        return _NEEDING.search(plain) is None
-    return (
-        len(unknown) <= _tolerated(lower)
-        and _has_marker(lower)
-        and not _CARRYING.search(plain)
-        and not any(_ORDER.fullmatch(lower[place]) for place in unknown)
-        and all(
-            words[place].isalpha() and (place == 0 or words[place].islower() or not words[place].isascii())
-            for place in unknown
-        )
-    )
+    if not all(_is_empty(word) for word in lower) and not _consists_of_phrases(lower):
+        return False
+    return _NEEDING.search(plain) is None
 
 
 def _is_empty(word: str) -> bool:
@@ -168,15 +113,6 @@ def _consists_of_phrases(words: list[str]) -> bool:
         starts = range(max(0, end - _MAX_PHRASE_CHARACTERS), end)
         ends.append(any(ends[start] and text[start:end] in EMPTY_PHRASES for start in starts))
     return ends[-1]
-
-
-def _tolerated(words: list[str]) -> int:
-    """Return how many words of an acknowledgement may be unknown: one, in a message of a few words."""
-    return int(len(words) > 1 and not _CHINESE.search(words[0]))
-
-
-def _has_marker(words: list[str]) -> bool:
-    return any(word in MARKERS for word in words)
 
 
 def _is_code(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import field, frozen, validators
 
@@ -68,16 +68,22 @@ class FactsOptions:
     ``categories``: additional categories; each needs a curve in ``half_life_days``.
     ``half_life_days``: half-life of facts by category, in days; 0 is never. These are added to the built-in curves.
     ``slots``: whether a slot has one value at a time (``single``) or several (``many``), added to the built-in ones.
-    ``gate``: when memory is searched for a message: as ``rules`` and a classifier decide, ``always``, or ``never``.
+    ``gate``: when memory is searched for a message: as ``rules`` decide, ``always``, or ``never``.
     ``mode``: how facts are searched for a context: ``enhanced`` (words and vectors) or ``classic`` (words).
+    ``arrange``: whether a context marks outdated statements, puts replies after their questions and prefers a named
+    speaker, by rules for English, Russian and Chinese.
     ``max_facts``: maximum number of facts in a context.
     ``cut``: facts with less than this share of the best score are not offered.
     ``decay_weight``: the share of its score that a fact can lose with age.
     ``window_tokens``: tokens of messages per call of a model.
-    ``max_calls_per_day``, ``max_tokens_per_day``: limits for extraction and compression with a model.
     ``max_ends``: maximum number of ends per batch; if there are more, all need review.
     ``profile_tokens``: maximum size of the profile.
     """
+
+    moved: ClassVar[Mapping[str, str]] = {
+        "max_calls_per_day": "memory.language_model.max_requests_per_day",
+        "max_tokens_per_day": "memory.language_model.max_tokens_per_day",
+    }
 
     extractor: str = field(default="none", validator=validators.in_(_EXTRACTORS), metadata=_WITHOUT_MODEL)
     compressor: str = field(default="rules", validator=validators.in_(_COMPRESSORS), metadata=_WITHOUT_MODEL)
@@ -87,12 +93,11 @@ class FactsOptions:
     slots: dict[str, str] = field(factory=dict, validator=_cardinality, metadata=_INHERITED)
     gate: str = field(default="rules", validator=validators.in_(_GATES), metadata=_INHERITED)
     mode: str = field(default="enhanced", metadata=_INHERITED)
+    arrange: bool = field(default=True, metadata=_INHERITED)
     max_facts: int = field(default=5, validator=validators.ge(0), metadata=_INHERITED)
     cut: float = field(default=0.5, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
     decay_weight: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
     window_tokens: int = field(default=1500, validator=validators.ge(100), metadata=_INHERITED)
-    max_calls_per_day: int = field(default=200, validator=validators.ge(0), metadata=_INHERITED)
-    max_tokens_per_day: int = field(default=200_000, validator=validators.ge(0), metadata=_INHERITED)
     max_ends: int = field(default=3, validator=validators.ge(0), metadata=_INHERITED)
     profile_tokens: int = field(default=400, validator=validators.ge(0), metadata=_INHERITED)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve, field, frozen
 
 from klaw_core import Chat, LanguageModel, LanguageModelError, Message, estimate_tokens
-from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
+from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import Begin, begin_of
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, speaker_of
@@ -132,7 +132,7 @@ class Extraction:
         while position < len(messages) and not self.report.problem:
             left = None if limit is None else limit - self.report.messages
             window = self._window(messages[position:], extractor, left)
-            if not window or self._is_over_budget(extractor):
+            if not window:
                 break
             before = messages[max(position - _CONTEXT_MESSAGES, 0) : position]
             try:
@@ -265,7 +265,7 @@ class Extraction:
 
     def _relations(self, facts: Sequence[Fact], extractor: ModelExtractor | None) -> list[tuple[Fact, Fact]]:
         """Return the pairs of facts in which, according to the model, the newer fact ends the older one."""
-        if extractor is None or self._is_over_budget(extractor):
+        if extractor is None:
             return []
         current = [fact for fact in self.journal.state().facts.values() if fact.valid_to is None and not fact.is_hidden]
         placed = self.journal.state().placed
@@ -278,15 +278,6 @@ class Extraction:
 
     def _is_source(self, message: SourceMessage) -> bool:
         return message.role in self.options.roles and bool(message.content.strip())
-
-    def _is_over_budget(self, extractor: ModelExtractor | None) -> bool:
-        """Whether today's calls or tokens are used up."""
-        if extractor is None:
-            return False
-        over = is_spent(self.journal.state().batches.values(), self.options, self.now())
-        if over:
-            self.report = evolve(self.report, problem="today's limit of model calls or tokens is reached")
-        return over
 
     def _count(self, line: Batch, messages: int, facts: Sequence[Fact]) -> None:
         report = self.report

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from klaw_facts.replies import message_place
+from klaw_facts.arranging.replies import message_place
 from klaw_tools import ContextItem
 
 # The best messages keep their ranks, because a small budget holds only these.
