@@ -25,9 +25,9 @@ from attrs import evolve
 
 from klaw_core import Memory
 from klaw_core.config.load import load_config
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.values.chats import Chat
 from klaw_core.values.config import Config
+from klaw_journals.chats import Chat
+from klaw_journals.messages import SESSION_BREAK, Message
 from klaw_testing.messages import message_dump
 
 

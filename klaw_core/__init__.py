@@ -14,8 +14,6 @@ _MODULES = {
     "async_memory": "AsyncMemory",
     "config.load": "load_config",
     "builtin.plain_chunker": "PlainChunker PlainOptions",
-    "values.chats": "Chat",
-    "files.messages": "Message",
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (
@@ -29,7 +27,6 @@ _MODULES = {
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
-    "files.new_documents": "NewDocument",
     "files.timestamps": "format_ts parse_ts",
     "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
@@ -75,14 +72,24 @@ _MODULES = {
     "values.vectors": "Keys Matrix SpaceRecord Vector VectorSpace",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+# What programs pass to features of `Memory`: the feature's library defines it.
+_OF_FEATURES = {"klaw_journals": ("Chat", "Message", "NewDocument")}
 
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605  # a list; type checkers read the stub
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
+    library = next((library for library, names in _OF_FEATURES.items() if name in names), None)
+    if library is None and name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"klaw_core.{_MODULE_OF[name]}"), name)
+    try:
+        value = getattr(import_module(library or f"klaw_core.{_MODULE_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        from klaw_core.plugins.catalogue import install_command
+
+        raise ImportError(f"{name} is of {library}, which is not installed: {install_command(['default'])}") from error
     globals()[name] = value  # the next access does not come here
     return value
 

@@ -36,8 +36,6 @@ from klaw_core.extensions.json_forms import to_json
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
-from klaw_core.files.messages import Message
-from klaw_core.files.new_documents import NewDocument
 from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.holds import (
     Closing,
@@ -95,7 +93,6 @@ from klaw_core.plugins.discover import discover
 from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
-from klaw_core.values.chats import Chat
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.conversions import Conversion
@@ -127,6 +124,9 @@ from klaw_core.values.search import (
 from klaw_core.values.text import Chunk, Heading, Span, StoredChunk, TokenCounter
 from klaw_core.values.tools import Tool
 from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSpace
+from klaw_journals import Chat as Chat
+from klaw_journals import Message as Message
+from klaw_journals import NewDocument as NewDocument
 
 __all__ = [
     "API",
@@ -136,7 +136,6 @@ __all__ = [
     "AutoChoice",
     "BatchingEmbedder",
     "Candidate",
-    "Chat",
     "CheckedExtension",
     "Chunk",
     "ChunkSelection",
@@ -196,7 +195,6 @@ __all__ = [
     "Located",
     "Matrix",
     "Memory",
-    "Message",
     "MessageEvent",
     "Metadata",
     "MetadataValue",
@@ -204,7 +202,6 @@ __all__ = [
     "ModelCorruptError",
     "ModelNotFoundError",
     "NamedEmbedder",
-    "NewDocument",
     "NoOptions",
     "NotFoundError",
     "Notifier",

@@ -20,7 +20,7 @@ from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, Se
 
 # Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
-    from klaw_core.files.new_documents import NewDocument
+    from klaw_core import NewDocument
     from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event

@@ -101,6 +101,7 @@ def _api() -> dict[str, str]:
     parts: dict[str, list[str]] = {}
     for module, names in _public_names().items():
         parts.setdefault(module.partition(".")[0], []).extend(f"klaw_core.{module}.{name}" for name in names.split())
+    parts["journals"] = [f"klaw_journals.{name}" for name in ("Chat", "Message", "NewDocument")]
     return {
         f"reference/api/{part}.md": "\n\n".join(
             [f"# `{part}`", "All names are imported from `klaw_core`.", *(f"::: {name}" for name in sorted(names))]

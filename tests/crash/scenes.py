@@ -16,11 +16,11 @@ from attrs import evolve, field, frozen
 
 from klaw_core import API, Agents, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config.load import load_config
-from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
-from klaw_core.values.chats import Chat
 from klaw_journals import BadLine
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_watch import BackgroundIndexer
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)

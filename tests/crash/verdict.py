@@ -11,8 +11,8 @@ from attrs import define, field
 from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 
 from klaw_core import Memory
-from klaw_core.files.messages import Message
 from klaw_journals import BadLine
+from klaw_journals.messages import Message
 from klaw_journals.record_journal import FileJournal
 
 # What a crash may leave to be seen, and costs nothing.

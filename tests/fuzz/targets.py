@@ -24,12 +24,12 @@ from klaw_core import KlawError, Memory
 from klaw_core.cli.effective import effective, toml
 from klaw_core.config.load import load_config
 from klaw_core.config.options import build_options
-from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
-from klaw_core.values.chats import Chat
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_memories.core_memory import CoreMemory
 from klaw_testing.extension import shipped_extensions
 

@@ -45,8 +45,8 @@ sys.addaudithook(watch)
 from klaw_core import Memory  # noqa: E402  # after the hook, so that nothing escapes it
 from klaw_core.cli.program import cli  # noqa: E402
 from klaw_core.config.load import load_config  # noqa: E402
-from klaw_core.files.messages import Message  # noqa: E402
-from klaw_core.values.chats import Chat  # noqa: E402
+from klaw_journals.chats import Chat  # noqa: E402
+from klaw_journals.messages import Message  # noqa: E402
 
 DAY = "2026-02-24T10:00:00+00:00"
 

@@ -7,9 +7,9 @@ import pytest
 
 from klaw_core import Memory
 from klaw_core.config.load import load_config
-from klaw_core.files.messages import Message
 from klaw_core.indexing.backfill import Backfill
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 
 END = b"ophonium"  # of the word: FTS5 shares the beginnings of neighbouring words
 WORDS = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

@@ -15,8 +15,8 @@ import pytest
 from attrs import frozen
 
 from klaw_core import StoreError, StoreFullError
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_testing.index import stored
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)

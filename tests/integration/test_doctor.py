@@ -25,10 +25,10 @@ from klaw_core import (
     StoredChunk,
     VectorSpace,
 )
-from klaw_core.files.messages import Message
 from klaw_core.interfaces.index import Index
-from klaw_core.values.chats import Chat
 from klaw_doctor.doctor import diagnose_unopened, guarded
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_memories.core_memory import CoreMemory
 from klaw_testing.language_model import ScriptedModel
 

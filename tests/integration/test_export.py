@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import KlawError, NotFoundError
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_journals.chats import Chat
 from klaw_journals.jsonl import RecordError
+from klaw_journals.messages import Message
 from klaw_journals.record_journal import FileJournal
 from klaw_memories.core_memory import CoreMemory
 from klaw_memories.saved import Saved

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
-from klaw_core.files.messages import Message
 from klaw_core.sources.skipped import SkippedFiles
-from klaw_core.values.chats import Chat
 from klaw_core.values.runs import SkippedEntry
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 
 
 @pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.one_of(4)), "sqlite"])

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from klaw_core import KlawError
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
 from klaw_core.values.search import NO_GOOD_MATCH
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 CHATS = (Chat("telegram", "1"), Chat("telegram", "2"))

@@ -20,9 +20,9 @@ import pytest
 
 from klaw_core import Memory, StoreError
 from klaw_core.config.load import load_config
-from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)

@@ -8,9 +8,9 @@ from itertools import count
 import pytest
 
 from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError, VectorSpaceError
-from klaw_core.files.messages import Message
 from klaw_core.sources.forgetting import _IndexedPaths
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_journals.record_journal import FileJournal
 from klaw_memories.journal_extension import JournalSource
 from klaw_memories.saved import Saved

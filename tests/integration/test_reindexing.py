@@ -10,8 +10,8 @@ from attrs import evolve
 
 from klaw_core import ConfigError, EmbeddingError, NotFoundError, PluginNotFoundError, VectorSpaceError
 from klaw_core.embedding.run import PROBE
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_testing.values import MOMENT
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))

@@ -35,10 +35,10 @@ from attrs import define, field, frozen
 
 from klaw_core import Memory, QueryError
 from klaw_core.config.load import load_config
-from klaw_core.files.messages import Message
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 

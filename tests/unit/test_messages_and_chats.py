@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.errors import RecordError
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import SESSION_BREAK, Message
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_agents.openai import KlawSession, klaw_tools
-from klaw_core import Chat, Memory, Message, RecordError, load_config
+from klaw_core import Memory, RecordError, load_config
+from klaw_journals import Chat, Message
 
 USER = {"role": "user", "content": "My sister Ada keeps bees in Kiel."}
 ASSISTANT = {

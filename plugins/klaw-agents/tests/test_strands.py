@@ -9,7 +9,8 @@ from strands.memory import AddMessagesContext, MemoryManager
 from strands.models import Model
 
 from klaw_agents.strands import KlawMemoryStore
-from klaw_core import Chat, Filters
+from klaw_core import Filters
+from klaw_journals import Chat
 
 BEES = "My sister Ada keeps bees in Kiel."
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from klaw_core import Chat, Message
+from klaw_journals import Chat, Message
 from klaw_testing.extension import KeepingExtensionContract
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)

@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from klaw_conversations.journal import JournalEntry
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_testing.crash import kill_everywhere
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)

@@ -14,8 +14,8 @@ from klaw_conversations.row_sync import RowSync
 from klaw_conversations.source import ConversationSource, document_path, named_day
 from klaw_conversations.summaries import SummaryFiles
 from klaw_core import Entry
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_redaction import Redactor
 from klaw_testing.laws import law, scaled
 from klaw_testing.memory_store import MemoryStore

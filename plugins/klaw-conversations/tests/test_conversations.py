@@ -14,8 +14,8 @@ from klaw_conversations.journal import Journal, JournalEntry
 from klaw_core import Filters, NotFoundError, StoreLockedError
 from klaw_core.embedding.run import PROBE
 from klaw_core.errors import RecordError
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_redaction import REDACTED
 from klaw_testing.memory_store import MemoryStore
 from klaw_testing.messages import message_dump

@@ -10,7 +10,8 @@ from forgotten import WORD, digests, left_behind
 from klaw_conversations.journal import Journal
 from klaw_conversations.row_sync import RowSync
 from klaw_conversations.summaries import SummaryFiles
-from klaw_core import Chat, EmbeddingError, Message, NotFoundError
+from klaw_core import EmbeddingError, NotFoundError
+from klaw_journals import Chat, Message
 from klaw_testing.values import MOMENT
 
 CHAT = Chat("telegram", "1")

@@ -10,10 +10,10 @@ import pytest
 
 from klaw_conversations.journal import Journal, JournalEntry
 from klaw_core.errors import RecordError
-from klaw_core.files.messages import SESSION_BREAK, Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
 from klaw_journals.contents import BadLine
 from klaw_journals.jsonl import MAX_LINE_BYTES
+from klaw_journals.messages import SESSION_BREAK, Message
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

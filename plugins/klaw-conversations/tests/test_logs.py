@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_conversations.journal import Journal
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

@@ -15,10 +15,10 @@ from klaw_conversations.journal import Journal, JournalEntry
 from klaw_conversations.row_sync import RowSync
 from klaw_conversations.source import ConversationSource
 from klaw_conversations.summaries import SummaryFiles
-from klaw_core.files.messages import SESSION_BREAK
-from klaw_core.values.chats import Chat
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.documents import Entry
+from klaw_journals.chats import Chat
+from klaw_journals.messages import SESSION_BREAK
 from klaw_testing.laws import scaled
 from klaw_testing.memory_store import MemoryStore
 from klaw_testing.messages import message_dump

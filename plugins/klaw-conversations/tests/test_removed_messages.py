@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_conversations.extension import ConversationsExtension
-from klaw_core import Chat, Message
 from klaw_core.indexing.collection import Collection
+from klaw_journals import Chat, Message
 
 CHAT = Chat("telegram", "1")
 # FTS5 shares the beginnings of neighbouring words: the end of the word is what must not be found.

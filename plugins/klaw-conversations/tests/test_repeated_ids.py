@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_conversations import HistoryStore, JournalEntry
-from klaw_core import Chat, Message, NotFoundError, QueryError
+from klaw_core import NotFoundError, QueryError
+from klaw_journals import Chat, Message
 from klaw_testing.messages import message_dump
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)

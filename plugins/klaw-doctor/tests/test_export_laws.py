@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core.errors import WorkspaceError
-from klaw_core.files.messages import Message
-from klaw_core.values.chats import Chat
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
+from klaw_journals.chats import Chat
+from klaw_journals.messages import Message
 from klaw_journals.record_journal import FileJournal
 from klaw_memories.core_memory import CoreMemory
 from klaw_memories.saved import Saved

@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import (
-    Chat,
-    KlawError,
-    Memory,
-    NotFoundError,
-    PluginNotFoundError,
-    RecordError,
-    WorkspaceError,
-    load_config,
-)
+from klaw_core import KlawError, Memory, NotFoundError, PluginNotFoundError, RecordError, WorkspaceError, load_config
 from klaw_doctor.readers import basic_memory, chatgpt, claude, mem0, openclaw
+from klaw_journals import Chat
 
 T0 = 1_760_000_000.25
 WORDS_ONLY = {"memory": {"embedding": {"type": "none"}}}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import Chat, Memory, load_config
+from klaw_core import Memory, load_config
 from klaw_doctor.importers import importers, load_importer
+from klaw_journals import Chat
 
 ROOT = Path(__file__).parents[3]
 WRITES = re.compile(r"conversations\.append(?:_many)?\(|\bconversation\(\s*\"|journal\.append\(Message")

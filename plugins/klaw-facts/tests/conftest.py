@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from klaw_core import ForgetEvent, LiveComponent, Memory, Message, load_config
+from klaw_core import ForgetEvent, LiveComponent, Memory, load_config
 from klaw_core.cli.program import cli
 from klaw_facts import Facts, FactsOptions
 from klaw_facts.plugin import FactChunker
+from klaw_journals import Message
 
 META = {"channel": "telegram", "chat_id": "1"}
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)

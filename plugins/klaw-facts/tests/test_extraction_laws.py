@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import LanguageModelError, Message, StoreError
+from klaw_core import LanguageModelError, StoreError
 from klaw_facts import Facts
 from klaw_facts.extracting.verify import contradiction
+from klaw_journals import Message
 from klaw_testing.language_model import ScriptedModel
 
 META = {"channel": "telegram", "chat_id": "1"}

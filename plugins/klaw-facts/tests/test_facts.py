@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import LanguageModelError, Message, QueryError, RecordError
+from klaw_core import LanguageModelError, QueryError, RecordError
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines
-from klaw_journals import BadLine
+from klaw_journals import BadLine, Message
 from klaw_testing.extension import ExtensionContract
 from klaw_testing.language_model import ScriptedModel
 
@@ -170,7 +170,7 @@ def test_a_forgotten_fact_leaves_no_bytes_and_does_not_return(open_memory, tmp_p
 
 
 def test_forgetting_a_message_removes_its_facts(open_memory, say):
-    from klaw_core import Chat
+    from klaw_journals import Chat
 
     memory = open_memory(extractor="rules")
     message = say(memory, "I moved to Lyon in 2024.")
@@ -183,7 +183,7 @@ def test_forgetting_a_message_removes_its_facts(open_memory, say):
 
 
 def _forget(memory, message):
-    from klaw_core import Chat
+    from klaw_journals import Chat
 
     assert memory.conversations.forget(Chat.of(META), message.id) == 1
 

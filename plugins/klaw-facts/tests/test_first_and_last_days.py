@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import Memory, Message, load_config
+from klaw_core import Memory, load_config
 from klaw_facts import Facts
 from klaw_facts.validity import later_by, unit_end
+from klaw_journals import Message
 
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 SAID = (

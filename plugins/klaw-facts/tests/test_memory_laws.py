@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Memory, Message, load_config
+from klaw_core import Memory, load_config
 from klaw_facts import Facts
+from klaw_journals import Message
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 META = {"channel": "telegram", "chat_id": "1"}

@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from klaw_core import Message
 from klaw_facts import Facts, FactsOptions
-from klaw_journals import Record
+from klaw_journals import Message, Record
 
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
 CITIES = ("Lyon", "Oslo", "Rome", "Bern", "Porto")

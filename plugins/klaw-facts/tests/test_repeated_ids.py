@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from klaw_core import Chat, Message
 from klaw_facts import Facts
-from klaw_journals import BadLine
+from klaw_journals import BadLine, Chat, Message
 
 from .conftest import META, MONDAY
 

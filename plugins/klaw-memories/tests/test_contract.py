@@ -1,6 +1,6 @@
 """The contract of the extensions of klaw-memories."""
 
-from klaw_core import NewDocument
+from klaw_journals import NewDocument
 from klaw_testing.extension import KeepingExtensionContract
 
 

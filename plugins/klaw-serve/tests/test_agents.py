@@ -13,7 +13,8 @@ from urllib.parse import quote, urlencode
 import pytest
 from websockets.sync.client import connect
 
-from klaw_core import Chat, Memory, Message, NewDocument, PluginNotFoundError, load_config
+from klaw_core import Memory, PluginNotFoundError, load_config
+from klaw_journals import Chat, Message, NewDocument
 from klaw_serve.table import OPERATIONS
 
 #: Words to ask for, one for each place in which the owner has a text.

@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from klaw_core import Memory, NewDocument, load_config, to_json
+from klaw_core import Memory, load_config, to_json
+from klaw_journals import NewDocument
 from klaw_serve.answers import json_body
 from klaw_serve.events import EventHub
 from klaw_serve.table import OPERATIONS

@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from klaw_core import Chat
+from klaw_journals import Chat
 from langchain_klaw import KlawChatMessageHistory
 
 MESSAGES = [
@@ -52,7 +52,7 @@ def test_a_cleared_chat_is_not_found_and_leaves_no_bytes(history, words_only):
 def test_messages_of_other_programs_are_read(history, words_only):
     from datetime import UTC, datetime
 
-    from klaw_core import Message
+    from klaw_journals import Message
 
     chat = Chat("langchain", "trip/to oslo")
     for role in ("user", "assistant", "tool", "system"):

@@ -14,7 +14,8 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from klaw_agents.threads import in_thread
-from klaw_core import Filters, Memory, NewDocument, RecordError, metadata_part
+from klaw_core import Filters, Memory, RecordError, metadata_part
+from klaw_journals import NewDocument
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event

@@ -12,8 +12,8 @@ from agents import FunctionTool
 from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from klaw_agents.threads import in_thread
-from klaw_core import Chat, Memory, Message, ThreadLock, Tool
-from klaw_journals import BadLine
+from klaw_core import Memory, ThreadLock, Tool
+from klaw_journals import BadLine, Chat, Message
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from strands.memory import AddMessagesContext, MemoryEntry, MemoryStore, SearchOptions
 
 from klaw_agents.threads import in_thread
-from klaw_core import Chat, Filters, IndexReport, Memory, Message, NewDocument, SearchResult, metadata_part
+from klaw_core import Filters, IndexReport, Memory, SearchResult, metadata_part
+from klaw_journals import Chat, Message, NewDocument
 
 if TYPE_CHECKING:
     from strands.memory import ExtractionConfig

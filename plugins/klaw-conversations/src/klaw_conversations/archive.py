@@ -15,10 +15,10 @@ from klaw_conversations.row_sync import RowSync
 from klaw_conversations.row_values import SyncReport
 from klaw_conversations.source import document_path
 from klaw_conversations.summaries import summaries_path
-from klaw_core import Chat, Message, NotFoundError, QueryError, Store, StoreLockedError, operations, quoted
-from klaw_core.files.messages import SESSION_BREAK
-from klaw_journals import MessageReader, Session, StoredMessage, Summary
+from klaw_core import NotFoundError, QueryError, Store, StoreLockedError, operations, quoted
+from klaw_journals import Chat, Message, MessageReader, Session, StoredMessage, Summary
 from klaw_journals.checked_names import check_name
+from klaw_journals.messages import SESSION_BREAK
 from klaw_redaction import Redactor
 
 # Messages in an error message.

@@ -22,13 +22,11 @@ from klaw_conversations.source import CONVERSATIONS
 from klaw_conversations.summaries import SUMMARIES, SummaryFiles
 from klaw_core import (
     AttachedExtension,
-    Chat,
     CheckedExtension,
     Finding,
     ForgetEvent,
     Host,
     KlawError,
-    Message,
     MessageEvent,
     RecordError,
     SkippedEntry,
@@ -39,9 +37,11 @@ from klaw_core.values.config import ConversationSettings
 from klaw_core.values.findings import named
 from klaw_journals import (
     BadLine,
+    Chat,
     FileJournals,
     ImportCounts,
     Journals,
+    Message,
     Record,
     RecordedExtension,
     Summary,

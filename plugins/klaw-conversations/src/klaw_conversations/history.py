@@ -10,8 +10,9 @@ from attrs import field, frozen
 
 from klaw_conversations.archive import Conversations
 from klaw_conversations.journal import JournalEntry
-from klaw_core import Chat, Message, RecordError, operations
-from klaw_core.files.messages import SESSION_BREAK
+from klaw_core import RecordError, operations
+from klaw_journals import Chat, Message
+from klaw_journals.messages import SESSION_BREAK
 
 
 def chat_of(key: str) -> Chat:

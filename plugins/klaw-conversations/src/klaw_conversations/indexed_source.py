@@ -15,13 +15,11 @@ from klaw_conversations.row_sync import RowSync
 from klaw_conversations.source import CONVERSATIONS, ConversationSource
 from klaw_conversations.summary_source import SummarySource
 from klaw_core import (
-    Chat,
     Divisible,
     Document,
     Entry,
     Forgetful,
     ForgetReport,
-    Message,
     RecordError,
     RowSource,
     Shrinking,
@@ -29,7 +27,7 @@ from klaw_core import (
     Source,
     Store,
 )
-from klaw_journals import Log
+from klaw_journals import Chat, Log, Message
 from klaw_journals.file_journals import FileLogs
 
 

@@ -16,7 +16,7 @@ from klaw_core.cli.kit import since as parse_since
 
 if TYPE_CHECKING:
     from klaw_conversations.journal import ChatFile, Journal, JournalLine
-    from klaw_core import Chat, Message
+    from klaw_journals import Chat, Message
 
 _DEFAULT_LIMIT = 50
 _POLL_SECONDS = 0.5
@@ -38,7 +38,7 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     if limit == 0 and not follow:
         raise click.UsageError("--limit 0 prints nothing without --follow")
     from klaw_conversations.journal import Journal
-    from klaw_core import Chat
+    from klaw_journals import Chat
     from klaw_journals.opening import open_journals
 
     with open_journals(settings) as journals:
@@ -123,7 +123,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 def _print(message: Message) -> None:
     from klaw_core.cli.kit import StyledText, data
-    from klaw_core.files.messages import SESSION_BREAK
+    from klaw_journals.messages import SESSION_BREAK
 
     when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
     if message.type == SESSION_BREAK:

@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 
 from attrs import define, field
 
-from klaw_core import Message, format_ts
+from klaw_core import format_ts
+from klaw_journals import Message
 
 PlaceT = TypeVar("PlaceT", bound=Hashable)
 

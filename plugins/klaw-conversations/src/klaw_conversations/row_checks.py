@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 from klaw_conversations.journal import JournalEntry
 from klaw_conversations.row_sync import RowSync, chat_of
-from klaw_core import Chat, Finding, RecordError
+from klaw_core import Finding, RecordError
 from klaw_core.values.findings import FIX, named
-from klaw_journals import MessageReader, StoredMessage
+from klaw_journals import Chat, MessageReader, StoredMessage
 
 ROWS = "conversation-rows"
 

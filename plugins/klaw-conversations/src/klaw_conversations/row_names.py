@@ -11,8 +11,8 @@ from klaw_conversations.journal import ChatFile, Journal, JournalEntry, Place
 from klaw_conversations.names import base_of
 from klaw_conversations.row_values import Row
 from klaw_conversations.source import document_path
-from klaw_core import Chat, SkippedEntry, Store, StoreError, quoted
-from klaw_journals import JournalFileState, MessageReader, StoredMessage
+from klaw_core import SkippedEntry, Store, StoreError, quoted
+from klaw_journals import Chat, JournalFileState, MessageReader, StoredMessage
 from klaw_journals.file_journals import FileLogs
 
 

@@ -24,9 +24,9 @@ from klaw_conversations.row_names import OutOfOrderError, RowNames, is_among, re
 from klaw_conversations.row_values import Batch, ReadAhead, Row, SyncReport
 from klaw_conversations.source import document_path
 from klaw_conversations.summaries import SummaryFiles, summaries_path
-from klaw_core import Chat, RecordError, SkippedEntry, Store
+from klaw_core import RecordError, SkippedEntry, Store
 from klaw_core.values.config import ConversationSettings
-from klaw_journals import BadLine, JournalFileState, Log, MessageReader, MessageWriter, StoredMessage, Summary
+from klaw_journals import BadLine, Chat, JournalFileState, Log, MessageReader, MessageWriter, StoredMessage, Summary
 from klaw_redaction import Redactor
 
 # Messages per transaction.

@@ -8,8 +8,8 @@ from attrs import field, frozen
 
 from klaw_conversations.source import CONVERSATIONS, TRANSCRIPT
 from klaw_conversations.summaries import SUMMARIES, SummaryFiles, summaries_path
-from klaw_core import Chat, Document, Entry, RecordError, SkippedEntry, Source
-from klaw_journals import BadLine, Summary
+from klaw_core import Document, Entry, RecordError, SkippedEntry, Source
+from klaw_journals import BadLine, Chat, Summary
 from klaw_redaction import Redactor
 
 #: The source label in results.

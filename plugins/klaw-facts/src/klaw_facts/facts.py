@@ -13,7 +13,6 @@ from attrs import define, field
 
 from klaw_core import (
     AttachedExtension,
-    Chat,
     CheckedExtension,
     Condition,
     Event,
@@ -50,7 +49,16 @@ from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults
-from klaw_journals import BadLine, FileJournals, ImportCounts, Record, RecordedExtension, journals_of, make_private
+from klaw_journals import (
+    BadLine,
+    Chat,
+    FileJournals,
+    ImportCounts,
+    Record,
+    RecordedExtension,
+    journals_of,
+    make_private,
+)
 from klaw_redaction import Redactor
 from klaw_tools import (
     ArrangingExtension,

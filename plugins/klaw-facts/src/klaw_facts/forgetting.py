@@ -8,7 +8,6 @@ from typing import Any
 
 from attrs import define, evolve
 
-from klaw_core import Chat, Message
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import begin_in
 from klaw_facts.index import FactIndex
@@ -16,6 +15,7 @@ from klaw_facts.journal import FactsJournal
 from klaw_facts.pointers import Pointers
 from klaw_facts.records import fact_record, operation
 from klaw_facts.values import PERSON, Fact, Quote, make_id, normalised
+from klaw_journals import Chat, Message
 
 _TAKEN = frozenset({"quote", "paraphrase"})  # other facts were stated by a person or an agent
 

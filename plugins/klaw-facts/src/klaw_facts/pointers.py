@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from klaw_core import Chat, Message, RecordError
+from klaw_core import RecordError
 from klaw_facts.values import Fact, Quote
-from klaw_journals import BadLine
+from klaw_journals import BadLine, Chat, Message
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations

@@ -3,6 +3,7 @@
 A library for extensions and stores; it registers nothing.
 """
 
+from klaw_journals.chats import Chat
 from klaw_journals.checks import check_lines, check_private, make_private
 from klaw_journals.contents import BadLine, BrokenRecord, JournalName, LogRecord, Replay
 from klaw_journals.file_journals import FileJournals
@@ -16,6 +17,8 @@ from klaw_journals.message_rows import (
     StoredMessage,
     Summary,
 )
+from klaw_journals.messages import Message
+from klaw_journals.new_documents import NewDocument
 from klaw_journals.opening import journals_of
 from klaw_journals.records import (
     ConsentExtension,
@@ -29,6 +32,7 @@ from klaw_journals.records import (
 __all__ = [
     "BadLine",
     "BrokenRecord",
+    "Chat",
     "ConsentExtension",
     "ExportReport",
     "FileJournals",
@@ -41,8 +45,10 @@ __all__ = [
     "Log",
     "LogFolder",
     "LogRecord",
+    "Message",
     "MessageReader",
     "MessageWriter",
+    "NewDocument",
     "OwnedText",
     "Record",
     "RecordJournal",

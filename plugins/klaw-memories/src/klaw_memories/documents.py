@@ -11,14 +11,13 @@ from klaw_core import (
     Document,
     IndexReport,
     KlawError,
-    NewDocument,
     NotFoundError,
     RecordError,
     Source,
     check_collection_name,
     quoted,
 )
-from klaw_journals import Record
+from klaw_journals import NewDocument, Record
 from klaw_memories.journal_extension import JournalExtension
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from klaw_core import Chat, Message
-from klaw_journals import BadLine
+from klaw_journals import BadLine, Chat, Message
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, one_of, string
 from klaw_serve.tenants import Tenant

@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 
-from klaw_core import Chat, Memory, Message
-from klaw_journals import BadLine
+from klaw_core import Memory
+from klaw_journals import BadLine, Chat, Message
 
 _KEY = "langchain"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}

@@ -25,7 +25,8 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from klaw_core import Filters, Memory, NewDocument, SearchResult, metadata_part
+from klaw_core import Filters, Memory, SearchResult, metadata_part
+from klaw_journals import NewDocument
 from langchain_klaw.embeddings import report_problems
 from langchain_klaw.filters import holds, pushed_down
 

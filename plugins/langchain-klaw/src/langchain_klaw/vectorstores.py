@@ -14,7 +14,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from klaw_core import Filters, Memory, NewDocument, SearchResult, metadata_part, unit_rows
+from klaw_core import Filters, Memory, SearchResult, metadata_part, unit_rows
+from klaw_journals import NewDocument
 from langchain_klaw.embeddings import KlawEmbeddings, open_memory, report_problems
 from langchain_klaw.filters import conditions_of
 

@@ -28,8 +28,9 @@ def extract(settings: Settings, *, chat: str | None, limit: int | None, dry_run:
     exit status is 1 if the model failed and messages wait for the next run.
     """
     with settings.open_memory() as memory:
-        from klaw_core import Chat, NotFoundError
+        from klaw_core import NotFoundError
         from klaw_facts.facts import Facts
+        from klaw_journals import Chat
 
         if chat is not None and not memory.conversations.journal.files(Chat.parse(chat)).files:
             raise NotFoundError(f"the chat {chat!r} has no messages", hint="klaw list --chats")

@@ -9,8 +9,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from klaw_core import Chat
 from klaw_facts.values import Quote
+from klaw_journals import Chat
 
 #: The headings of Klaw's contexts. Text below them is never extracted again.
 _OWN_BLOCK = re.compile(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import Chat, LanguageModel, LanguageModelError, Message, estimate_tokens
+from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import Begin, begin_of
@@ -30,7 +30,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.records import batch_record
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
-from klaw_journals import BadLine
+from klaw_journals import BadLine, Chat, Message
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations

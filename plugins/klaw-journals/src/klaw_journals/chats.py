@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 
 from attrs import field, frozen
 
-from klaw_core.errors import RecordError
+from klaw_core import RecordError
 
 #: The channel of the logs of scheduled tasks; the chat id is the task's name.
 SCHEDULER = "scheduler"

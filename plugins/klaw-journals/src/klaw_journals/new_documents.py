@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-from klaw_core.errors import RecordError, quoted
+from klaw_core import RecordError, quoted
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.values.metadata import Metadata, check_metadata
 from klaw_core.values.text import DEFAULT_FORMAT

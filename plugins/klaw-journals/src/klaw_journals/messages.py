@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from attrs import Attribute, field, frozen
 
-from klaw_core.errors import RecordError
+from klaw_core import RecordError
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts, shown
 
 #: The allowed roles.
