@@ -112,11 +112,12 @@ class Memory(OpenMemory):
         if directory is not None:
             changes = {"version": version, "include": include, "exclude": exclude or ()}
             collection = MEMORY if collection is None else collection
-            origin = self._part("workspaces").remember(self._sources, directory, name, collection, **changes)
+            origin = self._part("workspaces").remember(runs.sources, directory, name, collection, **changes)
         if origin is not None:
-            sources = self._sources.with_origin(origin)
+            runs = self._runs  # which lists a directory that was just remembered, too
+            sources = runs.sources.with_origin(origin)
             return runs.over(sources, force=force, verify=verify, embed=embed, on_progress=on_progress, alone=True)
-        sources = self._sources.all()
+        sources = runs.sources.all()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
         return runs.over(sources, force=force, verify=verify, embed=embed, on_progress=on_progress)
@@ -134,11 +135,10 @@ class Memory(OpenMemory):
         report says how many chunks still lack a vector, and why. Raise StoreError.
         """
         from klaw_core.embedding.run import EmbeddingRun
-        from klaw_core.values.runs import IndexReport
 
         with self._assembly.store.read() as snapshot:
             collections = snapshot.collections()
-        return self._runs.finish(IndexReport(), EmbeddingRun(texts_per_call), collections, on_progress, limit)
+        return self._runs.embed(EmbeddingRun(texts_per_call), collections, on_progress, limit)
 
     def reindex(
         self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = _no_progress
@@ -225,7 +225,7 @@ class Memory(OpenMemory):
         after ``#`` it is a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. ``redact``: the text is for a
         model, so secrets are redacted as in the index. Raise NotFoundError.
         """
-        return self._reader.get(path, first_line, lines, redact=redact)
+        return self._reader(self._sources).get(path, first_line, lines, redact=redact)
 
     def save(
         self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None
@@ -303,7 +303,7 @@ class Memory(OpenMemory):
     @property
     def workspaces(self) -> Any:
         """The directories of notes: list, rename, remove and restrict them; see ``klaw_notes``."""
-        return self._part("workspaces").manager(self._runs, self._assembly.collection, self.forget)
+        return self._part("workspaces").manager(lambda: self._runs, self._assembly.collection, self.forget)
 
     def restore(self, path: str) -> IndexReport:
         """Restore a note that :meth:`forget` excluded, and index it.
@@ -336,8 +336,9 @@ class Memory(OpenMemory):
         from klaw_core.sources.forgetting import Forgetter
         from klaw_core.values.events import ForgetEvent
 
-        report = Forgetter(self._assembly.collection, self._reader, self._sources).forget(target)
-        self._runs.skipped.forget(target, report.paths)
+        runs = self._runs
+        report = Forgetter(self._assembly.collection, self._reader(runs.sources), runs.sources).forget(target)
+        runs.skipped.forget(target, report.paths)
         self.extensions.emit(ForgetEvent(report.paths))
         return report
 

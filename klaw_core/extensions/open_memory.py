@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.extension import Extension
     from klaw_core.searching.flow import Searcher
     from klaw_core.sources.catalogue import Sources
-    from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.sources.index_runs import IndexRuns, LastRun
     from klaw_core.sources.reading import Reader
     from klaw_core.values.search import SearchRequest, SearchResults
 
@@ -214,22 +214,27 @@ class OpenMemory(ABC):
 
     @property
     def _sources(self) -> Sources:
+        """The sources as they are now; a call takes them once, and passes them on."""
         from klaw_core.sources.catalogue import Sources
 
         return Sources(self._assembly, self.extensions.sources)
 
-    @cached_property
-    def _reader(self) -> Reader:
+    def _reader(self, sources: Sources) -> Reader:
         from klaw_core.sources.reading import Reader
 
         made = self._assembly
-        return Reader(made.store, self._sources, made.document_redactor, made.chunker_of)
+        return Reader(made.store, sources, made.document_redactor, made.chunker_of)
 
-    @cached_property
+    @property
     def _runs(self) -> IndexRuns:
+        """The index runs of one call, with the sources as they are now."""
         from klaw_core.sources.index_runs import IndexRuns
 
-        return IndexRuns(self._assembly, self._sources, self.extensions.emit)
+        return IndexRuns(self._assembly, self._sources, self.extensions.emit, self._last_runs)
+
+    @cached_property
+    def _last_runs(self) -> dict[tuple[str, str], LastRun]:
+        return {}
 
     @cached_property
     def _searcher(self) -> Searcher:

@@ -7,7 +7,7 @@ words and cached vectors, and :mod:`klaw_core.indexing.backfill` computes the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from klaw_core.indexing.retrying import retried
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
-from klaw_core.values.documents import Document, DocumentRecord, Replacement
+from klaw_core.values.documents import Document, DocumentRecord
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import SpaceRecord, Vector
 
@@ -47,6 +47,14 @@ class WriteResult:
     refused: frozenset[str] = frozenset()
     new: int = 0
     kept: tuple[int, ...] = ()
+
+
+@frozen
+class Removal:
+    """The outcome of :meth:`Collection.remove`: the paths of the documents that are gone, and the number of chunks."""
+
+    paths: tuple[str, ...]
+    chunks: int
 
 
 @frozen
@@ -160,13 +168,12 @@ class Collection:
         kept: list[int] = []
         new = 0
         paths = [document.path for document, _ in documents]
-        with self.write() as transaction, _forgetting(transaction, self.name, paths if forget else ()):
+        with self.write() as transaction, _forgetting(transaction, self.name, paths) if forget else nullcontext():
             refused = set(changed(paths))
             documents = [each for each in documents if each[0].path not in refused]
             record = transaction.space(self.name) if self.uses_vectors else None
-            for (document, _), change in zip(
-                documents, _replaced(transaction, self.name, documents, manifest), strict=True
-            ):
+            changes = transaction.replace_all(self.name, documents, expected=manifest)
+            for (document, _), change in zip(documents, changes, strict=True):
                 if change.refused:
                     refused.add(document.path)
                     continue
@@ -175,7 +182,8 @@ class Collection:
                 added += (*change.added, *change.renewed)
                 kept += change.kept
             written = (document for document, _ in documents if document.path in seen and document.path not in refused)
-            _remember(transaction, self.name, [_record(document, seen[document.path]) for document in written])
+            if noted := [_record(document, seen[document.path]) for document in written]:
+                transaction.remember(self.name, noted)
             vectors = _cached(transaction, record, added)
             for _, index in self.indexes:  # one call for all documents, because each call has a fixed cost
                 if removed:
@@ -191,7 +199,7 @@ class Collection:
         """Store the fingerprint (``seen``) of each document whose record is otherwise unchanged. Raise StoreError."""
         if records:
             with self.write() as transaction:
-                _remember(transaction, self.name, records)
+                transaction.remember(self.name, records)
 
     @retried
     def touch(
@@ -202,18 +210,14 @@ class Collection:
             refused = {
                 document.path
                 for document in documents
-                if self._overtaken(transaction, document.origin, document.path, manifest)
+                if transaction.record(self.name, document.origin, document.path) != manifest.get(document.path)
             }
             kept = [document for document in documents if document.path not in refused]
             for document in kept:
                 transaction.touch(self.name, document)
-            noted = [_record(document, seen[document.path]) for document in kept if document.path in seen]
-            _remember(transaction, self.name, noted)
+            if noted := [_record(document, seen[document.path]) for document in kept if document.path in seen]:
+                transaction.remember(self.name, noted)
         return frozenset(refused)
-
-    def _overtaken(self, transaction: Transaction[Any], origin: str, path: str, manifest: Manifest) -> bool:
-        """Return whether the record of a document differs from the one in the manifest."""
-        return transaction.record(self.name, origin, path) != manifest.get(path)
 
     @retried
     def remove(
@@ -223,21 +227,25 @@ class Collection:
         forget: bool = False,
         manifest: Manifest | None = None,
         only: Callable[[Sequence[str]], Sequence[str]] = lambda paths: paths,
-    ) -> int:
-        """Remove documents from the rows and from every index, in one transaction; return the number of chunks.
+    ) -> Removal:
+        """Remove documents from the rows and from every index, in one transaction.
 
         ``forget`` also removes their vectors from the embedding cache, and their words from the pages of the indexes.
         Documents that another run has written since ``manifest`` stay, as in :meth:`replace`. ``only`` returns which of
         the paths to remove; it is called in the transaction, when no other writer can change these documents.
         """
+        gone: list[str] = []
         removed: list[int] = []
         damaged = False
         with self.write() as transaction:
             if forget:  # first, because a store with several writers waits here for those that write these documents
                 transaction.forget_documents(self.name, paths)
             for path in only(paths):
-                if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
-                    continue
+                if manifest is not None:
+                    record = transaction.record(self.name, manifest[path].origin, path)
+                    if record is not None and record != manifest[path]:
+                        continue
+                gone.append(path)
                 hashes = {stored.chunk.embedding_hash for stored in transaction.outline(self.name, path)}
                 damaged = damaged or (forget and bool(transaction.damaged(self.name, path)))
                 removed += transaction.delete(self.name, path)
@@ -249,7 +257,7 @@ class Collection:
                 index.remove(transaction.resource, self.name, removed)
                 if forget:
                     index.erase(transaction.resource, self.name)
-        return len(removed)
+        return Removal(tuple(gone), len(removed))
 
     @retried
     def forget_cached(self, paths: Sequence[str]) -> None:
@@ -304,36 +312,20 @@ class Collection:
             index.add(transaction.resource, self.name, embedded, matrix)
 
 
-def _replaced(
-    transaction: Transaction[Any],
-    collection: str,
-    documents: Sequence[tuple[Document, Sequence[Chunk]]],
-    expected: Manifest | None,
-) -> Sequence[Replacement]:
-    return transaction.replace_all(collection, documents, expected=expected)
-
-
 @contextmanager
 def _forgetting(transaction: Transaction[Any], collection: str, paths: Sequence[str]) -> Iterator[None]:
     """Remove the cached vectors of the chunks that these documents have before the block, but not after it."""
-    if paths:  # first, for the same reason as in ``Collection.remove``
-        transaction.forget_documents(collection, paths)
+    transaction.forget_documents(collection, paths)  # first, for the same reason as in ``Collection.remove``
     before = _hashes(transaction, collection, paths)
     damaged = any(transaction.damaged(collection, path) for path in paths)
     yield
-    if paths:
-        transaction.forget_vectors(sorted(before - _hashes(transaction, collection, paths)))
+    transaction.forget_vectors(sorted(before - _hashes(transaction, collection, paths)))
     if damaged:  # for the same reason as in ``Collection.remove``
         transaction.forget_unused()
 
 
 def _hashes(transaction: Transaction[Any], collection: str, paths: Sequence[str]) -> set[str]:
     return {stored.chunk.embedding_hash for path in paths for stored in transaction.outline(collection, path)}
-
-
-def _remember(transaction: Transaction[Any], collection: str, records: Sequence[DocumentRecord]) -> None:
-    if records:
-        transaction.remember(collection, records)
 
 
 def _record(document: Document, seen: str) -> DocumentRecord:

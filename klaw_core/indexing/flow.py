@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
@@ -21,12 +21,17 @@ from klaw_core.indexing.chunking import FormatChunker, TokenMeter
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
 from klaw_core.indexing.cutting import Cutter, with_fingerprint
 from klaw_core.indexing.redacting import DocumentRedactor
-from klaw_core.indexing.run_counts import ChunkedDocument, ProgressCallback, RunCounts
-from klaw_core.indexing.unchanged import UnchangedDocuments
+from klaw_core.indexing.run_counts import (
+    ChunkedDocument,
+    NamedDocuments,
+    ProgressCallback,
+    RunCounts,
+    UnchangedDocuments,
+)
 from klaw_core.interfaces.source import Forgetful, Shrinking
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.documents import Document, Entry, RecordedDocuments
-from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
+from klaw_core.values.runs import IndexReport, Progress, SkippedEntry
 from klaw_core.values.vectors import SpaceRecord
 
 _LOG = logging.getLogger("klaw")
@@ -53,6 +58,7 @@ class Indexer:
         self,
         source: IsolatedSource,
         run: EmbeddingRun,
+        named: NamedDocuments | None = None,
         *,
         force: bool = False,
         verify: bool = False,
@@ -60,36 +66,37 @@ class Indexer:
     ) -> IndexReport:
         """Store new and changed documents, which words find at once, and remove deleted ones. Embed nothing.
 
-        ``force`` splits and writes every document again; ``verify`` reads every document, even if its fingerprint is
-        unchanged. Documents below a directory that could not be read stay. A document that another run has written
-        in the meantime is read again, so that the text that was read last is indexed. Raise WorkspaceError, StoreError.
+        ``named`` are the documents to look at; None means all that a scan finds. ``force`` splits and writes every
+        document again; ``verify`` reads every document, even if its fingerprint is unchanged. Documents below a
+        directory that could not be read stay. A document that another run has written in the meantime is read again,
+        so that the text that was read last is indexed. Raise WorkspaceError, StoreError.
         """
-        started = time.monotonic()
+        started, cached = time.monotonic(), run.cached
         # Read the manifest before the scan. Otherwise a document that another process adds in between looks deleted.
-        before = manifest = self._manifest(source)
-        counts, entries = self._begin(source, on_progress)
-        cached = run.cached
+        before = manifest = self._manifest(source, None if named is None else named.paths)
+        counts = RunCounts(on_progress)
+        entries: Sequence[Entry] = self._scan(source, counts) if named is None else named.found
         for _ in range(_MAX_READINGS):
             for batch in _batches(self._changed(source, entries, manifest, counts, force=force, verify=verify)):
-                self._write(source, batch, manifest, counts, run)
+                seen = {cut.document.path: cut.seen for cut in batch if cut.seen}
+                documents = [(cut.document, cut.chunks) for cut in batch]
+                # A document that has lost a part since it was read is not written: its source was changed before the
+                # index, so a later run would not remove that part.
+                written = self.collection.replace(documents, manifest, seen, changed=partial(_changed, source))
+                run.cached += written.cached
+                run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
+                counts.count(batch, manifest, written.refused)
             entries, counts.overtaken = counts.overtaken, []
             if not entries:
                 break
-            manifest = self._manifest(source)  # before the entries are read, for the same reason
+            manifest = self._manifest(source, [entry.path for entry in entries])  # before they are read, as above
         counts.skipped += [
-            SkippedEntry(entry.path, "is being indexed by another process", keep=True) for entry in entries
+            SkippedEntry(each.path, "is being indexed by another process", keep=True) for each in entries
         ]
-        self._remove_missing(before, counts, forget=source.forgets_missing)
-        return IndexReport(
-            added=counts.added,
-            changed=counts.changed,
-            unchanged=counts.unchanged,
-            removed=counts.removed,
-            skipped=tuple(counts.skipped),
-            chunks=counts.chunks,
-            cached=run.cached - cached,
-            seconds=time.monotonic() - started,
-        )
+        if missing := counts.missing(before, named=named is not None):
+            gone = self.collection.remove(list(missing), forget=source.forgets_missing, manifest=missing)
+            counts.removed = len(gone.paths)
+        return evolve(counts.summary(), cached=run.cached - cached, seconds=time.monotonic() - started)
 
     def embed(
         self, run: EmbeddingRun, *, limit: int | None = None, on_progress: ProgressCallback = lambda _: None
@@ -125,8 +132,8 @@ class Indexer:
         up and embedded inside ``alone``, so that the second of two runs finds what the first has paid for. A text
         that the embedder refuses is left out. Raise the error that stopped the run, WorkspaceError, StoreError.
         """
-        counts, entries = self._begin(source, on_progress)
-        counts.stage = "ahead"
+        counts = RunCounts(on_progress, "ahead")
+        entries = self._scan(source, counts)
         for batch in _batches(self._changed(source, entries, {}, counts, force=True), self._call_size(run)):
             with alone():
                 found = partial(counts.report_part, batch)
@@ -167,40 +174,6 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
-    def write_entries(
-        self,
-        source: IsolatedSource,
-        entries: Sequence[Entry],
-        gone: Sequence[str],
-        run: EmbeddingRun,
-        *,
-        force: bool = False,
-        on_progress: ProgressCallback = lambda _: None,
-    ) -> IndexReport:
-        """Store some documents of a source without scanning it, and remove those in ``gone``. Embed nothing.
-
-        ``force`` splits and writes each again.
-        Raise WorkspaceError, StoreError.
-        """
-        started = time.monotonic()
-        manifest = self._records(source, [*(entry.path for entry in entries), *gone])
-        counts = RunCounts(on_progress, 0, [])
-        for batch in _batches(self._changed(source, entries, manifest, counts, force=force)):
-            self._write(source, batch, manifest, counts, run)
-        # A file that vanishes while it is read is a deleted file.
-        vanished = [item.path for item in counts.skipped if item.reason == VANISHED]
-        missing = [path for path in (*gone, *vanished) if path in manifest]
-        self._remove({path: manifest[path] for path in missing}, counts, forget=source.forgets_missing)
-        return IndexReport(
-            added=counts.added,
-            changed=counts.changed,
-            unchanged=counts.unchanged,
-            removed=counts.removed,
-            skipped=tuple(item for item in counts.skipped if item.path not in missing),
-            chunks=counts.chunks,
-            seconds=time.monotonic() - started,
-        )
-
     def forget_removed_text(self, source: IsolatedSource, paths: Sequence[str]) -> None:
         """Write indexed documents as they are now, and forget the text that they no longer have.
 
@@ -209,7 +182,7 @@ class Indexer:
         """
         left = list(paths)
         for _ in range(_MAX_READINGS):
-            records = self._records(source, left)
+            records = self._manifest(source, left)
             cuts = self._cut_now(source, [path for path in left if path in records])
             if gone := [path for path in left if path not in cuts]:
                 self.collection.remove(gone, forget=True)
@@ -235,12 +208,6 @@ class Indexer:
             _LOG.debug("documents to shorten cannot be read or split", exc_info=True)
         return cuts
 
-    def _records(self, source: IsolatedSource, paths: Sequence[str]) -> Manifest:
-        """Return the manifest of some documents only."""
-        with self.collection.store.read() as snapshot:
-            found = {path: snapshot.record(self.collection.name, source.origin, path) for path in paths}
-        return {path: record for path, record in found.items() if record is not None}
-
     def cutter(self) -> Cutter:
         """Return the cutter of the collection: chunkers, their options, and the model whose tokens they count."""
         try:
@@ -250,20 +217,25 @@ class Indexer:
         meter = TokenMeter(self.collection.embedder)
         return Cutter(self.chunker_of, model, meter, self.redactor)
 
-    def _manifest(self, source: IsolatedSource) -> Manifest:
+    def _manifest(self, source: IsolatedSource, paths: Sequence[str] | None = None) -> Manifest:
+        """Return the records of a source's documents: of all, or of these paths."""
         with self.collection.store.read() as snapshot:
-            return snapshot.manifest(self.collection.name, source.origin)
+            if paths is None:
+                return snapshot.manifest(self.collection.name, source.origin)
+            found = {path: snapshot.record(self.collection.name, source.origin, path) for path in paths}
+        return {path: record for path, record in found.items() if record is not None}
 
     def _call_size(self, run: EmbeddingRun) -> int:
         return max(BATCH, run.call_size(self.collection.embedder))
 
-    def _begin(self, source: IsolatedSource, on_progress: ProgressCallback) -> tuple[RunCounts, list[Entry]]:
+    def _scan(self, source: IsolatedSource, counts: RunCounts) -> list[Entry]:
+        """Return the entries of a source that can be read, and count them and the others."""
         scanned = list(source.scan())
         entries = [item for item in scanned if isinstance(item, Entry)]
-        skipped = [item for item in scanned if isinstance(item, SkippedEntry)]
-        counts = RunCounts(on_progress, sum(entry.size for entry in entries), skipped)
+        counts.skipped += [item for item in scanned if isinstance(item, SkippedEntry)]
+        counts.total = sum(entry.size for entry in entries)
         counts.report()
-        return counts, entries
+        return entries
 
     def _changed(
         self,
@@ -312,45 +284,6 @@ class Indexer:
         unchanged.write()
         counts.report()
 
-    def _write(
-        self,
-        source: IsolatedSource,
-        batch: Sequence[ChunkedDocument],
-        manifest: Manifest,
-        counts: RunCounts,
-        run: EmbeddingRun,
-    ) -> None:
-        """Replace a batch of documents in one transaction, except those that another run has written since.
-
-        A document that has lost a part since it was read is not written, either. Its source was changed before the
-        index, so a later run would not remove that part.
-        """
-        seen = {cut.document.path: cut.seen for cut in batch if cut.seen}
-        documents = [(cut.document, cut.chunks) for cut in batch]
-        written = self.collection.replace(documents, manifest, seen, changed=partial(_changed, source))
-        run.cached += written.cached
-        run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
-        counts.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
-        kept = [cut for cut in batch if cut.document.path not in written.refused]
-        new = sum(cut.document.path not in manifest for cut in kept)
-        counts.added += new
-        counts.changed += len(kept) - new
-        counts.count(kept)
-
-    def _remove_missing(self, manifest: Manifest, counts: RunCounts, *, forget: bool) -> None:
-        missing = [path for path in manifest if path not in counts.seen and not stays(path, counts.skipped)]
-        self._remove({path: manifest[path] for path in missing}, counts, forget=forget)
-
-    def _remove(self, missing: Manifest, counts: RunCounts, *, forget: bool) -> None:
-        """Remove documents, except those that another run has written in the meantime."""
-        if missing:
-            self.collection.remove(list(missing), forget=forget, manifest=missing)
-            with self.collection.store.read() as snapshot:
-                counts.removed = sum(
-                    snapshot.record(self.collection.name, record.origin, path) is None
-                    for path, record in missing.items()
-                )
-
 
 def _changed(source: IsolatedSource, paths: Sequence[str]) -> Sequence[str]:
     return source.use(Shrinking, Shrinking.changed, paths) or ()
@@ -369,12 +302,6 @@ def _gone(source: IsolatedSource, cuts: Mapping[str, ChunkedDocument], paths: Se
         if not isinstance(now, Document) or now.text != cuts[path].document.text:
             gone.add(path)
     return gone
-
-
-def stays(path: str, skipped: Iterable[SkippedEntry]) -> bool:
-    """Return whether the document at a path stays indexed because it, or a directory above it, could not be read."""
-    kept = (item.path for item in skipped if item.keep)
-    return any(path == place or path.startswith(f"{place}/") for place in kept)
 
 
 def _batches(cuts: Iterator[ChunkedDocument], size: int = BATCH) -> Iterator[list[ChunkedDocument]]:

@@ -33,9 +33,8 @@ from klaw_core.errors import (
 )
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
-from klaw_core.indexing.flow import Indexer, stays
-from klaw_core.indexing.run_counts import ProgressCallback
-from klaw_core.indexing.turns import EMBEDDING_LOCK
+from klaw_core.indexing.flow import Indexer
+from klaw_core.indexing.run_counts import ProgressCallback, stays
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.source import Folder, RowSource
 from klaw_core.interfaces.store import RepairableStore, Store
@@ -44,7 +43,7 @@ from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
-from klaw_core.sources.index_runs import IndexRuns
+from klaw_core.sources.index_runs import EMBEDDING_LOCK, IndexRuns
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection, named_embedding
 from klaw_core.values.documents import Document
@@ -109,7 +108,7 @@ def check_embedder(registry: Registry, selection: Selection) -> None:
 
 def _require_tables(sources: Sources) -> None:
     """Raise the DatabaseCorruptError of an extension whose tables cannot be used."""
-    for row in sources.get_owned():
+    for row in sources.owned:
         if isinstance(row.failure, DatabaseCorruptError):
             raise row.failure
 
@@ -125,6 +124,7 @@ def _refilled(assembly: Assembly, runs: IndexRuns, on_progress: ProgressCallback
     """Index everything after the store has replaced its data. An error or an interrupt says that, too."""
     notices, assembly.replaced = assembly.replaced, ()
     try:
+        runs = evolve(runs, sources=runs.sources.again())  # with the replaced store
         report = runs.over(runs.sources.all(), on_progress=on_progress)
     except KlawError as error:
         error.message = "; ".join([*notices, error.message])
@@ -155,7 +155,8 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
     report = IndexReport()
     # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
     with alone(), assembly.store.rebuild() as fresh:
-        own = sources.own(sources.complete())  # again: sources may have been added or forgotten during step 1
+        sources = sources.again()  # sources may have been added or forgotten during step 1
+        own = sources.own(sources.complete())
         elsewhere = sources.not_here()
         origins = {(each.origin, each.collection) for each in own} | set(elsewhere)
         collections = tuple(dict.fromkeys((MEMORY, *sorted(collection for _, collection in origins))))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -46,18 +47,34 @@ class OwnedSources:
 
 @frozen(eq=False)
 class Sources:
-    """The sources of one memory. Every call looks them up again, because other programs may add sources.
+    """The sources of one memory, listed once for one call of it, because other programs may add sources.
 
-    ``get_owned`` returns the sources of the extensions. Methods raise the errors of an extension whose files cannot be
+    ``get_owned`` lists the sources of the extensions. Methods raise the errors of an extension whose files cannot be
     read.
     """
 
     assembly: Assembly
     get_owned: Callable[[], Sequence[OwnedSources]]
 
+    def again(self) -> Sources:
+        """Return the sources as they are now, for a step that follows a long one."""
+        return Sources(self.assembly, self.get_owned)
+
+    @cached_property
+    def owned(self) -> Sequence[OwnedSources]:
+        """The sources of each extension."""
+        return self.get_owned()
+
+    @cached_property
     def known(self) -> Sequence[IsolatedSource]:
-        """Return every source, the configured ones first, without checking for conflicts."""
-        return [*self.assembly.sources, *_isolated(self.get_owned())]
+        """Every source, the configured ones first, without a check for conflicts."""
+        owned = (IsolatedSource.of(source, row.extension) for row in self.owned for source in row.sources)
+        return [*self.assembly.sources, *owned]
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        """The origins that are reserved for extensions."""
+        return frozenset(origin for row in self.owned for origin in row.origins)
 
     def all(self) -> Sequence[IsolatedSource]:
         """Return every source, the configured ones first.
@@ -65,21 +82,19 @@ class Sources:
         Raise WorkspaceError if two sources of a collection have the same origin, because each would remove the other's
         documents, or if a source uses an origin or a collection that belongs to an extension.
         """
-        rows = self.get_owned()
-        found = [*self.assembly.sources, *_isolated(rows)]
-        owner = {origin: row.extension for row in rows for origin in row.origins}
-        checked = {row.extension for row in rows if row.checked}
-        for source in found:
+        owner = {origin: row.extension for row in self.owned for origin in row.origins}
+        checked = {row.extension for row in self.owned if row.checked}
+        for source in self.known:
             _refuse_origin(source, owner)
             if source.configured or source.owner not in checked:
                 self._refuse_collection(source)
-        for (origin, _), count in Counter((source.origin, source.collection) for source in found).items():
+        for (origin, _), count in Counter((source.origin, source.collection) for source in self.known).items():
             if count > 1:
                 raise WorkspaceError(
                     f"two sources have the name {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {quote(origin)}/`",
                 )
-        return found
+        return self.known
 
     def _refuse_collection(self, source: IsolatedSource) -> None:
         try:
@@ -100,11 +115,11 @@ class Sources:
 
     def failures(self) -> Mapping[str, KlawError]:
         """Return the errors of extensions that cannot list their sources, by extension."""
-        return {row.extension: row.failure for row in self.get_owned() if row.failure is not None and row.built}
+        return {row.extension: row.failure for row in self.owned if row.failure is not None and row.built}
 
     def broken(self) -> Sequence[str]:
         """Return the extensions and plugins that do not work, each with the reason; they may have unknown sources."""
-        extensions = (f"extension {row.extension}: {row.failure}" for row in self.get_owned() if not row.built)
+        extensions = (f"extension {row.extension}: {row.failure}" for row in self.owned if not row.built)
         plugins = (
             f"plugin {item.name}: {item.problem}" for item in self.assembly.registry.whole.plugins if item.problem
         )
@@ -137,7 +152,7 @@ class Sources:
         Raise NotFoundError if there is none, PluginError if its extension cannot list its sources.
         """
         sources = self.all()
-        for row in self.get_owned():
+        for row in self.owned:
             if row.failure is not None and origin in row.origins:
                 raise row.failure
         found = [source for source in sources if source.origin == origin]
@@ -145,10 +160,6 @@ class Sources:
             known = ", ".join(dict.fromkeys(source.origin for source in sources)) or "none"
             raise NotFoundError(f"unknown source {origin!r}", hint=f"known: {known}")
         return found
-
-    def reserved(self) -> frozenset[str]:
-        """Return the origins that are reserved for extensions."""
-        return frozenset(origin for row in self.get_owned() for origin in row.origins)
 
     def collections(self) -> Sequence[str]:
         """Return every collection: the standard ones, those in the store, and those that sources name."""
@@ -159,7 +170,7 @@ class Sources:
 
     def strays(self) -> set[str]:
         """Return the origins of indexed documents that no longer have a source and are not reserved."""
-        known = {*self.reserved(), *(source.origin for source in self.all()), *self.elsewhere()}
+        known = {*self.reserved, *(source.origin for source in self.all()), *self.elsewhere()}
         return {origin for by_origin in self.counts().values() for origin in by_origin} - known
 
     @property
@@ -228,7 +239,7 @@ class Sources:
         recorded = {one.origin for one in self.shared.all().values() if one.collection == collection}
         with self.assembly.store.read() as snapshot:
             indexed = set(snapshot.counts(collection))
-        return indexed - recorded - self.origins(collection) - self.reserved()
+        return indexed - recorded - self.origins(collection) - self.reserved
 
     def forget_records(self, origin: str, collections: Sequence[str]) -> None:
         """Remove the records of which machines index an origin in these collections, so that its name is free."""
@@ -245,14 +256,14 @@ class Sources:
         ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for other notes, StoreError.
         """
         shared = self.shared
-        if shared.are_recorded and source.origin not in self.reserved():
+        if shared.are_recorded and source.origin not in self.reserved:
             shared.claim(source.origin, source.collection, source.root)
         return self.assembly.indexer(source.collection, store=store, embedder=embedder)
 
     def problem(self, source: IsolatedSource) -> KlawError | None:
         """Return why this machine may not index a source, None if it may. Raise StoreError."""
         shared = self.shared
-        if not shared.are_recorded or source.origin in self.reserved():
+        if not shared.are_recorded or source.origin in self.reserved:
             return None
         return shared.problem(source.origin, source.collection, source.root)
 
@@ -265,10 +276,6 @@ class Sources:
         """Return the indexed documents of an origin."""
         with self.assembly.store.read() as snapshot:
             return sorted(snapshot.manifest(collection, origin))
-
-
-def _isolated(rows: Sequence[OwnedSources]) -> Iterator[IsolatedSource]:
-    return (IsolatedSource.of(source, row.extension) for row in rows for source in row.sources)
 
 
 def _refuse_origin(source: IsolatedSource, owner: Mapping[str, str]) -> None:

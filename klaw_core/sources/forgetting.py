@@ -74,7 +74,7 @@ class Forgetter:
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
         if found and not found[0].can(Forgettable):
             raise _cannot_forget(found[0], path)
-        removed = self.get_collection(collection).remove([path], forget=True)
+        removed = self.get_collection(collection).remove([path], forget=True).chunks
         still_forgotten: _Choice = _all
         for source in found:  # at most one
             source.use(Forgettable, Forgettable.forget, [path])
@@ -100,7 +100,7 @@ class Forgetter:
         collections = sorted({source.collection for source in own} - taken) if taken else self.sources.collections()
         for name in collections:
             paths = self.sources.paths(origin, name)
-            removed += self.get_collection(name).remove(paths, forget=True)
+            removed += self.get_collection(name).remove(paths, forget=True).chunks
             gone += paths
         for source in own:
             source.use(Removable, Removable.remove)
@@ -125,14 +125,7 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
     gone = source.use(Forgetful, Forgetful.forgotten, indexed) or ()
     if not gone:
         return 0
-    removed: list[str] = []
-
-    def still_forgotten(paths: Sequence[str]) -> Sequence[str]:
-        removed[:] = source.still_forgotten(paths)
-        return removed
-
-    collection.remove(gone, forget=True, only=still_forgotten)
-    return len(removed)
+    return len(collection.remove(gone, forget=True, only=source.still_forgotten).paths)
 
 
 @define(eq=False)

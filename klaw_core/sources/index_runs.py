@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from shlex import quote
+from typing import Literal
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, NotFoundError, PluginContractError, StoreError, WorkspaceError, quoted
 from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer
-from klaw_core.indexing.run_counts import ProgressCallback
-from klaw_core.indexing.turns import turn_to_embed
+from klaw_core.indexing.run_counts import NamedDocuments, ProgressCallback
 from klaw_core.interfaces.source import Located
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
@@ -26,8 +27,10 @@ from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent
-from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
+from klaw_core.values.runs import ForgetReport, IndexReport, Progress, SkippedEntry
 
+#: The name of the lock that a run holds while it embeds; see ``Store.lock``.
+EMBEDDING_LOCK = "embedding"
 # Chunks to embed before a search. The user is waiting, so the rest is left to `klaw embed` or the next index run.
 _MAX_EMBEDDED_BEFORE_SEARCH = 64
 
@@ -36,8 +39,12 @@ def no_progress(_progress: object) -> None:
     """Report nothing."""
 
 
+class _TakenError(Exception):
+    """Another run holds the lock, and the caller does not wait."""
+
+
 @frozen
-class _LastRun:
+class LastRun:
     """The state of a source and its index after a complete run, and the number of its documents."""
 
     state: Hashable
@@ -46,17 +53,20 @@ class _LastRun:
 
 @frozen(eq=False)
 class IndexRuns:
-    """Brings the index of a memory up to date. ``emit`` is called with an event when a run ends."""
+    """Brings the index of a memory up to date, in one call of it. ``emit`` is called with an event when a run ends.
+
+    ``last`` is what the last complete run of this process has found, by origin and collection.
+    """
 
     assembly: Assembly
     sources: Sources
     emit: Callable[[Event], None]
-    #: What the last complete run of this process found, by origin and collection.
-    _last: dict[tuple[str, str], _LastRun] = field(factory=dict, init=False, repr=False)
+    last: dict[tuple[str, str], LastRun]
 
     def over(
         self,
         sources: Sequence[IsolatedSource],
+        named: Mapping[IsolatedSource, NamedDocuments] | None = None,
         *,
         force: bool = False,
         verify: bool = False,
@@ -64,7 +74,10 @@ class IndexRuns:
         on_progress: ProgressCallback = no_progress,
         alone: bool = False,
     ) -> IndexReport:
-        """Bring the index up to date with these sources. For ``force`` and ``verify`` see ``Indexer.write``.
+        """Bring the index up to date with these sources, or with the documents of them that are ``named``.
+
+        Write the changed documents of each source; then embed the chunks without a vector, remove what an interrupted
+        rebuild has left, and tell the listeners. For ``force`` and ``verify`` see ``Indexer.write``.
 
         A source that fails, such as one on a missing drive, is reported as skipped, and the others are still indexed.
         With ``alone`` its WorkspaceError is raised instead. Raise StoreError.
@@ -72,24 +85,27 @@ class IndexRuns:
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
         for source in sources:
+            only = None if named is None else named[source]
+            if only is not None and (problem := self.sources.problem(source)) is not None:
+                report += _skipped(source.origin, problem)
+                continue
             try:
-                written = self._write(source, run, force=force, verify=verify, on_progress=on_progress)
-                if source.root is not None:
-                    self.skipped.replace(source.origin, written.skipped)
-                report += written
+                report += self._write(source, run, only, force=force, verify=verify, on_progress=on_progress)
             except WorkspaceError as error:
                 if alone:
                     raise
-                report += IndexReport(skipped=(SkippedEntry(source.origin, str(error), keep=True),))
-        if not alone:
-            failures = self.sources.failures().items()
-            report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
+                report += _skipped(source.origin, error)
+        for name, failure in () if alone else self.sources.failures().items():
+            report += _skipped(name, failure)
         collections = tuple(dict.fromkeys(source.collection for source in sources))
-        report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
-        with suppress(StoreError):  # a rebuild is running, or the store cannot be written
-            self.assembly.store.tidy()
-        origins = tuple(dict.fromkeys(source.origin for source in sources))
-        self.emit(IndexEvent(report, origins, "forced" if force else ""))
+        has_work = any(run.waiting.values())  # a run without chunks to embed does not wait for one that has
+        report = self.embed(run, collections, on_progress, patient=has_work, before=report)
+        limited = (configured.complaint for configured in self.assembly.retrievers if configured.limitation)
+        report += IndexReport(notices=tuple(limited))
+        if named is None:
+            with suppress(StoreError):  # a rebuild is running, or the store cannot be written
+                self.assembly.store.tidy()
+        self._tell(report, sources, "forced" if force and named is None else "")
         return report
 
     def refresh(self, collections: Sequence[str]) -> tuple[str, ...]:
@@ -106,19 +122,16 @@ class IndexRuns:
             return (f"the index may be out of date: {error}",)
         for source in sources:
             try:
-                written = self._write(source, run, on_progress=no_progress)
+                report += self._write(source, run)
             except KlawError as error:
                 failures.append(f"{source.origin} may be out of date: {error}")
-                continue
-            if source.root is not None:
-                self.skipped.replace(source.origin, written.skipped)
-            report += written
         if report.added or report.changed or report.removed:
             try:
-                report = self.finish(report, run, collections, no_progress, _MAX_EMBEDDED_BEFORE_SEARCH, patient=False)
+                few = _MAX_EMBEDDED_BEFORE_SEARCH
+                report = self.embed(run, collections, no_progress, few, patient=False, before=report)
             except KlawError as error:
                 failures.append(f"new text is found by words alone: {error}")
-            self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources)), "search"))
+            self._tell(report, sources, "search")
         if report.lacking:
             failures.append(f"{report.lacking:,} chunks are found by words alone: run `klaw embed`")
         return tuple(failures)
@@ -137,30 +150,37 @@ class IndexRuns:
         source that cannot map files to documents is indexed as a whole. A source whose name another machine uses is
         reported as skipped. Raise NotFoundError if a path is not in the directory of a source, StoreError.
         """
-        run = EmbeddingRun(stopped=not embed)
-        report = IndexReport()
-        by_source = self._files_by_source(paths)
-        for source, named in by_source.items():
-            if (problem := self.sources.problem(source)) is not None:
-                report += IndexReport(skipped=(SkippedEntry(source.origin, str(problem), keep=True),))
-                continue
-            if not source.can(Located):  # the source cannot map files to documents
-                report += self._write(source, run, force=force, on_progress=on_progress)
-                continue
-            indexer = self.sources.indexer(source)
-            written = indexer.write_entries(
-                source, named.found, named.missing, run, force=force, on_progress=on_progress
-            )
-            written += IndexReport(skipped=tuple(named.left_out))
-            if source.root is not None:
-                documents = [*(entry.path for entry in named.found), *named.missing]
-                unreadable = [item for item in written.skipped if item not in named.left_out]
-                self.skipped.update(source.origin, documents, unreadable)
-            report += written
-        collections = tuple(dict.fromkeys(source.collection for source in by_source))
-        report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
-        self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in by_source))))
-        return report
+        named = self._named_by_source(paths)
+        return self.over(list(named), named, force=force, embed=embed, on_progress=on_progress, alone=True)
+
+    def embed(
+        self,
+        run: EmbeddingRun,
+        collections: Sequence[str],
+        on_progress: ProgressCallback,
+        limit: int | None = None,
+        *,
+        patient: bool = True,
+        before: IndexReport = IndexReport(),  # noqa: B008  # frozen
+    ) -> IndexReport:
+        """Embed the chunks without vectors in these collections, at most ``limit``, and limit the size of the cache.
+
+        If another run is embedding, a ``patient`` run waits for it; other runs skip the embedding. ``before`` is the
+        report of the run so far.
+        """
+        report, asked = before, time.monotonic()
+        with self._turn_to_embed(run, on_progress, patient=patient) as ours:
+            report += IndexReport(seconds=time.monotonic() - asked)
+            for name in collections if ours else ():
+                left = None if limit is None else max(limit - report.embedded - report.cached, 0)
+                report += self.assembly.indexer(name).embed(run, limit=left, on_progress=on_progress)
+        off = (configured.complaint for configured in self.assembly.retrievers if configured.problem)
+        report += IndexReport(notices=tuple(off))
+        if report.embedded or report.cached:
+            with self.assembly.store.write() as transaction:
+                most = self.assembly.config.cache.max_entries
+                transaction.tend_cache(most, found=report.cached, computed=report.embedded)
+        return evolve(report, notices=tuple(dict.fromkeys(report.notices)))
 
     def documents(self, documents: Sequence[Document], collection: str = MEMORY) -> IndexReport:
         """Index documents that their extension has just recorded; a document without text is removed from the index.
@@ -179,13 +199,10 @@ class IndexRuns:
 
     def remove(self, paths: Sequence[str], collection: str | None = None) -> ForgetReport:
         """Remove documents from the rows, indexes and cache of one collection, or of all. Raise StoreError."""
-        removed, gone = 0, []
         names = self.sources.collections() if collection is None else (collection,)
-        for name in names:
-            removed += self.assembly.collection(name).remove(paths, forget=True)
-            gone = list(paths)
-        self.emit(ForgetEvent(tuple(gone)))
-        return ForgetReport(tuple(gone), removed)
+        removed = sum(self.assembly.collection(name).remove(paths, forget=True).chunks for name in names)
+        self.emit(ForgetEvent(tuple(paths)))
+        return ForgetReport(tuple(paths), removed)
 
     def forget_removed_text(self, origin: str, paths: Sequence[str]) -> None:
         """Forget the text that documents of an origin no longer have; the rest stays indexed. Raise StoreError."""
@@ -197,63 +214,72 @@ class IndexRuns:
                 self.assembly.collection(name).remove(paths, forget=True)
         self.emit(ForgetEvent(tuple(paths)))
 
-    def finish(
-        self,
-        report: IndexReport,
-        run: EmbeddingRun,
-        collections: Sequence[str],
-        on_progress: ProgressCallback,
-        limit: int | None = None,
-        *,
-        patient: bool = True,
-    ) -> IndexReport:
-        """Embed the chunks without vectors in these collections, and limit the size of the cache.
+    @contextmanager
+    def _turn_to_embed(self, run: EmbeddingRun, on_progress: ProgressCallback, *, patient: bool) -> Iterator[bool]:
+        """Wait until no other run embeds, so that a text that another run has sent is not sent, and paid for, again.
 
-        If another run is embedding, a ``patient`` run waits for it; other runs skip the embedding.
+        Yield True when this run may embed. A run that has stopped embedding does not wait, and neither does a run in a
+        read-only directory. If ``patient`` is false, do not wait: yield False while another run embeds.
         """
-        asked = time.monotonic()
-        turn = turn_to_embed(self.assembly.store, self.assembly.config.data_dir, run, on_progress, patient=patient)
-        with turn as ours:
-            report += IndexReport(seconds=time.monotonic() - asked)
-            for name in collections if ours else ():
-                left = None if limit is None else max(limit - report.embedded - report.cached, 0)
-                report += self.assembly.indexer(name).embed(run, limit=left, on_progress=on_progress)
-        off = (configured.complaint for configured in self.assembly.retrievers if configured.problem)
-        report += IndexReport(notices=tuple(off))
-        if report.embedded or report.cached:
-            with self.assembly.store.write() as transaction:
-                most = self.assembly.config.cache.max_entries
-                transaction.tend_cache(most, found=report.cached, computed=report.embedded)
-        return evolve(report, notices=tuple(dict.fromkeys(report.notices)))
+        if run.stopped or not os.access(self.assembly.config.data_dir, os.W_OK):
+            yield True
+            return
 
-    def _limitations(self) -> IndexReport:
-        limited = (configured.complaint for configured in self.assembly.retrievers if configured.limitation)
-        return IndexReport(notices=tuple(limited))
+        def wait() -> None:
+            on_progress(Progress("wait" if patient else "left", 0, 0))
+            if not patient:
+                raise _TakenError
+
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self.assembly.store.lock(EMBEDDING_LOCK, wait))
+            except _TakenError:
+                yield False
+            else:
+                yield True
 
     def _write(
         self,
         source: IsolatedSource,
         run: EmbeddingRun,
+        named: NamedDocuments | None = None,
         *,
         force: bool = False,
         verify: bool = False,
-        on_progress: ProgressCallback,
+        on_progress: ProgressCallback = no_progress,
     ) -> IndexReport:
-        """Write the changed documents of one source, without embedding them."""
+        """Write the changed documents of one source, or those that are ``named``, without embedding them.
+
+        Nothing is scanned if neither the source nor the index has changed since the last run of this process.
+        """
         indexer = self.sources.indexer(source)
+        if named is not None and source.can(Located):  # other sources cannot map files to documents
+            report = indexer.write(source, run, named, force=force, on_progress=on_progress)
+            if source.root is not None:
+                self.skipped.update(source.origin, named.paths, report.skipped)
+            return report + IndexReport(skipped=tuple(named.left_out))
         with source.guarded():
-            skipped = tuple(source.source.prepare(self.assembly.store))
+            prepared = tuple(source.source.prepare(self.assembly.store))
         place, stamp = (source.origin, source.collection), source.stamp
-        last = self._last.get(place)
-        if last is not None and not (force or verify or skipped) and last.state == self._state(indexer, stamp, source):
-            return IndexReport(unchanged=last.documents)
-        report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
-        report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
-        self.assembly.copies.keep_only(source.origin, partial(self._documents_of, source.origin, report))
-        self._last.pop(place, None)
-        if not report.skipped and (state := self._state(indexer, stamp, source)) is not None:
-            self._last[place] = _LastRun(state, report.added + report.changed + report.unchanged)
+        last = self.last.get(place)
+        known = last is not None and not (force or verify or prepared)
+        if last is not None and known and last.state == self._state(indexer, stamp, source):
+            report = IndexReport(unchanged=last.documents)
+        else:
+            report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
+            report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=prepared)
+            self.assembly.copies.keep_only(source.origin, partial(self._documents_of, source.origin, report))
+            self.last.pop(place, None)
+            if not report.skipped and (state := self._state(indexer, stamp, source)) is not None:
+                self.last[place] = LastRun(state, report.added + report.changed + report.unchanged)
+        if source.root is not None:
+            self.skipped.replace(source.origin, report.skipped)
         return report
+
+    def _tell(
+        self, report: IndexReport, sources: Iterable[IsolatedSource], trigger: Literal["", "search", "forced"]
+    ) -> None:
+        self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources)), trigger))
 
     def _state(self, indexer: Indexer, stamp: Hashable, source: IsolatedSource) -> Hashable:
         """Return a value that stays equal as long as a run would change nothing; None if that is not known.
@@ -277,16 +303,16 @@ class IndexRuns:
         """The files that index runs have skipped."""
         return SkippedFiles(DataDirectory(self.assembly.config.data_dir).skipped)
 
-    def _files_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, _NamedFiles]:
+    def _named_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, NamedDocuments]:
         sources = self.sources.all()
-        found: dict[IsolatedSource, _NamedFiles] = {}
+        found: dict[IsolatedSource, NamedDocuments] = {}
         for path in map(str, paths):
             for source in sources:
                 if documents := source.use(Located, Located.documents_of, path):
-                    found.setdefault(source, _NamedFiles()).found.extend(map(Entry, documents))
+                    found.setdefault(source, NamedDocuments()).found.extend(map(Entry, documents))
                     break
                 if (document := _document_below(source, path)) is not None:
-                    named = found.setdefault(source, _NamedFiles())
+                    named = found.setdefault(source, NamedDocuments())
                     named.missing.append(document)
                     if reason := source.why_left_out(document):
                         named.left_out.append(SkippedEntry(document, reason, keep=False))
@@ -296,18 +322,8 @@ class IndexRuns:
         return found
 
 
-def _has_work(run: EmbeddingRun) -> bool:
-    """Return whether a run has written chunks without vectors."""
-    return any(run.waiting.values())
-
-
-@define(eq=False)
-class _NamedFiles:
-    """The documents of a source for given files: those that the source has, and those that it does not have."""
-
-    found: list[Entry] = field(factory=list)
-    missing: list[str] = field(factory=list)
-    left_out: list[SkippedEntry] = field(factory=list)  # the missing documents whose files exist
+def _skipped(name: str, error: KlawError) -> IndexReport:
+    return IndexReport(skipped=(SkippedEntry(name, str(error), keep=True),))
 
 
 def _document_below(source: IsolatedSource, path: str) -> str | None:

@@ -143,7 +143,7 @@ class Reader:
 
     def _not_found(self, target: str) -> NotFoundError:
         """Return the error for an unknown target, with the reason if it is known."""
-        if any(source.origin == target for source in self.sources.known()):
+        if any(source.origin == target for source in self.sources.known):
             name = quote(target)
             whole = f"search it with `klaw search --path {name}/`; remove it with `klaw forget {name}/`"
             return NotFoundError(f"{target} is a whole workspace", hint=whole)
@@ -168,7 +168,7 @@ class Reader:
             try:
                 collection, path, _ = self.locate(target)
             except NotFoundError:
-                parts = (source.use(Divisible, Divisible.part, target) for source in self.sources.known())
+                parts = (source.use(Divisible, Divisible.part, target) for source in self.sources.known)
                 if (text := next((part for part in parts if part is not None), None)) is not None:
                     return target, text, None, ""
                 source = self.waiting(target)
@@ -204,7 +204,7 @@ class Reader:
         for source in self._by_name(target):
             if (file := source.file_of(target)) is not None:
                 return source, target, file
-        for source in self.sources.known():
+        for source in self.sources.known:
             path = source.use(Located, Located.locate, target)
             if path is not None and (file := source.file_of(path)) is not None:
                 return source, path, file
@@ -212,7 +212,7 @@ class Reader:
 
     def _by_name(self, path: str) -> Iterator[IsolatedSource]:
         origin = path.partition("/")[0]
-        return (source for source in self.sources.known() if source.origin == origin)
+        return (source for source in self.sources.known if source.origin == origin)
 
 
 def _lines_of_chunks(chunks: Sequence[Chunk], path: str, heading: str) -> tuple[int, int]:

@@ -69,6 +69,15 @@ class TestSingleFiles:
         assert indexed.index(paths=[home.notes / "b.md"]).removed == 1
         assert paths(indexed.search("heron", mode="fts")) == ["notes/a.md", "notes/c.md"]
 
+    def test_a_file_that_is_empty_now_leaves_the_index(self, home, indexed, dump):
+        home.write("b.md", "", hours=1)
+        report = indexed.index(paths=[home.notes / "b.md"])
+        assert (report.removed, [item.reason for item in report.skipped]) == (1, ["is empty"])
+        assert paths(indexed.search("heron", mode="fts")) == ["notes/a.md", "notes/c.md"]
+        single = dump(indexed)
+        indexed.index()
+        assert dump(indexed) == single
+
     def test_a_file_without_a_source_is_rejected_and_changes_nothing(self, home, indexed, tmp_path, dump):
         home.write("a.md", "The kingfisher of a.\n", hours=1)
         before = dump(indexed)

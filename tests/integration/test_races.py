@@ -383,6 +383,21 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
         assert counts(quick.index()) == (0, 0, 2, 0)
         check(slow)
 
+    def test_a_named_file_that_another_run_writes_is_read_again(self, home, runs, monkeypatch, check):
+        slow, quick = runs
+        home.write("a.md", "a lantern on the pier", hours=1)
+
+        def overtake():
+            home.write("a.md", "a heron on the quay", hours=2)
+            quick.index()
+            home.write("a.md", "a gull on the mole", hours=3)
+
+        after(monkeypatch, "read_changed", overtake)
+        report = slow.index(paths=[home.notes / "a.md"])
+        assert (counts(report), report.skipped) == ((0, 1, 0, 0), ())
+        assert found(slow, "gull") == ["notes/a.md"]
+        check(slow)
+
     def test_a_date_is_not_written_to_a_newer_text(self, home, runs, monkeypatch, check, dump):
         slow, quick = runs
         home.date("a.md", 1)

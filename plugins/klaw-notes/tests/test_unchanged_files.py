@@ -294,7 +294,7 @@ def test_a_run_reads_an_unchanged_journal_once(home, monkeypatch):
                 return replay(journal)
 
             monkeypatch.setattr(kind, "replay", replaying)
-        memory._runs._last.clear()  # as in another process
+        memory._last_runs.clear()  # as in another process
         assert memory.index().unchanged == 3
         assert sorted(read) == sorted(journal.location for journal in journals)
         memory.forget(gone.path)

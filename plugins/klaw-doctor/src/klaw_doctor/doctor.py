@@ -46,7 +46,7 @@ class Doctor:
         if not fix or not found:
             return diagnosis(found)
         self._fix(found)
-        left = self._run_checks()
+        left = evolve(self, sources=self.sources.again()).run().findings
         remaining = {(finding.check, finding.where) for finding in left}
         fixed = [evolve(item, fixed=True) for item in found if (item.check, item.where) not in remaining]
         return diagnosis([*left, *fixed])
@@ -99,7 +99,7 @@ class Doctor:
     def _check_sources(self, name: str) -> Iterator[Finding]:
         try:
             sources = self.sources.of(name)
-            known, reserved = self.sources.origins(name), self.sources.reserved()
+            known, reserved = self.sources.origins(name), self.sources.reserved
             kept = self.sources.unrecorded(name)
             yield from check_origins(self.assembly.collection(name), known, reserved, self.sources.broken(), kept)
             indexer = self.assembly.indexer(name)
@@ -139,7 +139,7 @@ class Doctor:
         """Index the sources for which the checks found differences."""
         sources, collection = self.sources.of(name), self.assembly.collection(name)
         if not self.sources.broken():
-            kept = self.sources.reserved() | self.sources.unrecorded(name)
+            kept = self.sources.reserved | self.sources.unrecorded(name)
             remove_unknown_origins(collection, self.sources.origins(name) | kept)
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         damaged = any(finding.check == _DAMAGED for finding in found)

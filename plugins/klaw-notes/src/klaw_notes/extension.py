@@ -109,12 +109,15 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         return workspace.origin
 
     def manager(
-        self, runs: IndexRuns, get_collection: Callable[[str], Collection], forget: Callable[[str], ForgetReport]
+        self,
+        get_runs: Callable[[], IndexRuns],
+        get_collection: Callable[[str], Collection],
+        forget: Callable[[str], ForgetReport],
     ) -> WorkspaceManager:
         """Return what ``Memory.workspaces`` offers."""
         from klaw_notes.management import WorkspaceManager
 
-        return WorkspaceManager(lambda: self.registry, runs, get_collection, forget)
+        return WorkspaceManager(lambda: self.registry, get_runs, get_collection, forget)
 
     def sources(self) -> Sequence[Source]:
         """Return the remembered workspaces. Raise StoreError."""

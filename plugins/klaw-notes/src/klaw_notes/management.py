@@ -56,14 +56,15 @@ class WorkspaceManager:
     """
 
     get_registry: Callable[[], Workspaces]
-    runs: IndexRuns
+    get_runs: Callable[[], IndexRuns]
     get_collection: Callable[[str], Collection]
     forget: Callable[[str], ForgetReport]
 
     def list(self) -> tuple[ListedWorkspace, ...]:
         """Return all workspaces, including those of the configuration, sorted by name. Raise StoreError."""
-        counts = self.runs.sources.counts()
-        found = [source for source in self.runs.sources.all() if source.root is not None]
+        sources = self.get_runs().sources
+        counts = sources.counts()
+        found = [source for source in sources.all() if source.root is not None]
         return tuple(_listed(source, counts) for source in sorted(found, key=lambda source: source.origin))
 
     def unread(self, name: str) -> Mapping[str, int]:
@@ -89,7 +90,7 @@ class WorkspaceManager:
         registry = self.get_registry()
         workspace = registry.named(name)
         assert registry.converters is not None
-        names = [PurePosixPath(path).name for path in self.runs.sources.paths(name, workspace.collection)]
+        names = [PurePosixPath(path).name for path in self.get_runs().sources.paths(name, workspace.collection)]
         return count_kinds(names) if any(map(registry.converters.reads, names)) else {}
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
@@ -101,15 +102,17 @@ class WorkspaceManager:
         """
         registry = self.get_registry()
         workspace = registry.named(name)
-        check_name(self.runs.assembly.config.conversations.redactor, "the name of a workspace", new)
+        runs = self.get_runs()
+        check_name(runs.assembly.config.conversations.redactor, "the name of a workspace", new)
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {quote(name)} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
-        sources = self.runs.sources
+        sources = runs.sources
         taken = [*(source.origin for source in sources.all()), *sources.elsewhere()]
         registry.rename(name, new, taken=taken)
-        report = self.runs.over(sources.with_origin(new), on_progress=on_progress, alone=True)
-        self.runs.skipped.replace(name, ())
+        runs = self.get_runs()  # under the new name
+        report = runs.over(runs.sources.with_origin(new), on_progress=on_progress, alone=True)
+        runs.skipped.replace(name, ())
         others = [one for one in sources.shared.elsewhere() if one.id == f"{workspace.collection}/{name}"]
         if others:
             what = f"{name}/ stays indexed, because {others[0].location} is indexed under this name"
@@ -132,7 +135,8 @@ class WorkspaceManager:
         if the workspace, or a pattern in ``remove``, is unknown. Raise WorkspaceError, StoreError.
         """
         self.get_registry().change_patterns(name, add=patterns, remove=remove)
-        return self.runs.over(self.runs.sources.with_origin(name), on_progress=on_progress, alone=True)
+        runs = self.get_runs()
+        return runs.over(runs.sources.with_origin(name), on_progress=on_progress, alone=True)
 
     def restore(self, path: str) -> IndexReport:
         """Restore a forgotten note, and index it. ``path`` is its path in results, or its file.
@@ -145,12 +149,12 @@ class WorkspaceManager:
         document = f"{name}/{relative}"
         pattern = escape(relative)
         if pattern not in workspace.exclude:
-            source = next((item for item in self.runs.sources.all() if item.origin == name), None)
+            source = next((item for item in self.get_runs().sources.all() if item.origin == name), None)
             reason = "" if source is None else source.why_left_out(document)
             hint = f"`klaw workspace exclude {quote(name)}` lists the exclude patterns"
             raise NotFoundError(f"{document} {reason or 'was not forgotten'}", hint=hint)
         registry.change_patterns(name, remove=[pattern])
-        report = self.runs.over_files([workspace.root / relative])
+        report = self.get_runs().over_files([workspace.root / relative])
         if not (report.added or report.changed or report.unchanged or report.skipped):
             what = f"{document} is missing now; it will be indexed when the file is back"
             return report + IndexReport(notices=(what,))

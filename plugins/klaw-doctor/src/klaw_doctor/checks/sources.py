@@ -8,7 +8,8 @@ from shlex import quote
 from klaw_core import Document, DocumentRecord, Entry, Finding, KlawError, SkippedEntry
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.cutting import Cutter
-from klaw_core.indexing.flow import Indexer, stays
+from klaw_core.indexing.flow import Indexer
+from klaw_core.indexing.run_counts import stays
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.findings import FIX, Severity, named
 from klaw_core.values.runs import EMPTY
