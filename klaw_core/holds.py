@@ -10,6 +10,7 @@ prevented that, at the end of the public call around it (:func:`operation`). A s
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from _thread import start_new_thread
@@ -353,6 +354,18 @@ def _as_operation(value: Any) -> Any:
 _locks: WeakSet[ThreadLock] = WeakSet()
 
 
+def _renew_locks() -> None:
+    """Replace the locks of cached properties in a forked child, because a thread of the parent may have held one.
+
+    Before Python 3.12, a cached property has one lock for all objects (https://github.com/python/cpython/issues/87634).
+    """
+    for module in [module for name, module in list(sys.modules.items()) if name.startswith("klaw_")]:
+        for kind in [value for value in list(vars(module).values()) if isinstance(value, type)]:
+            for value in list(vars(kind).values()):
+                if isinstance(value, cached_property) and hasattr(value, "lock"):
+                    value.lock = threading.RLock()
+
+
 def _in_child() -> None:
     """Let go, in a forked child, of what the threads of the parent hold: it has none of these threads but one."""
     for ledger in _ledgers.values():
@@ -361,6 +374,8 @@ def _in_child() -> None:
         ledger.clear()
     for lock in list(_locks):
         lock.lock, lock.owner = threading.RLock(), 0
+    _renew_locks()
 
 
-os.register_at_fork(after_in_child=_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

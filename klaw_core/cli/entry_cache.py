@@ -107,11 +107,12 @@ def _read_cache(path: Path, disabled: Collection[str]) -> Sequence[CachedEntryPo
     plugin that was disabled when the cache was written and is not now.
     """
     from klaw_core.files.atomic import open_regular
+    from klaw_core.files.platform import NO_FOLLOW, OTHERS_WRITE
 
     try:
-        with open_regular(path, os.O_NOFOLLOW) as file:
+        with open_regular(path, NO_FOLLOW) as file:
             status = os.fstat(file.fileno())
-            private = status.st_uid == os.geteuid() and not status.st_mode & 0o022
+            private = status.st_uid == getattr(os, "geteuid", int)() and not status.st_mode & OTHERS_WRITE
             content = json.loads(file.read(_MAX_BYTES)) if private else {}
         if content.get("stamp") != _stamp(content["modules"]):
             return ()

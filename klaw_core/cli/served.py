@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-import stat
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from klaw_core.files.atomic import open_regular
+from klaw_core.files.held import Descriptor
 from klaw_core.files.layout import DataDirectory
+from klaw_core.files.platform import NO_FOLLOW, OTHERS_USE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from klaw_core.values.search import SearchRequest, SearchResults
 
 _MAX_FILE_BYTES = 10_000
-# The address of a Unix socket is limited to 104 to 108 bytes. A longer path is opened relative to its directory.
+# The address of a Unix socket is limited to 104 to 108 bytes. Linux can open a longer path relative to its directory.
 _MAX_ADDRESS_BYTES = 100
 _TIMEOUT_SECONDS = 20.0
 _BLOCK_BYTES = 1 << 16
@@ -69,6 +72,8 @@ class Server:
             f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
+        if sys.platform == "win32":  # there Python has no such sockets
+            raise OSError("there are no Unix sockets")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_TIMEOUT_SECONDS)
             self._connect(connection)
@@ -80,26 +85,21 @@ class Server:
         return content
 
     def _connect(self, connection: Any) -> None:
-        if len(os.fsencode(self.address)) <= _MAX_ADDRESS_BYTES:
+        directory, name = os.path.split(self.address)
+        if len(os.fsencode(self.address)) <= _MAX_ADDRESS_BYTES or sys.platform != "linux":
             connection.connect(self.address)
             return
-        directory, name = os.path.split(self.address)
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with Descriptor(directory, os.O_RDONLY) as descriptor:
             connection.connect(f"/proc/self/fd/{descriptor}/{name}")
-        finally:
-            os.close(descriptor)
 
 
 def _read_server_file(path: Path) -> Mapping[str, Any]:
     """Return the content of a server's file, or nothing if another user may have written it."""
-    with suppress(OSError, ValueError, RecursionError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
-            status = os.fstat(descriptor)
-            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077:
-                found = json.loads(file.read(_MAX_FILE_BYTES))
-                return found if isinstance(found, dict) else {}
+    with suppress(OSError, ValueError, RecursionError), open_regular(path, NO_FOLLOW) as file:
+        status = os.fstat(file.fileno())
+        if status.st_uid == getattr(os, "geteuid", int)() and not status.st_mode & OTHERS_USE:
+            found = json.loads(file.read(_MAX_FILE_BYTES))
+            return found if isinstance(found, dict) else {}
     return {}
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from attrs import evolve
 
-import klaw_core.extensions.forks  # noqa: F401  # a child of a fork needs it
 from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.opening import config_for
 from klaw_core.errors import KlawError, PluginNotFoundError, QueryError, quoted

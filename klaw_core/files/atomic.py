@@ -3,23 +3,25 @@
 import errno
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from klaw_core.errors import NO_DESCRIPTOR, RAISE_LIMIT, StoreError, StoreFullError, StoreReadOnlyError
 from klaw_core.files.held import TEMPORARY, Descriptor, FileLock, Temporary, require_regular
+from klaw_core.files.platform import NO_FOLLOW, OTHERS_WRITE, read_at
 from klaw_core.holds import Hold
 
 # The end of the name of a replacement that `keep_ranges` writes.
 _REWRITE = "rewrite"
+_LOCK = ".klaw-lock"  # in a directory, for systems that cannot lock the directory itself
 _BLOCK = 1 << 20
 # A temporary file of this age was left by a crash; another process may be about to rename a younger one.
 _LEFTOVER_SECONDS = 3600
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_private_directory(path: Path) -> None:
@@ -92,7 +94,7 @@ def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = T
     """
     try:
         require_own_link(path)
-        with Descriptor(os.path.realpath(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as descriptor:
+        with Descriptor(os.path.realpath(path), os.O_WRONLY | NO_FOLLOW) as descriptor:
             require_regular(descriptor)
             for start, data in parts:
                 os.lseek(descriptor, start, os.SEEK_SET)
@@ -104,7 +106,7 @@ def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = T
 
 
 def _copy(source: int, start: int, end: int, target: int) -> None:
-    while start < end and (block := os.pread(source, min(_BLOCK, end - start), start)):
+    while start < end and (block := read_at(source, min(_BLOCK, end - start), start)):
         write_all(target, block)
         start += len(block)
 
@@ -155,14 +157,14 @@ def _is_planted(path: Path) -> bool:
         directory = path.parent.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
-    others_write = bool(directory.st_mode & _OTHERS_WRITE) and not directory.st_mode & stat.S_ISVTX
-    users = {os.geteuid(), 0}
+    others_write = bool(directory.st_mode & OTHERS_WRITE) and not directory.st_mode & stat.S_ISVTX
+    users = {getattr(os, "geteuid", int)(), 0}
     return others_write or link.st_uid not in users or directory.st_uid not in users
 
 
 def open_regular(path: Path, flags: int = 0) -> BinaryIO:
     """Open a file for reading without waiting for a pipe. Raise OSError, also if it is not a regular file."""
-    opened = Descriptor(path, os.O_RDONLY | os.O_NONBLOCK | flags)
+    opened = Descriptor(path, os.O_RDONLY | flags)
     with opened as descriptor:
         require_regular(descriptor)
         return opened.into_file()
@@ -170,7 +172,7 @@ def open_regular(path: Path, flags: int = 0) -> BinaryIO:
 
 def locked(
     directory: Path, on_wait: Callable[[], None] = lambda: None, *, limit_seconds: float | None = None
-) -> Hold[None]:
+) -> Hold[Any]:
     """Hold a directory's lock during a block, so that a file in it does not change between reading and writing.
 
     It excludes other threads and processes that use the same lock. The directory is created if it is missing. The
@@ -179,37 +181,24 @@ def locked(
     cannot be used.
     """
     make_private_directory(directory)
-    return _DirectoryLock(FileLock(directory, on_wait=on_wait, limit_seconds=limit_seconds))
+    path, flags = (directory / _LOCK, os.O_RDWR | os.O_CREAT) if sys.platform == "win32" else (directory, os.O_RDONLY)
+    return _DirectoryLock(path, flags, on_wait=on_wait, limit_seconds=limit_seconds)
 
 
-class _DirectoryLock(Hold[None]):
+class _DirectoryLock(FileLock):
     """A lock of a directory, with the errors of :func:`locked`."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ()
 
-    def __init__(self, lock: FileLock) -> None:
-        self._lock = lock
-
-    def take(self) -> None:
+    def take(self) -> int:
+        failed, hint = "opened", "check the directory's permissions"
         try:
-            descriptor = self._lock.open()
+            descriptor = self.open()
+            failed, hint = "locked", "choose another directory: --data-dir or KLAW_DATA_DIR"
+            self.lock(descriptor)  # some network file systems have no locks
         except OSError as error:
-            raise StoreReadOnlyError(
-                f"{self._lock.path} cannot be opened: {error.strerror}", hint="check the directory's permissions"
-            ) from error
-        try:
-            self._lock.lock(descriptor)
-        except OSError as error:  # some network file systems have no locks
-            raise StoreReadOnlyError(
-                f"{self._lock.path} cannot be locked: {error.strerror}",
-                hint="choose another directory: --data-dir or KLAW_DATA_DIR",
-            ) from error
-
-    def give_back(self) -> None:
-        self._lock.give_back()
-
-    def leave(self) -> None:
-        self._lock.leave()
+            raise StoreReadOnlyError(f"{self.path} cannot be {failed}: {error.strerror}", hint=hint) from error
+        return descriptor
 
 
 def _sweep(path: Path) -> None:
@@ -223,5 +212,6 @@ def _sweep(path: Path) -> None:
 
 def sync_directory(path: Path) -> None:
     """Make the entries of a directory durable, such as a new, renamed or removed file. Raise OSError."""
-    with Descriptor(path, os.O_RDONLY) as descriptor:
-        os.fsync(descriptor)
+    if sys.platform != "win32":  # its file systems keep a journal of names, and have no such call
+        with Descriptor(path, os.O_RDONLY) as descriptor:
+            os.fsync(descriptor)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from klaw_core.errors import StoreLockedError
+from klaw_core.files.platform import ALWAYS, NO_FOLLOW, LockKind, lock, opener, replace
 from klaw_core.holds import Hold
 
 #: How the name of a temporary file begins.
@@ -25,13 +26,13 @@ _PAUSES = 0.0005, 0.02
 
 
 class Descriptor(Hold[int]):
-    """The descriptor of a file, closed at the end of the block. Raise OSError as ``os.open``."""
+    """The descriptor of a file, closed at the end of the block. A pipe is not waited for. Raise OSError."""
 
     __slots__ = ("_flags", "_open", "path")
 
     def __init__(self, path: Path | str, flags: int) -> None:
         self.path = path
-        self._flags = flags | os.O_CLOEXEC
+        self._flags = flags | ALWAYS
         self._open: list[int] = []
 
     def take(self) -> int:
@@ -40,9 +41,9 @@ class Descriptor(Hold[int]):
 
     def open(self, *, follow: bool = False) -> int:
         """Open the file; with ``follow``, also if its name is a link."""
-        flags = self._flags & ~os.O_NOFOLLOW if follow else self._flags
+        flags = self._flags & ~NO_FOLLOW if follow else self._flags
         # One call opens and stores it: an exception after `os.open` itself would lose the number.
-        self._open.extend(map(os.open, (self.path,), (flags,), (0o600,)))
+        self._open.extend(map(opener(), (self.path,), (flags,), (0o600,)))
         return self._open[0]
 
     def into_file(self, mode: str = "rb") -> BinaryIO:
@@ -74,7 +75,7 @@ class Temporary(Descriptor):
 
     def __init__(self, path: Path, *, fixed: str = "") -> None:
         name = f"{TEMPORARY}{path.name}-{fixed or os.urandom(8).hex()}"
-        super().__init__(path.with_name(name), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (0 if fixed else os.O_EXCL))
+        super().__init__(path.with_name(name), os.O_WRONLY | os.O_CREAT | NO_FOLLOW | (0 if fixed else os.O_EXCL))
         self._for: Path | None = path
         self._is_made = False
 
@@ -91,7 +92,7 @@ class Temporary(Descriptor):
         with suppress(FileNotFoundError):  # `rename` would replace a device without asking
             require_regular(self._for)
         self._finish(flush=flush)
-        os.replace(self.path, self._for)  # noqa: PTH105  # a name is cheaper than a path
+        replace(self.path, self._for)
         self._for = None
 
     def add(self) -> None:
@@ -144,7 +145,7 @@ class FileLock(Descriptor):
         """Lock the open file. It is tried again and again, because the system's own way of waiting has no limit."""
         deadline, (pause, longest) = time.monotonic() + self._limit, _PAUSES
         waits = False
-        while not try_lock(descriptor, fcntl.LOCK_EX):
+        while not try_lock(descriptor, "exclusive"):
             if not waits:
                 self._on_wait()
                 waits = True
@@ -160,14 +161,14 @@ class FileLock(Descriptor):
         """Unlock and close it."""
         for descriptor in self._open:  # unlock, because a child that was just forked has a copy of the descriptor
             with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                lock(descriptor, "none")
         super().give_back()
 
 
-def try_lock(descriptor: int, kind: int) -> bool:
-    """Lock an open file (``LOCK_SH`` or ``LOCK_EX``) unless somebody prevents it; return whether. Raise OSError."""
+def try_lock(descriptor: int, kind: LockKind) -> bool:
+    """Lock an open file unless somebody prevents it, or let go; return whether. Raise OSError."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        lock(descriptor, kind)
     except BlockingIOError:
         return False
     return True
@@ -175,6 +176,8 @@ def try_lock(descriptor: int, kind: int) -> bool:
 
 def lock_holder(descriptor: int) -> str:
     """Return who holds the lock of an open file, as far as the system says it (Linux)."""
+    if sys.platform != "linux":
+        return "another process"
     status = os.fstat(descriptor)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:

@@ -1,132 +1,120 @@
-"""Cutting loses nothing and keeps within the bound; pooling makes one sound vector of what was cut."""
+"""Klaw in a process that is like one on Windows: without the modules, functions and permissions of POSIX."""
 
-from __future__ import annotations
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from klaw_core import (
-    EmbeddingError,
-    Matrix,
-    cut_windows,
-    embed_in_windows,
-    estimate_tokens,
-    halves,
-    pool_windows,
-    unit_rows,
-)
-
-TEXTS = st.text(st.sampled_from("ab1 \n.é漢語+👩‍👩‍👧"), max_size=400) | st.text(max_size=400)
-
-
-def count_characters(texts: Sequence[str]) -> list[int]:
-    return [len(text) for text in texts]
-
-
-class Letters:
-    """Embeds a text by how often each of four letters occurs in it; keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-
-    def __call__(self, texts: Sequence[str]) -> Matrix:
-        self.calls.append(list(texts))
-        counts = [[text.count(letter) + 1e-3 for letter in "abcd"] for text in texts]
-        return unit_rows(np.array(counts, np.float32), "letters")
-
-
-@given(text=TEXTS, max_tokens=st.integers(1, 60))
-def test_law_windows_cover_the_text_and_fit(text: str, max_tokens: int) -> None:
-    parts = cut_windows(text, max_tokens)
-    assert "".join(parts) == text
-    assert max(estimate_tokens(parts), default=0) <= max_tokens
-
-
-@given(text=TEXTS, max_tokens=st.integers(1, 60))
-def test_law_windows_fit_with_any_token_counter(text: str, max_tokens: int) -> None:
-    parts = cut_windows(text, max_tokens, count_characters)
-    assert "".join(parts) == text
-    assert all(len(part) <= max_tokens for part in parts)
-
-
-@given(text=TEXTS.filter(lambda text: len(text) > 1))
-def test_law_halves_are_never_empty(text: str) -> None:
-    left, right = halves(text)
-    assert left + right == text
-    assert left
-    assert right
-
-
-@pytest.mark.parametrize("text", ["x" * 300_000, "漢" * 100_000, " " * 300_000, "a b " * 75_000, "-" * 300_000])
-def test_long_texts_are_cut_completely(text: str) -> None:
-    assert "".join(cut_windows(text, 254)) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("first part.\n\nsecond part.", "first part.\n\n"),
-        ("one line here\nand another one", "one line here\n"),
-        ("A sentence. Another one", "A sentence. "),
-        ("twowords here", "twowords "),
-        ("indivisible", "indiv"),
-    ],
-)
-def test_a_cut_prefers_white_space(text: str, left: str) -> None:
-    assert halves(text)[0] == left
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at open files as Linux shows them")
+ROOT = Path(__file__).parents[2]
+BEGIN = "import sys\nsys.path.insert(0, {plugins!r})\nimport like_windows\n"
+RUN = """
+from klaw_core.cli.program import cli
+for arguments in {commands!r}:
+    print("$", *arguments, flush=True)
+    cli.main(arguments, prog_name="klaw", standalone_mode=False)
+"""
+CHATS = """
+from datetime import UTC, datetime
+from klaw_core import Chat, Memory, Message
+talk = Chat("cli", "talk")
+with Memory.open() as memory:
+    chats = memory.conversations
+    for n in range(4):
+        said = Message("user", f"The lantern {n}.", datetime(2026, 1, 1, n, tzinfo=UTC), f"id{n}", meta=talk.meta)
+        chats.append(said)
+    assert chats.forget(talk, ["id1"]) == 1
+    assert [entry.id for entry in chats.read(talk)] == ["id0", "id2", "id3"]
+    memory.core.update("user", "habit", "rows at dawn")
+    memory.core.delete("user", "habit")
+    saved = memory.save("The boat is in Split.")
+    memory.forget(saved.path)
+    memory.index()
+    memory.reindex()
+    assert memory.search("lantern", mode="fts")
+    assert memory.doctor().healthy
+"""
+LOCKS = """
+import os
+from pathlib import Path
+from klaw_core import StoreLockedError, locked, try_lock
+from klaw_core.files.atomic import keep_ranges, open_regular, write_atomically, write_new
+from klaw_core.files.held import Descriptor
+here = Path.cwd()
+with locked(here):
+    try:
+        with locked(here, limit_seconds=0):
+            raise AssertionError("it was locked twice")
+    except StoreLockedError as error:
+        assert "another process" in str(error)
+with locked(here, limit_seconds=0):
+    pass
+file = here / "file"
+write_new(file, b"one two")
+with Descriptor(file, os.O_RDONLY) as one, Descriptor(file, os.O_RDWR) as other:
+    assert try_lock(one, "shared") and try_lock(other, "shared")
+    assert not try_lock(one, "exclusive")
+    assert try_lock(other, "none") and try_lock(one, "exclusive") and not try_lock(other, "shared")
+with open_regular(file) as opened:  # it is replaced nevertheless
+    keep_ranges(file, lambda descriptor: [(0, 3)])
+    assert opened.read() == b"one two"
+assert file.read_bytes() == b"one"
+with file.open("rb"):
+    try:
+        write_atomically(file, "three")
+        raise AssertionError("another program's open file was replaced")
+    except Exception as error:
+        assert "cannot be written" in str(error), error
+assert file.read_bytes() == b"one"
+assert [path.name for path in here.iterdir() if path.name.startswith(".klaw-f")] == []
+"""
 
 
-def test_pooling_weighs_by_tokens() -> None:
-    vector = pool_windows(np.eye(2, dtype=np.float32), [3, 1])
-    assert vector.dtype == np.float32
-    np.testing.assert_allclose(vector, np.array([3, 1]) / np.sqrt(10), rtol=1e-6)
+def like_windows(tmp_path: Path, program: str) -> str:
+    """Return what a program prints in a process like one on Windows."""
+    (tmp_path / "klaw.toml").touch()
+    own = {"KLAW_DATA_DIR": str(tmp_path / "data"), "KLAW_CONFIG": str(tmp_path / "klaw.toml"), "KLAW_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN.format(plugins=str(ROOT / "tests" / "plugins")) + program],
+        cwd=tmp_path,
+        env={**os.environ, **own, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-def test_windows_whose_vectors_cancel_out_are_an_error() -> None:
-    with pytest.raises(EmbeddingError, match="cancel out"):
-        pool_windows(np.array([[1, 0], [-1, 0]], np.float32), [5, 5])
+@pytest.mark.cold_start
+def test_every_step_of_a_day_works(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bees.md").write_text("# Bees\n\nHives are opened in April.\n")
+    (tmp_path / "notes" / "tax.md").write_text("# Tax\n\nThe form is due in May.\n")
+    commands = [
+        ["index", "notes"],
+        ["search", "--mode", "fts", "hives"],
+        ["save", "The boat is in Split."],
+        ["search", "--mode", "fts", "boat"],
+        ["forget", "--yes", "notes/tax.md"],
+        ["search", "--mode", "fts", "form"],
+        ["doctor"],
+    ]
+    shown = like_windows(tmp_path, RUN.format(commands=commands))
+    parts = dict(zip([" ".join(each) for each in commands], shown.split("$ ")[1:], strict=True))
+    assert "notes/bees.md" in parts["search --mode fts hives"]
+    assert "saved/" in parts["search --mode fts boat"]
+    assert "tax" not in parts["search --mode fts form"].partition("\n")[2]
+    assert "no problems" in parts["doctor"]
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_rows_of_any_scale_get_unit_length(scale: float) -> None:
-    rows = unit_rows(np.array([[3, 4], [0, -2]], np.float32) * np.float32(scale), "a server")
-    assert rows.dtype == np.float32
-    np.testing.assert_allclose(rows, [[0.6, 0.8], [0, -1]], rtol=1e-6)
+@pytest.mark.cold_start
+def test_chats_are_kept_changed_and_rebuilt(tmp_path):
+    like_windows(tmp_path, CHATS)
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [([np.nan, 1.0], "NaN"), ([np.inf, 1.0], "infinity"), ([-np.inf, 0.0], "infinity"), ([0.0, 0.0], "zeros")],
-)
-def test_invalid_rows_are_rejected_with_their_source(row: list[float], expected: str) -> None:
-    with pytest.raises(EmbeddingError, match=rf"a server \(m\) returned .*{expected}"):
-        unit_rows(np.array([[1.0, 0.0], row], np.float32), "a server (m)")
-
-
-def test_each_distinct_window_is_embedded_once_in_one_call() -> None:
-    letters = Letters()
-    long = "aaaa " + "bbbb "
-    matrix = embed_in_windows(["a", long, "a", "bbbb "], 5, letters, count_characters)
-    assert letters.calls == [["a", "aaaa ", "bbbb "]]
-    assert (matrix.shape, matrix.dtype) == ((4, 4), np.dtype(np.float32))
-    assert (matrix[0] == matrix[2]).all()
-    np.testing.assert_allclose(matrix[1][:2], [np.sqrt(0.5)] * 2, atol=1e-3)
-
-
-def test_windows_of_white_space_are_left_out() -> None:
-    letters = Letters()
-    embed_in_windows(["a b c" + " " * 100, " " * 50], 10, letters, count_characters)
-    assert [window for window in letters.calls[0] if not window.strip()] == letters.calls[0][-1:]
-    assert "".join(letters.calls[0]).split() == ["a", "b", "c"]
-
-
-@given(texts=st.lists(TEXTS, min_size=1, max_size=5), max_tokens=st.integers(1, 40))
-def test_law_a_batch_equals_one_by_one(texts: list[str], max_tokens: int) -> None:
-    together = embed_in_windows(texts, max_tokens, Letters())
-    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
-    for row, text in zip(together, texts, strict=True):
-        np.testing.assert_array_equal(row, embed_in_windows([text], max_tokens, Letters())[0])
+@pytest.mark.cold_start
+def test_locks_and_replacements_are_those_of_windows(tmp_path):
+    like_windows(tmp_path, LOCKS)

@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from klaw_core import Finding, require_own_link
+from klaw_core.files.platform import OTHERS_WRITE
 from klaw_core.values.findings import FIX
-
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_directory(path: Path) -> Iterator[Finding]:
@@ -21,7 +20,7 @@ def check_directory(path: Path) -> Iterator[Finding]:
     with suppress(OSError):  # an unreadable directory: the checks of its files report it
         for link in sorted(entry for entry in path.iterdir() if entry.is_symlink()):
             yield from _check_link(link)
-    if _mode(path) & _OTHERS_WRITE:
+    if _mode(path) & OTHERS_WRITE:
         what = f"other users can create files there (mode {_mode(path):03o})"
         yield Finding("permissions", "error", what, str(path), FIX)
 
@@ -36,9 +35,9 @@ def _check_link(link: Path) -> Iterator[Finding]:
 
 def make_directory_private(path: Path) -> None:
     """Remove the write permission of everybody but the owner from a directory, as far as possible."""
-    if _mode(path) & _OTHERS_WRITE:
+    if _mode(path) & OTHERS_WRITE:
         with suppress(OSError):
-            path.chmod(_mode(path) & ~_OTHERS_WRITE)
+            path.chmod(_mode(path) & ~OTHERS_WRITE)
 
 
 def _mode(path: Path) -> int:

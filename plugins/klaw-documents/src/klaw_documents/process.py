@@ -13,10 +13,12 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache, partial
-from typing import Any
+from typing import IO, Any
 
 from attrs import define, field
 
@@ -93,6 +95,8 @@ class ParserProcess:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
+        if sys.platform == "win32":
+            return _exchange_blocking(process.stdin, process.stdout, request, self.timeout_seconds, process.kill)
         deadline = time.monotonic() + self.timeout_seconds
         unsent, received = memoryview(request), bytearray()
         with selectors.DefaultSelector() as selector:
@@ -137,7 +141,8 @@ class ParserProcess:
         shielded(start)  # otherwise Ctrl-C could lose the process and its pipes
         assert self._process is not None
         assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
+        if sys.platform != "win32":
+            os.set_blocking(self._process.stdin.fileno(), False)
         return self._process
 
     def _end(self, wait_seconds: float = 0.2) -> int:
@@ -167,6 +172,31 @@ def process_of(timeout_seconds: float, memory_mb: int) -> ParserProcess:
     process = ParserProcess(timeout_seconds, memory_mb)
     atexit.register(process.close)
     return process
+
+
+def _exchange_blocking(
+    requests: IO[bytes], answers: IO[bytes], request: bytes, seconds: float, kill: Callable[[], None]
+) -> dict[str, Any]:
+    """Send a request and receive its answer where pipes cannot be waited for: a thread kills the process in time.
+
+    Raise _CrashedError, TimeoutError.
+    """
+    deadline = threading.Timer(seconds, kill)
+    deadline.start()
+    try:
+        requests.write(request)
+        requests.flush()
+        received = answers.readline(_MAX_BYTES)
+    except OSError:
+        received = b""
+    is_late = not deadline.is_alive()
+    deadline.cancel()
+    if is_late:
+        raise TimeoutError
+    if not received.endswith(b"\n"):
+        raise _CrashedError
+    answer: dict[str, Any] = json.loads(received)
+    return answer
 
 
 def _write(descriptor: int, data: memoryview) -> int:

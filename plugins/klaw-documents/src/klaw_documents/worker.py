@@ -97,7 +97,9 @@ def as_json(conversion: Conversion) -> dict[str, Any]:
 
 def bound_memory(memory_mb: int) -> None:
     """Limit the address space of this process. If the system does not support that, only the time is limited."""
-    with suppress(ImportError, ValueError, OSError):
+    if sys.platform == "win32":
+        return
+    with suppress(ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
@@ -115,7 +117,9 @@ def _is_full(memory_mb: int) -> bool:
 
 def _bound_time(seconds: float) -> None:
     """Limit the CPU time of this process, because the parent may have died and cannot kill it."""
-    with suppress(ImportError, ValueError, OSError):
+    if sys.platform == "win32":
+        return
+    with suppress(ValueError, OSError):
         import resource
 
         used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
@@ -125,7 +129,8 @@ def _bound_time(seconds: float) -> None:
 
 def _line(requests: BinaryIO) -> bytes | None:
     """Return the next request, or None at the end of the input or after some time without a request."""
-    if not select.select([requests], [], [], _IDLE_SECONDS)[0]:
+    # Windows can wait for sockets only. There this process ends with the parent, which closes the pipe.
+    if sys.platform != "win32" and not select.select([requests], [], [], _IDLE_SECONDS)[0]:
         return None
     return requests.readline() or None
 

@@ -108,7 +108,7 @@ def _try_out(path: Path, settings: Settings) -> int:
 
 def _load_error(path: Path, code: int, log: str) -> ModelCorruptError | EmbedderUnavailableError:
     """Return the error for a failed trial, from its log or from the signal that ended it."""
-    if code == -signal.SIGKILL:
+    if sys.platform != "win32" and code == -signal.SIGKILL:
         return EmbedderUnavailableError(
             f"llama.cpp was killed while it loaded {path}", hint="is there enough memory for the model?"
         )

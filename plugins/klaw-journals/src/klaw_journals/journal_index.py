@@ -14,6 +14,7 @@ from attrs import define, field
 
 from klaw_core import RecordError, ThreadLock
 from klaw_core.files.atomic import open_regular
+from klaw_core.files.platform import read_at
 from klaw_journals.contents import BadLine
 from klaw_journals.jsonl import parse_json
 
@@ -104,7 +105,7 @@ class JournalIndex:
                 if os.fstat(file.fileno()).st_ino != self._inode:
                     return None
                 for name, (offset, end) in wanted.items():
-                    record = parse_json(os.pread(file.fileno(), end - offset, offset))
+                    record = parse_json(read_at(file.fileno(), end - offset, offset))
                     if record.get("id") != name:
                         return None
                     found[name] = record
@@ -147,7 +148,7 @@ class JournalIndex:
         try:
             with open_regular(self.path) as file:
                 start = max(end - _TAIL_BYTES, 0)
-                return crc32(os.pread(file.fileno(), end - start, start))
+                return crc32(read_at(file.fileno(), end - start, start))
         except OSError:
             return -1
 

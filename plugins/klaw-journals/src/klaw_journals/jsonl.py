@@ -25,6 +25,7 @@ from klaw_core.files.atomic import (
     writing_failed,
 )
 from klaw_core.files.held import FileLock, require_regular
+from klaw_core.files.platform import NO_FOLLOW, read_at
 from klaw_journals.contents import Appendable, BadLine, LogLine, LogRecord
 
 #: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
@@ -110,7 +111,7 @@ class JsonLines:
         try:
             with self._locked() as descriptor:
                 size = os.fstat(descriptor).st_size
-                closed = size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+                closed = size == 0 or read_at(descriptor, 1, size - 1) == b"\n"
                 lines = self._lay_out(records, size if closed else size + 1)
                 if not lines:
                     return ()
@@ -269,9 +270,9 @@ class JsonLines:
 
     def _line_at(self, descriptor: int, offset: int, end: int) -> LogLine | None:
         if end - offset > self.max_line_bytes + 1:
-            ended = os.pread(descriptor, 1, end - 1) == b"\n"
+            ended = read_at(descriptor, 1, end - 1) == b"\n"
             return self._too_long(offset, end) if ended else self._torn(offset, end)
-        data = os.pread(descriptor, end - offset, offset)
+        data = read_at(descriptor, end - offset, offset)
         return self._parse(offset, end, data) if data.endswith(b"\n") else self._torn(offset, end)
 
     def _parse(self, offset: int, end: int, data: bytes) -> LogLine | None:
@@ -297,7 +298,7 @@ class _CurrentFile(FileLock):
     __slots__ = ()
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW)
+        super().__init__(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | NO_FOLLOW)
 
     def take(self) -> int:
         while True:
@@ -368,7 +369,7 @@ def _spans_backwards(descriptor: int) -> Iterator[tuple[int, int]]:
     position = end = os.fstat(descriptor).st_size
     while position:
         start = max(0, position - _BLOCK)
-        block = os.pread(descriptor, position - start, start)
+        block = read_at(descriptor, position - start, start)
         newline = len(block)
         while (newline := block.rfind(b"\n", 0, newline)) != -1:
             begin = start + newline + 1

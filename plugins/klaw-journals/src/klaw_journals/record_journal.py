@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from klaw_core import RecordError
 from klaw_core.files.atomic import keep_ranges, leftover_of, locked, open_regular, overwrite, writing_failed
+from klaw_core.files.platform import read_at
 from klaw_journals.contents import BadLine, BrokenRecord, Replay
 from klaw_journals.journal_index import JournalIndex
 from klaw_journals.journal_lines import MAX_LINE_BYTES, TAIL_CHARACTERS, find_lines, void_lines
@@ -262,12 +263,12 @@ def _without_text(line: _Line | BadLine) -> _Line | BadLine:
 
 def _is_line(descriptor: int, start: int, end: int) -> bool:
     """Return whether a line begins and ends at these bytes."""
-    before = start == 0 or os.pread(descriptor, 1, start - 1) == b"\n"
-    return before and os.pread(descriptor, end - start, start).find(b"\n") == end - start - 1
+    before = start == 0 or read_at(descriptor, 1, start - 1) == b"\n"
+    return before and read_at(descriptor, end - start, start).find(b"\n") == end - start - 1
 
 
 def _is_blank(descriptor: int, start: int, end: int) -> bool:
-    return not os.pread(descriptor, end - start, start).strip()
+    return not read_at(descriptor, end - start, start).strip()
 
 
 def _has_any(descriptor: int, ids: Sequence[str]) -> bool:

@@ -275,8 +275,7 @@ class Workspace(Source, Folder):
         """Return a file's bytes and when it was modified, to the second. Raise OSError or _NotANoteError."""
         if not self._contains(path):
             raise _NotANoteError("points outside the workspace")
-        # Non-blocking, because since the scan the file may have become a FIFO without a writer.
-        opened = Descriptor(path, os.O_RDONLY | os.O_NONBLOCK)
+        opened = Descriptor(path, os.O_RDONLY)  # which does not wait if it has become a FIFO since the scan
         with opened as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):

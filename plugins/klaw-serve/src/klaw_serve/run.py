@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -103,7 +104,10 @@ async def _serve(  # noqa: PLR0917  # positional by Runner.run
     server = _Server(config, service, sockets[1], of_local, ready)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.stop)
+        if sys.platform == "win32":
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
+        else:
+            loop.add_signal_handler(number, server.stop)
     await server.serve([sockets[0]])
 
 
@@ -133,7 +137,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections."""
         await super().startup(sockets)
-        if self._local is not None:
+        if self._local is not None and sys.platform != "win32":
             loop = asyncio.get_running_loop()
             self.servers.append(await loop.create_unix_server(self._connection, sock=self._local, backlog=_BACKLOG))
         self._ready()

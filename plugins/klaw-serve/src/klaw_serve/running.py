@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,12 +69,15 @@ def local_socket(data_dir: Path) -> Iterator[socket.socket | None]:
 
     The path of a Unix socket is limited to about 100 bytes, so on Linux it is opened through the open directory.
     """
+    if sys.platform == "win32":  # there Python has no such sockets
+        yield None
+        return
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = data_dir / SOCKET
     before = os.umask(_PRIVATE_UMASK)
     try:
         path.unlink(missing_ok=True)
-        with Descriptor(data_dir, os.O_RDONLY | os.O_DIRECTORY) as directory:
+        with Descriptor(data_dir, os.O_RDONLY) as directory:
             through = Path(f"/proc/self/fd/{directory}")
             listener.bind(str((through if through.is_dir() else data_dir) / SOCKET))
     except OSError:

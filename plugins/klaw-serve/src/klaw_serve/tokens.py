@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import sys
 from pathlib import Path
 
 from attrs import frozen
@@ -49,7 +50,7 @@ class Tokens:
             return ""
         except OSError as error:
             raise StoreReadOnlyError(f"{file} cannot be read: {error.strerror}") from error
-        if mode & 0o077:
+        if mode & 0o077 and sys.platform != "win32":  # where modes say nothing
             raise StoreReadOnlyError(
                 f"others can read {file} (mode {mode & 0o777:03o})", hint=f"rm {file}; the next start creates a new one"
             )

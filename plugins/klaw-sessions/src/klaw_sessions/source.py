@@ -245,7 +245,7 @@ def _stem(file: Path | PurePosixPath) -> str:
 
 def _open(path: Path) -> BinaryIO:
     """Open a regular file without blocking on a pipe. Raise OSError."""
-    opened = Descriptor(path, os.O_RDONLY | os.O_NONBLOCK)
+    opened = Descriptor(path, os.O_RDONLY)
     with opened as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(None, "it is not a regular file")

@@ -62,7 +62,8 @@ def _forget_pools() -> None:
 
 # The child never closes them: closing a connection sends a message on the parent's socket.
 _inherited: list[Any] = []
-os.register_at_fork(after_in_child=_forget_pools)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)
 
 
 @define(eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def main() -> None:
     print(server.dsn, flush=True)  # noqa: T201  # a program's output
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
-        signal.pause()
+        threading.Event().wait()
     except KeyboardInterrupt:
         pass
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -272,7 +273,8 @@ def _has_room(directory: Path, size: int) -> bool:
 
     try:
         with TemporaryFile(dir=directory) as file:
-            os.posix_fallocate(file.fileno(), 0, max(size, 1))
+            if sys.platform == "linux":  # elsewhere there is no such call
+                os.posix_fallocate(file.fileno(), 0, max(size, 1))
     except OSError as error:
         return error.errno not in NO_SPACE
     return True

@@ -104,7 +104,7 @@ class _Copy(Descriptor):
     __slots__ = ("is_complete",)
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+        super().__init__(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         self.is_complete = False
 
     def give_back(self) -> None:

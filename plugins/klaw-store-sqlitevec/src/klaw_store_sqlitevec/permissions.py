@@ -3,6 +3,7 @@
 import errno
 import os
 import shlex
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,6 +23,8 @@ def how_to_permit(database: Path) -> str:
     for path, mode, needed in ((database.parent, "u+rwx", os.R_OK | os.W_OK | os.X_OK), *files):
         if os.access(path, needed) or not os.access(path, os.F_OK):
             continue
+        if sys.platform == "win32":
+            break
         if os.statvfs(path).f_flag & os.ST_RDONLY:
             return f"its file system is read-only: {_OTHER_PLACE}"
         if path.stat().st_uid != os.geteuid():

@@ -4,7 +4,6 @@ Every write transaction holds a shared lock on the lock file; a rebuild holds an
 need no lock. The kernel releases the lock with the process, so a crash leaves none behind.
 """
 
-import fcntl
 import os
 import time
 from contextlib import suppress
@@ -54,14 +53,14 @@ class RebuildLock(FileLock):
         if self._exclusive:
             os.ftruncate(descriptor, 0)
             with suppress(OSError):  # on a full disk the lock works too, but does not name its process
-                os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
         return descriptor
 
     def lock(self, descriptor: int) -> None:
         """Lock the open file."""
         deadline = time.monotonic() + self._wait_seconds
-        while not try_lock(descriptor, fcntl.LOCK_EX if self._exclusive else fcntl.LOCK_SH):
-            holder = _rebuilder(descriptor)
+        while not try_lock(descriptor, "exclusive" if self._exclusive else "shared"):
+            holder = self._rebuilder(descriptor)
             if holder is None and not self._exclusive:
                 continue  # the rebuild has just ended
             if holder is not None or time.monotonic() >= deadline:
@@ -69,11 +68,11 @@ class RebuildLock(FileLock):
                 raise StoreLockedError(f"{self._database} is locked: {who}", hint="wait for it to finish")
             time.sleep(_RETRY_SECONDS)
 
-
-def _rebuilder(descriptor: int) -> str | None:
-    """Return the process that rebuilds; None if nobody holds the exclusive lock, whatever the file contains."""
-    if not try_lock(descriptor, fcntl.LOCK_SH):
-        number = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+    def _rebuilder(self, descriptor: int) -> str | None:
+        """Return the process that rebuilds; None if nobody holds the exclusive lock, whatever the file contains."""
+        if try_lock(descriptor, "shared"):
+            try_lock(descriptor, "none")
+            return None
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        number = os.read(descriptor, 32).decode("ascii", "replace").strip()
         return f"process {number}" if number else "another process"  # the number is written after the lock was acquired
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    return None

@@ -6,6 +6,7 @@ of Klaw's own files are examples. This requires POSIX; the simulated power cut r
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -116,6 +117,8 @@ def _run_killed(
 
     If the step is not reached, no call is returned; if ``step`` is None, all calls.
     """
+    if sys.platform == "win32":
+        raise OSError("Windows has no fork")
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -152,7 +155,8 @@ def _run_and_die(program: Callable[[Callable[[str], None]], None], step: int | N
             descriptor, data = arguments
             shares = {"nothing": 0, "a byte": 1, "half": len(data) // 2, "all but a byte": len(data) - 1}
             write(descriptor, bytes(data)[: shares[share]])
-        os.kill(os.getpid(), signal.SIGKILL)
+        if sys.platform != "win32":
+            os.kill(os.getpid(), signal.SIGKILL)
         return None
 
     with _intercepted(kill_at_step):

@@ -53,7 +53,8 @@ def command(settings: Settings, *, only_unit: bool) -> None:
         signal.signal(name, lambda *_: stop.set())
     memory = settings.open_memory()
     watcher = Watcher(memory, lambda run: _report(settings, run))
-    signal.signal(signal.SIGHUP, lambda *_: watcher.request())
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, lambda *_: watcher.request())
     watcher.start()
     watcher.wait_ready()
     state = watcher.state
