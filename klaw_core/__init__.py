@@ -14,7 +14,7 @@ _MODULES = {
     "async_memory": "AsyncMemory",
     "config.load": "load_config",
     "builtin.plain_chunker": "PlainChunker PlainOptions",
-    "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
+    "embedding.long_texts": "embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (
         "ConfigError ConversionError DatabaseCorruptError EmbedderUnavailableError EmbeddingError KlawError "
@@ -28,7 +28,7 @@ _MODULES = {
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
     "files.timestamps": "format_ts parse_ts",
-    "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operation operations shielded",
+    "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
     "interfaces.components": (
         "BatchingEmbedder Chunker Embedder Fusion HeadingChunker NamedEmbedder RemoteEmbedder Reranker VariantChunker"
@@ -36,7 +36,7 @@ _MODULES = {
     "interfaces.converter": "Converter",
     "interfaces.extension": (
         "AttachedExtension CheckedExtension "
-        "Extension Host ListeningExtension SourcedExtension StatusExtension "
+        "Extension Host ListeningExtension PreferringExtension SourcedExtension StatusExtension "
         "ToolExtension"
     ),
     "interfaces.index": "Index Retriever",
@@ -47,7 +47,7 @@ _MODULES = {
     "plugins.discover": "discover",
     "plugins.installing": "install_extras reinstall_command uninstall_command update_command",
     "plugins.registry": "LiveComponent",
-    "values.candidates": "Candidate RerankScore has_clear_winner",
+    "values.candidates": "Candidate Preference RerankScore has_clear_winner",
     "values.collections": "check_collection_name",
     "values.config": "Config",
     "values.conversions": "Conversion",

@@ -2,7 +2,7 @@ from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 from klaw_core.config.load import load_config
-from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
+from klaw_core.embedding.long_texts import embed_in_windows, halves, pool_windows, unit_rows
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
     ConfigError,
@@ -44,7 +44,6 @@ from klaw_core.holds import (
     Notifier,
     ThreadLock,
     held_elsewhere,
-    operation,
     operations,
     shielded,
 )
@@ -67,6 +66,7 @@ from klaw_core.interfaces.extension import (
     Extension,
     Host,
     ListeningExtension,
+    PreferringExtension,
     SourcedExtension,
     StatusExtension,
     ToolExtension,
@@ -92,7 +92,7 @@ from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent
-from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
+from klaw_core.values.candidates import Candidate, Preference, RerankScore, has_clear_winner
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.conversions import Conversion
@@ -211,6 +211,8 @@ __all__ = [
     "PluginContractError",
     "PluginError",
     "PluginNotFoundError",
+    "Preference",
+    "PreferringExtension",
     "Progress",
     "Prompt",
     "PromptMessage",
@@ -262,7 +264,6 @@ __all__ = [
     "check_collection_name",
     "check_metadata",
     "child_environment",
-    "cut_windows",
     "discover",
     "embed_in_windows",
     "estimate_tokens",
@@ -279,7 +280,6 @@ __all__ = [
     "locked",
     "metadata_part",
     "one_line",
-    "operation",
     "operations",
     "own_directory",
     "parse_condition",

@@ -163,6 +163,7 @@ class Assembly:
         """
         found: list[T] = []
         configured = {selection.type: selection for selection in self.config.converters.values()}
+        self.registry.load_listed()
         for name in dict.fromkeys((*configured, *sorted(self.registry.listed_names(CONVERTER)))):
             selection = configured.get(name) or Selection(CONVERTER.name, name, f"memory.converters.{name}")
             try:

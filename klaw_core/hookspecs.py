@@ -95,7 +95,8 @@ class Component(Generic[OptionsT, T_co]):
     The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
     the retrievers to use with a store if ``[[memory.retrieval]]`` is not configured. ``listens``: the events that an
     extension receives, and for which it is built. ``separate``: collections of an extension that a search leaves out
-    unless it names them, and to which only the extension writes. ``keeps_journals``: a store is a
+    unless it names them, and to which only the extension writes. ``questions``: a regular expression; an extension is
+    asked what it prefers for a question that contains a match, in any case. ``keeps_journals``: a store is a
     ``JournalingStore``, so a command that needs only journals opens the store instead of files.
     """
 
@@ -110,6 +111,7 @@ class Component(Generic[OptionsT, T_co]):
     listens: tuple[type, ...] = ()
     keeps_journals: bool = False
     separate: tuple[str, ...] = field(default=(), kw_only=True)
+    questions: str = field(default="", kw_only=True)
 
 
 @hookspec

@@ -1,8 +1,8 @@
 """A cache of the installed plugins, so that a search need not read the metadata of every installed package.
 
 Reading it and importing every plugin took a third of ``klaw search --mode fts``. The file ``plugins-*.json`` in Klaw's
-cache directory lists the components of each plugin. Only plugins with configured components are imported, and those
-with extensions and converters as soon as one of these is built. The file is valid while all directories on Python's
+cache directory lists the components of each plugin. Only plugins with configured components are imported, and one
+with an extension or a converter as soon as this is built. The file is valid while all directories on Python's
 path, and the module of each plugin, have the same modification times, and only if no other user can write to it,
 because it determines which code is loaded.
 """
@@ -27,7 +27,7 @@ from klaw_core.kinds import CONVERTER, EXTENSION
 from klaw_core.plugins.discover import discover, is_disabled, load_plugins
 from klaw_core.plugins.registry import ListedComponent, Listing, Plugin, Registry
 
-_FORMAT = 5
+_FORMAT = 6
 # These components are used by their names in the cache; their plugins are loaded when one of them is built.
 _LISTED = frozenset({EXTENSION.name, CONVERTER.name})
 # A plugin has a few hundred bytes. A larger file is invalid.
@@ -84,9 +84,11 @@ def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled:
     return registry
 
 
-def _load_of_kinds(cached: Iterable[CachedEntryPoint], disabled: Collection[str]) -> Registry:
-    """Load the plugins with listed components, and only these components of them."""
-    kinds = {plugin: {kind for kind, _ in plugin.offers} & _LISTED for plugin in cached}
+def _load_of_kinds(cached: Iterable[CachedEntryPoint], disabled: Collection[str], name: str | None) -> Registry:
+    """Load the plugins with listed components, or with one of a name, and only listed components of them."""
+    kinds = {
+        plugin: {kind for kind, offered in plugin.offers if name in {None, offered}} & _LISTED for plugin in cached
+    }
     return _load({plugin: found for plugin, found in kinds.items() if found}, disabled)
 
 
@@ -128,8 +130,8 @@ def _read_cache(path: Path, disabled: Collection[str]) -> Sequence[CachedEntryPo
                 distribution,
                 version,
                 tuple(
-                    ListedComponent(kind, of, rank, tuple(listens), tuple(separate))
-                    for kind, of, rank, listens, separate in components or ()
+                    ListedComponent(kind, of, rank, tuple(listens), tuple(separate), questions)
+                    for kind, of, rank, listens, separate, questions in components or ()
                 ),
             )
             for name, value, distribution, version, components in content["plugins"]

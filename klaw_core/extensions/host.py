@@ -30,6 +30,7 @@ from klaw_core.interfaces.extension import (
     Extension,
     Host,
     ListeningExtension,
+    PreferringExtension,
     SourcedExtension,
 )
 from klaw_core.kinds import EXTENSION
@@ -38,6 +39,7 @@ from klaw_core.sources.catalogue import OwnedSources
 from klaw_core.values.config import Config, Selection
 
 if TYPE_CHECKING:
+    from klaw_core.values.candidates import Preference
     from klaw_core.values.events import Event
 
 T = TypeVar("T")
@@ -87,6 +89,7 @@ def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Exte
     """
     built: dict[str, Extension] = {}
     failed: dict[str, KlawError] = {}
+    registry.load_listed()
     for name in registry.listed_names(EXTENSION):
         try:
             built[name] = build_extension(config, registry, name)
@@ -128,6 +131,7 @@ class Extensions:
 
     def all(self) -> Mapping[str, Extension]:
         """Return every installed extension that works, by name."""
+        self.registry.load_listed()
         for name in self.registry.listed_names(EXTENSION):
             try:
                 self.get(name)
@@ -197,6 +201,20 @@ class Extensions:
                 continue
             if isinstance(extension, ListeningExtension):
                 yield extension.on
+
+    def preferences(self, question: str) -> Sequence[tuple[str, Preference]]:
+        """Return what extensions prefer for a question, with their names; those that are not asked are not built."""
+        found = []
+        for name in self.registry.asked(question):
+            try:
+                extension = self.get(name)
+                if isinstance(extension, PreferringExtension):
+                    with isolated(f"the extension {name!r}"):
+                        preference = extension.prefer(question)
+                    found.extend([] if preference is None else [(name, preference)])
+            except KlawError as error:
+                self._failed[name] = error
+        return found
 
     def _attach(self, name: str, extension: Extension) -> None:
         with isolated(f"the extension {name!r}"):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from klaw_core.sources.catalogue import Sources
     from klaw_core.sources.index_runs import IndexRuns, LastRun
     from klaw_core.sources.reading import Reader
+    from klaw_core.values.candidates import Preference
     from klaw_core.values.search import SearchRequest, SearchResults
 
 T = TypeVar("T")
@@ -211,6 +212,10 @@ class OpenMemory(ABC):
 
         return bool(self._assembly.registry.listeners(SearchEvent))
 
+    def _preferences(self, question: str) -> Sequence[tuple[str, Preference]]:
+        """Return what extensions prefer for a question; for most questions none is built."""
+        return self.extensions.preferences(question) if self._assembly.registry.asked(question) else ()
+
     @property
     def _sources(self) -> Sources:
         """The sources as they are now; a call takes them once, and passes them on."""
@@ -247,4 +252,5 @@ class OpenMemory(ABC):
             assembly.fusion,
             assembly.stages,
             self.config.conversations.redactor,
+            self._preferences,
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
+    from klaw_core.values.candidates import Preference
     from klaw_core.values.config import Config
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
@@ -195,6 +196,16 @@ class ListeningExtension(Extension):
     @abstractmethod
     def on(self, event: Event, /) -> None:
         """Handle an event. An exception is logged and does not reach the caller that caused the event."""
+
+
+class PreferringExtension(Extension):
+    """An extension that prefers some chunks for a question; its component says for which ``questions`` it is asked."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def prefer(self, question: str, /) -> Preference | None:
+        """Return what to prefer, None for nothing. If this raises, the search goes on without it."""
 
 
 class StatusExtension(Extension):

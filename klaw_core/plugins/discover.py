@@ -144,6 +144,10 @@ def _check(found: object) -> None:
     for field, kind, noun in (("api", int, "number"), ("rank", int, "number"), ("summary", str, "string")):
         if not isinstance(getattr(component, field), kind):
             raise TypeError(f"{component.name!r}: {field} is not a {noun}")
+    try:
+        re.compile(component.questions)
+    except (re.error, TypeError) as error:
+        raise TypeError(f"{component.name!r}: questions is not a regular expression: {error}") from error
     if not callable(component.factory):
         raise TypeError(f"{component.name!r}: the factory is not callable")
     if not (isinstance(component.options, type) and attrs.has(component.options)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar, overload
@@ -50,9 +51,10 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
 class LiveComponent:
     """An object of the program, under a name that the configuration can select by ``type``.
 
-    ``kind`` is given by its name, such as ``"embedder"``. ``listens``, ``retrievers`` and ``separate`` are those of a
-    :class:`~klaw_core.Component`: the events that an extension receives, the retrievers that go with a store, the
-    collections of an extension that only searches that name them cover. Raise PluginError for an unknown kind.
+    ``kind`` is given by its name, such as ``"embedder"``. ``listens``, ``retrievers``, ``separate`` and ``questions``
+    are those of a :class:`~klaw_core.Component`: the events that an extension receives, the retrievers that go with a
+    store, the collections of an extension that only searches that name them cover, the questions it is asked about.
+    Raise PluginError for an unknown kind.
     """
 
     kind: Kind[Any] = field(converter=_kind)
@@ -61,6 +63,7 @@ class LiveComponent:
     listens: tuple[type, ...] = ()
     retrievers: tuple[str, ...] = ()
     separate: tuple[str, ...] = ()
+    questions: str = ""
 
 
 @frozen
@@ -72,20 +75,21 @@ class ListedComponent:
     rank: int
     listens: tuple[str, ...] = ()
     separate: tuple[str, ...] = ()
+    questions: str = ""
 
     @classmethod
     def of(cls, kind: str, component: Component[Any, Any]) -> Self:
         """Return what is listed of a component."""
         listens = tuple(event.__qualname__ for event in component.listens)
-        return cls(kind, component.name, component.rank, listens, component.separate)
+        return cls(kind, component.name, component.rank, listens, component.separate, component.questions)
 
 
 @frozen(eq=False, repr=False)
 class Listing:
-    """The installed extensions and converters, and a function that loads their plugins."""
+    """The installed extensions and converters, and a function that loads the plugins with one of a name, or all."""
 
     components: tuple[ListedComponent, ...]
-    load: Callable[[], Registry]
+    load: Callable[[str | None], Registry]
 
 
 @frozen(eq=False, repr=False)
@@ -103,8 +107,16 @@ class Registry:
         return self if self.discover is None else self.discover()
 
     @cached_property
-    def _listed_offers(self) -> Mapping[tuple[str, str], Sequence[Offer]]:
-        return {} if self.listing is None else self.listing.load().offers
+    def _loaded(self) -> dict[str | None, Registry]:
+        """What was loaded of the listed components: those of each name, or all, by None."""
+        return {}
+
+    def load_listed(self, name: str | None = None) -> Registry:
+        """Load the plugins with a listed component of a name; without a name all, which is faster than one by one."""
+        loaded = self._loaded.get(None) or self._loaded.get(name)
+        if loaded is None:
+            loaded = self._loaded[name] = Registry() if self.listing is None else self.listing.load(name)
+        return loaded
 
     @cached_property
     def _listed(self) -> Sequence[ListedComponent]:
@@ -128,6 +140,7 @@ class Registry:
                 retrievers=item.retrievers,
                 listens=item.listens,
                 separate=item.separate,
+                questions=item.questions,
             )
             offers[item.kind.name, item.name] = [Offer(component, "this program")]
         return Registry(whole.plugins, offers)
@@ -160,6 +173,12 @@ class Registry:
         """Return the names of the extensions that listen to this class of events. No plugin is loaded for it."""
         return list(dict.fromkeys(item.name for item in self._listed if event.__qualname__ in item.listens))
 
+    def asked(self, question: str) -> list[str]:
+        """Return the names of the extensions that may prefer something for a question. No plugin is loaded for it."""
+        return [
+            item.name for item in self._listed if item.questions and re.search(item.questions, question, re.IGNORECASE)
+        ]
+
     def components(self, kind: Kind[T_co]) -> list[Component[Any, T_co]]:
         """Return the usable components of this kind, in order of name. Raise PluginConflictError."""
         usable = {
@@ -182,7 +201,7 @@ class Registry:
         kind = str(kind)
         offers = (
             self.offers.get((kind, name), ())
-            or self._listed_offers.get((kind, name), ())
+            or self.load_listed(name).offers.get((kind, name), ())
             or self.whole.offers.get((kind, name), ())
         )
         if not offers:

@@ -7,10 +7,8 @@ reranking stages.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,22 +35,15 @@ from klaw_redaction import Redactor
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.store import Snapshot, Store
-    from klaw_core.searching.days import DayPreference
     from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
+    from klaw_core.values.candidates import Preference
     from klaw_core.values.search import Mode, SearchResult
     from klaw_core.values.text import StoredChunk
     from klaw_core.values.vectors import SpaceRecord, Vector
 
 #: The hint for a search in empty collections.
 NOTHING_INDEXED = "nothing is indexed yet: klaw index DIR"
-# A question without any of these words and without a digit contains no day. Looking for substrings first is faster,
-# and most questions contain none.
-_DAY_WORDS = ("today", "yesterday", "ago", "last", "past", "this")
-_DIGIT = re.compile(r"\d")
-_MAY_NAME_A_DAY = re.compile(
-    r"\d|\b(?:today|yesterday|ago|(?:last|past|this)\W+(?:week|month|year|\w+day))\b", re.IGNORECASE
-)
 
 
 @frozen(eq=False, repr=False)
@@ -68,6 +59,7 @@ class Searcher:
     fusion: Fusion
     stages: Sequence[Stage] = ()
     redactor: Redactor = field(factory=Redactor)
+    get_preferences: Callable[[str], Sequence[tuple[str, Preference]]] = lambda _question: ()
 
     @cached_property
     def _questions(self) -> QuestionEmbedder:
@@ -95,6 +87,7 @@ class Searcher:
     def _search(self, request: SearchRequest, last_spaces: Mapping[str, SpaceRecord]) -> SearchResults:
         """Search as :meth:`search` does. Raise SpaceChangedError if a space differs from ``last_spaces``."""
         notices: list[str] = []
+        preferences = self.get_preferences(request.text)
         plans = []
         for name in request.collections or ():
             retrievers = self._usable_retrievers(request.mode, notices)
@@ -115,15 +108,15 @@ class Searcher:
                 targets.append(Target(Query(request.text, name, embedded, within, unrelated), retrievers, familiar))
             _remove_needless_notice(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, request.duplicates == "collapse")
-            preference = _preferred_days(request.text)
-            reorders = bool(self.stages) or preference is not None
+            reorders = bool(self.stages or preferences)
             final = request.limit, request.per_document  # they apply to the final order
             limits = (None, None) if reorders else final
             collector = self._find(scope, request.limit, notices, *limits)
-            if preference is not None:
-                from klaw_core.searching.days import prefer_days
+            for name, preference in preferences:
+                from klaw_core.searching.preferring import prefer
 
-                collector = _collect(scope, prefer_days(preference, collector.taken), ResultCollector(None, None))
+                preferred = prefer(name, preference, collector.taken, notices)
+                collector = _collect(scope, preferred, ResultCollector(None, None))
             if scope.unreadable:
                 from klaw_core.values.findings import FIX
 
@@ -246,16 +239,6 @@ def _judgement(ranked: Sequence[SearchResult], accepted: SearchResults, least: f
 def _similarity_to_nothing(vector: Vector | None, space: SpaceRecord | None) -> float | None:
     """Return the cosine of a question and the probe sentence, which answers none."""
     return None if vector is None or space is None else float(space.probe @ vector)
-
-
-def _preferred_days(text: str) -> DayPreference | None:
-    """Return the days that a question asks about, or None. Most questions are decided without importing ``days``."""
-    folded = text.casefold()
-    if not (any(map(folded.__contains__, _DAY_WORDS)) or _DIGIT.search(text)) or not _MAY_NAME_A_DAY.search(text):
-        return None
-    from klaw_core.searching.days import preferred_days
-
-    return preferred_days(text, date.today())  # noqa: DTZ011  # "yesterday" is in local time
 
 
 def _remove_needless_notice(snapshot: Snapshot[Any], unembedded: Sequence[str], notices: list[str]) -> None:

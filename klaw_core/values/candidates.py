@@ -1,9 +1,9 @@
-"""The input and output of a reranking stage, and the rule that skips it for a clear winner."""
+"""The input and output of a reranking stage, a preference, and the rule that skips it for a clear winner."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import Factory, field, frozen
 
@@ -29,6 +29,14 @@ class Candidate:
     def key(self) -> int:
         """The key of the stored chunk."""
         return self.stored.key
+
+
+@frozen
+class Preference:
+    """A bonus for some of the chunks that were found: ``weight`` is its share of the best score."""
+
+    weight: float
+    holds: Callable[[StoredChunk], bool]
 
 
 @frozen

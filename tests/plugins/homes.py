@@ -52,7 +52,7 @@ BACKENDS = {
 }
 
 #: The distributions whose extensions are there in every test: they were made for each other.
-FEATURES = {"klaw", "klaw-conversations", "klaw-doctor", "klaw-memories", "klaw-notes", "klaw-tools"}
+FEATURES = {"klaw-conversations", "klaw-doctor", "klaw-memories", "klaw-notes", "klaw-rerank-basic", "klaw-tools"}
 
 #: The stores that the fixture ``home`` is of: KLAW_TEST_STORE=postgres lets all those tests run on a server.
 #: The store in RAM is there for tests; its contract holds all laws against it, and one of four tests uses it.

@@ -127,7 +127,7 @@ EXTENSION = """
 
     @hookimpl
     def klaw_extensions():
-        yield Component("{name}", NoOptions, lambda options, place: options, API, rank={rank}, listens={listens})
+        yield Component("{name}", NoOptions, lambda options, place: options, API, rank={rank}, {more})
 """
 
 
@@ -138,9 +138,9 @@ class TestListedExtensions:
     def modules(self, site):
         return [
             site.install("alpha", SOURCE.format(name="alpha")),
-            site.install("late", EXTENSION.format(name="late", rank=101, listens="()")),
-            site.install("early", EXTENSION.format(name="early", rank=99, listens="(SearchEvent,)")),
-            site.install("first", EXTENSION.format(name="first", rank=1, listens="()")),
+            site.install("late", EXTENSION.format(name="late", rank=101, more="questions='late|after'")),
+            site.install("early", EXTENSION.format(name="early", rank=99, more="listens=(SearchEvent,)")),
+            site.install("first", EXTENSION.format(name="first", rank=1, more="")),
         ]
 
     def names(self, registry, known=("late", "early", "first")):
@@ -160,6 +160,14 @@ class TestListedExtensions:
         assert "early" in listeners
         assert not {"late", "first"} & set(listeners)
         assert [module in sys.modules for module in modules] == [True, False, False, False]
+
+    def test_only_the_one_that_is_asked_about_a_question_is_loaded(self, modules, registry):
+        assert [name for name in registry.asked("What came AFTER it?") if name != "date"] == ["late"]
+        assert "late" not in registry.asked("What came before it?")
+        assert registry.component("extension", "late").name == "late"
+        assert [module in sys.modules for module in modules] == [True, True, False, False]
+        registry.load_listed()
+        assert [module in sys.modules for module in modules] == [True] * 4
 
     def test_one_of_them_is_loaded_without_a_look_at_all_metadata(self, registry, monkeypatch):
         def refuse(**_options):

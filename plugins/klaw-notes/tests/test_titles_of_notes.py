@@ -100,6 +100,7 @@ def test_encoded_data_is_not_found_but_can_be_read(memory):
     assert memory.get(result.path, 7, 1).content.strip() == "[the book]: https://x.org/yonder"
 
 
+@pytest.mark.needs("klaw-rerank-basic")
 @pytest.mark.parametrize("question", ["2025-05-10", "what did I do on 10 May 2025", "May 10"])
 def test_a_question_about_a_day_prefers_the_note_of_that_day(memory, question):
     home = memory.home

@@ -11,11 +11,11 @@ from attrs import field, frozen
 from klaw_conversations.journal import ChatFile, Journal, JournalEntry, JournalLine
 from klaw_conversations.names import Names
 from klaw_core import Document, Entry, RecordError, SkippedEntry, Source
-from klaw_core.values.days import named_day
 from klaw_core.values.runs import VANISHED
 from klaw_journals import BadLine, Chat, Log, Message
 from klaw_journals.messages import SESSION_BREAK
 from klaw_redaction import Redactor
+from klaw_words.days import named_day
 
 #: The origin of conversations, and the first part of their paths.
 CONVERSATIONS = "conversations"

@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 from klaw_core import Metadata, RecordError, check_metadata
-from klaw_core.values.days import DATE_KEYS, written_moment
 from klaw_core.values.metadata import MAX_KEYS, number_of, to_value
+from klaw_words.days import DATE_KEYS, written_moment
 
 # The longest block that is parsed, longer than in any real note: parsing YAML takes a microsecond per byte.
 _MAX_CHARACTERS = 20_000

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from klaw_core import Metadata
-from klaw_core.values.days import named_day
+from klaw_words.days import named_day
 
 _MAX_TITLE_CHARACTERS = 200  # a longer name was not written by a person
 _JOINTS = re.compile(r"[\s_-]+")

@@ -1,11 +1,18 @@
-"""The hook implementation of klaw-rerank-basic: three reranking stages that need no model."""
+"""The hooks of klaw-rerank-basic: three reranking stages that need no model, and the extension ``date``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from klaw_core import Component, Reranker, hookimpl
+from klaw_core import Component, ComponentContext, Extension, NoOptions, Reranker, hookimpl
+
+# What every question with a day contains, in any case. Most contain none of it, so the extension is not built for them.
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+QUESTIONS = (
+    r"\b(?:today|yesterday|ago|(?:last|past|this)\W+(?:week|month|year|\w+day))\b"
+    rf"|\d{{4}}[-/.]\d|\d\.\d{{1,2}}\.\d{{4}}|\d(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}|\b{_MONTH}[a-z]*\.?,?\s+\d"
+)
 
 
 @hookimpl
@@ -22,3 +29,16 @@ def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
     yield Component("importance", ImportanceOptions, lambda options, _: Importance(options), api=2, summary=summary)
     summary = "maximal marginal relevance: lower scores for results that repeat a better one"
     yield Component("mmr", MmrOptions, lambda options, _: MaximalMarginalRelevance(options), api=2, summary=summary)
+
+
+def _date(_options: NoOptions, _context: ComponentContext) -> Extension:
+    from klaw_rerank_basic.date import Dates
+
+    return Dates()
+
+
+@hookimpl
+def klaw_extensions() -> Iterable[Component[Any, Extension]]:
+    """Yield ``date``."""
+    summary = "prefers the days in a question"
+    yield Component("date", NoOptions, _date, api=2, summary=summary, rank=80, questions=QUESTIONS)

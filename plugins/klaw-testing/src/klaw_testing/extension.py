@@ -24,6 +24,8 @@ from klaw_core import (
     ComponentContext,
     Extension,
     Memory,
+    Preference,
+    PreferringExtension,
     SkippedEntry,
     SourcedExtension,
     StatusExtension,
@@ -119,6 +121,15 @@ class ExtensionContract:
             lacks("ContextExtension")
         offered = [item.text.strip() for item in extension.offer(ContextQuestion("what do you know?"))]
         assert "" not in offered
+
+    def test_it_is_asked_about_what_it_prefers(self, memory: Memory, extension: Extension) -> None:
+        if not isinstance(extension, PreferringExtension):
+            lacks("PreferringExtension")
+        for question in ("lantern", "what happened on 2025-05-10?", "\N{NO-BREAK SPACE}", "x" * 1000):
+            found = extension.prefer(question)
+            assert found is None or isinstance(found, Preference)
+            assert found is None or found.weight >= 0
+        assert not memory.search("what happened on 2025-05-10?").notices
 
     def test_its_status_values_are_integers_or_strings(self, extension: Extension) -> None:
         if not isinstance(extension, StatusExtension):

@@ -1,4 +1,4 @@
-"""Prefer chunks of the days in a question; ``--explain`` shows the bonus.
+"""The extension ``date`` prefers chunks of the days in a question; ``--explain`` shows the bonus.
 
 A date in the question (``2025-05-20``, ``10 May 2025``, ``May 10``) prefers notes with this date in their title, a
 heading or the front matter, and messages of this day. A relative day (``yesterday``, ``last Tuesday``, ``two weeks
@@ -8,18 +8,14 @@ ago``) or a month has a smaller bonus, because people do not remember such days 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import cache
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from klaw_core.values.days import DATE_KEYS, written_moment
-from klaw_core.values.search import Contribution, Hit
-from klaw_core.values.text import StoredChunk
-
-#: The name in explanations.
-COMPONENT = "date"
+from klaw_core import Preference, PreferringExtension, StoredChunk
+from klaw_words.days import DATE_KEYS, written_moment
 
 # Bonuses as shares of the best score. If the question contains only a day, the note of that day comes first.
 _ALONE, _NAMED, _HINT = 1.0, 0.5, 0.2
@@ -58,6 +54,22 @@ class DayPreference:
             return (day.month, day.day) == (self.first.month, self.first.day)
         return self.first <= day <= self.last
 
+    def has(self, stored: StoredChunk) -> bool:
+        """Return whether a chunk is of one of the days."""
+        return any(map(self.holds, _days_of(stored, named=self.is_named)))
+
+
+@frozen
+class Dates(PreferringExtension):
+    """Prefers the days that a question asks about."""
+
+    name = "date"
+
+    def prefer(self, question: str, /) -> Preference | None:
+        """Return the preference for a question; ``yesterday`` is that of the local time."""
+        days = preferred_days(question, date.today())  # noqa: DTZ011
+        return None if days is None else Preference(days.weight, days.has)
+
 
 def preferred_days(question: str, today: date) -> DayPreference | None:
     """Return the days that a question asks about, or None."""
@@ -68,26 +80,6 @@ def preferred_days(question: str, today: date) -> DayPreference | None:
         return DayPreference(day, day, weight, yearless=yearless)
     found = _month(text) or _relative(text, today)
     return None if found is None else DayPreference(*found, _HINT, is_named=False)
-
-
-def prefer_days(
-    preference: DayPreference, found: Sequence[tuple[StoredChunk, Hit]]
-) -> Sequence[tuple[StoredChunk, Hit]]:
-    """Return the results in their new order, after the bonus for chunks of the preferred days."""
-    if not found:
-        return found
-    bonus = preference.weight * max(hit.score for _, hit in found)
-    if bonus <= 0:
-        return found
-    rank = 0
-    preferred: list[tuple[StoredChunk, Hit]] = []
-    for stored, hit in found:
-        if any(map(preference.holds, _days_of(stored, named=preference.is_named))):
-            rank += 1
-            part = Contribution(COMPONENT, rank, 1.0, preference.weight, bonus)
-            hit = evolve(hit, score=hit.score + bonus, contributions=(*hit.contributions, part))  # noqa: PLW2901  # the same hit with a new score
-        preferred.append((stored, hit))
-    return sorted(preferred, key=lambda item: -item[1].score)
 
 
 def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:

@@ -1,16 +1,20 @@
 """What day a question asks about, and what is preferred for it."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.searching.days import prefer_days, preferred_days
-from klaw_core.searching.flow import _preferred_days
-from klaw_core.values.days import named_day, written_moment
+from klaw_core import Memory, Preference, load_config
+from klaw_core.searching.preferring import prefer
 from klaw_core.values.search import Hit
 from klaw_core.values.text import Chunk, StoredChunk
+from klaw_rerank_basic.date import Dates, preferred_days
+from klaw_rerank_basic.plugin import QUESTIONS
+from klaw_testing.extension import ExtensionContract
+from klaw_words.days import named_day
 
 TODAY = date(2026, 11, 23)  # a Monday
 DAY = date(2025, 5, 10)
@@ -88,6 +92,13 @@ def test_any_question_is_accepted(question):
     assert found is None or (found.first <= found.last and 0 < found.weight <= 1)
 
 
+def prefer_days(days, found):
+    notices = []
+    ordered = prefer("date", Preference(days.weight, days.has), found, notices)
+    assert notices == []
+    return ordered
+
+
 def chunk(key, *, title="", heading=(), metadata=None, created=date(2026, 1, 1), chat=None):
     moment = datetime(created.year, created.month, created.day, 9, tzinfo=UTC)
     text = Chunk(f"{key}", "text", 0, 4, 1, 1, heading, title=title)
@@ -129,77 +140,32 @@ def test_an_empty_result_stays_empty():
     assert prefer_days(preferred_days("2025-05-10", TODAY), ()) == ()
 
 
+@given(
+    st.from_regex(
+        r"\A(\w{0,3} )?\d{1,4}(st|th)?( of)?[-./, ]{1,2}(\d|may|FEB|sept\.){1,3}[-./, ]{1,2}\d{1,4}( \w{0,3})?\Z"
+    )
+)
+def test_it_is_asked_about_every_date(question):
+    if Dates().prefer(question) is not None:
+        assert re.search(QUESTIONS, question, re.IGNORECASE)
+
+
 WORDS = ["this", "last", "past", "the", "week", "Month", "year", "Friday", "days", "two", "3", "ago", "today", "May"]
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=5), st.sampled_from([" ", ", ", "-", "\n", "_"]))
-def test_a_search_leaves_out_only_questions_without_a_day(words, separator):
+def test_it_is_not_asked_only_about_questions_without_a_day(words, separator):
     question = separator.join(words)
-    assert _preferred_days(question) == preferred_days(question, date.today())  # noqa: DTZ011  # in local time
+    if not re.search(QUESTIONS, question, re.IGNORECASE):
+        assert Dates().prefer(question) is None
 
 
-MORNING = datetime(2021, 7, 5, 8, 30, tzinfo=UTC)
+class TestDates(ExtensionContract):
+    name = "date"
 
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        *((text, MORNING) for text in ("2021-07-05T08:30Z", "2021/7/5 8:30", "July 5, 2021 at 8:30", "5.7.2021 08:30")),
-        *((text, MORNING) for text in ("<2021-07-05 Mon 08:30>", "Mon, 05 Jul 2021 10:30:00 +0200", "20210705T0830")),
-        *(
-            (text, MORNING.replace(hour=0, minute=0))
-            for text in (
-                "2021-07-05",
-                "2021.07.05",
-                "[2021-07-05 Mon]",
-                "Jul 5th, 2021",
-                "5 July 2021",
-                "5th of july, 2021",
-            )
-        ),
-        *((text, datetime(2021, 7, 1, tzinfo=UTC)) for text in ("2021-07", "2021/7", "July 2021", "jul. 2021")),
-        *((text, datetime(2020, 9, 3, tzinfo=UTC)) for text in ("Sept 3, 2020", "sep 3 2020", "3. 9. 2020")),
-        *((text, MORNING) for text in ("July 5, 2021 08:30 UTC", "5.7.2021 8:30Z", "Mon, 05 Jul 2021 14:00 +0530")),
-        *((text, MORNING) for text in ("July 5, 2021 8:30 AM", "2021-07-05 8:30am", "5 July 2021, 08:30 CET")),
-        *((text, MORNING.replace(hour=20)) for text in ("July 5, 2021 8:30 PM", "2021-07-05 08:30 p.m.")),
-        *(
-            (text, datetime(2021, 7, 15, tzinfo=UTC))
-            for text in ("7/15/2021", "15/7/2021", "2021-07-15 99:00", "15.7.2021, soon")
-        ),
-        ("July 5, 2021 08:30:15", MORNING.replace(second=15)),
-        ("2021/07/05 08:30:15.5", MORNING.replace(second=15, microsecond=500_000)),
-        ("2021", datetime(2021, 1, 1, tzinfo=UTC)),
-    ],
-)
-def test_a_moment_is_read_as_people_write_it(text, moment):
-    assert written_moment(text) == moment
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "",
-            "soon",
-            "12",
-            "Ju 5, 2021",
-            "Juneau 5, 2021",
-            "2021-13",
-            "31 June 2021",
-            "07/05/2021",
-            "2021-07 99:00",
-            "1712112001234",
-            "199012311234",
-        ),
-        *("1234", "0815", "July 5," + " " * 60 + "2021"),
-        *("v2021", "version 2021-07", "x" * 100, "0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"),
-    ],
-)
-def test_other_texts_are_no_moment(text):
-    assert written_moment(text) is None
-
-
-@given(st.text(max_size=40) | st.from_regex(r"\A[\[<]?\d{1,4}[-./ ](\d|may|feb){1,3}[-./ ]\d{1,4}( \d\d:\d\d)?"))
-def test_any_text_has_a_moment_in_utc_or_none(text):
-    found = written_moment(text)
-    assert found is None or found.tzinfo is UTC
+    @pytest.fixture
+    def memory(self, tmp_path):
+        config = load_config(data_dir=tmp_path, overrides={"memory": {"embedding": {"type": "none"}}})
+        with Memory.open(config) as memory:
+            memory.save("The harbour was frozen.")
+            yield memory
