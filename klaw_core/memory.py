@@ -191,14 +191,15 @@ class Memory(OpenMemory):
 
     def search_for(self, request: SearchRequest) -> SearchResults:
         """Search as :meth:`search` does, with its arguments as one value."""
-        names = request.collections
-        if names is None:
-            outdated = self._runs.refresh(self.collections(searched=True)) if self.config.sync.on_search else ()
-            names = self._searched()
-        else:
-            self._check_collections(names)
-            outdated = self._runs.refresh(names) if self.config.sync.on_search else ()
-        results = self._searcher.search(evolve(request, collections=names))
+        outdated: tuple[str, ...] = ()
+        if request.collections is not None:
+            self._check_collections(request.collections)
+        if self.config.sync.on_search:
+            outdated = self._runs.refresh(request.collections or self.collections(searched=True))
+        request.check()
+        spaces = self._searcher.spaces(request, self._separate)
+        names = tuple(spaces)
+        results = self._searcher.search(request, spaces)
         if results.hints and not results:
             results = self._explain_empty(results, names)
         if outdated:

@@ -169,13 +169,6 @@ class OpenMemory(ABC):
             if name not in known:
                 raise QueryError(f"unknown collection {name!r}", hint=f"known: {', '.join(known)}")
 
-    def _searched(self) -> tuple[str, ...]:
-        """Return the collections that a search covers if it names none: all that have content and are not separate."""
-        separate = self._separate
-        with self._assembly.store.read() as snapshot:
-            held = (name for name in snapshot.collections() if name not in separate)
-            return (MEMORY, *(name for name in held if name != MEMORY and not snapshot.is_empty(name)))
-
     @cached_property
     def _separate(self) -> frozenset[str]:
         return (self._assembly.registry.separate_collections() | {*self.config.search.separate}) - {MEMORY}

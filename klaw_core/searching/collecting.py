@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from attrs import define, field
 
@@ -65,7 +66,7 @@ class ResultCollector:
     @property
     def taken(self) -> list[tuple[StoredChunk, Hit]]:
         """The collected hits and their chunks, best first."""
-        return [(stored, hit) for _, stored, hit in sorted(self._taken, key=_order)]
+        return [(stored, hit) for _, stored, hit in sorted(self._taken, key=itemgetter(0))]
 
     @property
     def left_out(self) -> Mapping[int, Sequence[StoredChunk]]:
@@ -84,7 +85,3 @@ class ResultCollector:
 
 def _is_clearly_better(one: Hit, other: Hit) -> bool:
     return one.score - _CLEARLY * abs(one.score) > other.score  # the scores of a stage may be negative
-
-
-def _order(item: tuple[int, StoredChunk, Hit]) -> int:
-    return item[0]

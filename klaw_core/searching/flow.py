@@ -7,19 +7,19 @@ reranking stages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
 from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
-from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, SpaceChangedError, leave_out
+from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, is_in, leave_out
 from klaw_core.searching.retrievers import AbsentRetriever
 from klaw_core.searching.scope import Scope, Target
+from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import (
     NO_GOOD_MATCH,
     WEAK_RELEVANCE,
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from klaw_core.values.text import StoredChunk
     from klaw_core.values.vectors import SpaceRecord, Vector
 
+# A collection, the retrievers that search it, and the vector of the question and its space, if a retriever needs it.
+_Plan: TypeAlias = "tuple[str, list[ConfiguredRetriever], Vector | None, SpaceRecord | None]"
+
 #: The hint for a search in empty collections.
 NOTHING_INDEXED = "nothing is indexed yet: klaw index DIR"
 
@@ -63,55 +66,36 @@ class Searcher:
 
     @cached_property
     def _questions(self) -> QuestionEmbedder:
-        return QuestionEmbedder(self.store, self.get_embedder, self.redactor)
+        return QuestionEmbedder(self.get_embedder, self.redactor)
 
-    def search(self, request: SearchRequest) -> SearchResults:
-        """Return the chunks that answer a request, which names its collections, best first.
+    def spaces(self, request: SearchRequest, separate: Container[str] = ()) -> Mapping[str, SpaceRecord | None]:
+        """Return the collections that a request is about, and their vector spaces.
 
-        If a retriever fails, a notice names it and the other retrievers answer. Raise QueryError if the query is empty
-        or too long, and EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
+        If it names none, these are all that have content, but those that are ``separate``.
         """
-        request.check()
-        if last_spaces := self._questions.take_last_spaces(request.collections or ()):
-            with suppress(SpaceChangedError):
-                return self._search(request, last_spaces)
-        return self._search(request, {})
+        with self.store.read() as snapshot:
+            names = request.collections
+            if names is None:
+                held = (name for name in snapshot.collections() if name not in separate)
+                names = (MEMORY, *(name for name in held if name != MEMORY and not snapshot.is_empty(name)))
+            return {name: None if request.mode == "fts" else snapshot.space(name) for name in names}
 
-    def nearest(self, question: str, texts: Sequence[str]) -> int | None:
-        """Return the index of the text that is nearest to a question of the last search.
+    def search(self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None]) -> SearchResults:
+        """Return the chunks of some collections that answer a request, best first. For ``spaces`` see :meth:`spaces`.
 
-        Return None if the embedder is remote or fails, or if the last search used no vector.
+        If a retriever fails, a notice names it and the other retrievers answer. Raise EmbeddingError, RetrievalError or
+        VectorSpaceError if no retriever can answer.
         """
-        return self._questions.nearest(question, list(map(self.redactor.text, texts)))
-
-    def _search(self, request: SearchRequest, last_spaces: Mapping[str, SpaceRecord]) -> SearchResults:
-        """Search as :meth:`search` does. Raise SpaceChangedError if a space differs from ``last_spaces``."""
         notices: list[str] = []
         preferences = self.get_preferences(request.text)
-        plans = []
-        for name in request.collections or ():
-            retrievers = self._usable_retrievers(request.mode, notices)
-            question = request.text if request.vector is None else request.vector
-            embedded, space = self._questions.embed(question, retrievers, name, notices, last_spaces)
-            plans.append((name, retrievers, embedded, space))
-        vectors = [embedded for _, _, embedded, _ in plans]
+        plans = [self._plan(request, name, space, notices) for name, space in spaces.items()]
+        vectors = [vector for _, _, vector, _ in plans]
         familiar = 1.0 if request.vector is not None else self._questions.familiarity(request.text, vectors)
         with self.store.read() as snapshot:
-            targets = []
-            for name, retrievers, embedded, space in plans:
-                if space is not None and not self._questions.is_in(snapshot, name, space):
-                    if name in last_spaces:
-                        raise SpaceChangedError
-                    _leave_out_vectors(name, retrievers, notices)
-                within = snapshot.select(name, request.filters) if request.filters else None
-                unrelated = _similarity_to_nothing(embedded, space)
-                targets.append(Target(Query(request.text, name, embedded, within, unrelated), retrievers, familiar))
-            _remove_needless_notice(snapshot, [name for name, _, _, space in plans if space is None], notices)
-            scope = Scope(snapshot, targets, request.duplicates == "collapse")
+            scope = _scope(snapshot, request, plans, familiar, notices)
             reorders = bool(self.stages or preferences)
             final = request.limit, request.per_document  # they apply to the final order
-            limits = (None, None) if reorders else final
-            collector = self._find(scope, request.limit, notices, *limits)
+            collector = self._find(scope, request.limit, notices, *((None, None) if reorders else final))
             for name, preference in preferences:
                 from klaw_core.searching.preferring import prefer
 
@@ -121,10 +105,8 @@ class Searcher:
                 from klaw_core.values.findings import FIX
 
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
-            hints: list[str] = []
-            if not collector.count:
-                self._explain_nothing(scope, request.filters, hints)
-            _suggest(scope, collector, hints)
+            hints = [] if collector.count else list(_why_nothing(scope, request.filters))
+            hints += _suggestions(scope, collector)
         found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
         if self.stages and found:
             from klaw_core.searching.reranking import rerank
@@ -143,17 +125,18 @@ class Searcher:
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
         return SearchResults(accepted.results, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
-    def _explain_nothing(self, scope: Scope, filters: Filters, hints: list[str]) -> None:
-        """Add the reason for an empty result: nothing is indexed, or no chunk passes the filters."""
-        names = [target.query.collection for target in scope.targets]
-        if all(map(scope.snapshot.is_empty, names)):
-            hints.append(NOTHING_INDEXED)
-            return
-        selections = [target.query.within for target in scope.targets]
-        if all(within is not None and within.is_empty for within in selections):
-            from klaw_core.searching.why_nothing import unmatched
+    def nearest(self, question: str, texts: Sequence[str]) -> int | None:
+        """Return the index of the text that is nearest to a question of the last search.
 
-            hints.extend(unmatched(scope.snapshot, names, filters))
+        Return None if the embedder is remote or fails, or if the last search used no vector.
+        """
+        return self._questions.nearest(question, list(map(self.redactor.text, texts)))
+
+    def _plan(self, request: SearchRequest, name: str, space: SpaceRecord | None, notices: list[str]) -> _Plan:
+        """Return how to search one collection: embed the question if a retriever needs it. Raise as :meth:`search`."""
+        retrievers = self._usable_retrievers(request.mode, notices)
+        question = request.text if request.vector is None else request.vector
+        return name, retrievers, *self._questions.embed(question, retrievers, name, space, notices)
 
     def _usable_retrievers(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
         """Return the retrievers for a mode that work. Raise QueryError or RetrievalError if there are none."""
@@ -209,6 +192,37 @@ class Searcher:
         return collector
 
 
+def _scope(
+    snapshot: Snapshot[Any], request: SearchRequest, plans: Sequence[_Plan], familiar: float, notices: list[str]
+) -> Scope:
+    """Return the scope of a search. Leave out the vectors of a collection that got another space meanwhile."""
+    targets = []
+    for name, retrievers, vector, space in plans:
+        if space is not None and not is_in(snapshot, name, space):
+            _leave_out_vectors(name, retrievers, notices)
+        within = snapshot.select(name, request.filters) if request.filters else None
+        # The cosine of the question and the probe sentence, which answers none.
+        unrelated = None if vector is None or space is None else float(space.probe @ vector)
+        targets.append(Target(Query(request.text, name, vector, within, unrelated), retrievers, familiar))
+    unembedded = [name for name, _, _, space in plans if space is None]
+    if NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):  # there is nothing to embed
+        notices[:] = [notice for notice in notices if notice != NOTHING_EMBEDDED]
+    return Scope(snapshot, targets, request.duplicates == "collapse")
+
+
+def _why_nothing(scope: Scope, filters: Filters) -> Iterable[str]:
+    """Return the reason for an empty result: nothing is indexed, or no chunk passes the filters."""
+    names = [target.query.collection for target in scope.targets]
+    if all(map(scope.snapshot.is_empty, names)):
+        return (NOTHING_INDEXED,)
+    selections = [target.query.within for target in scope.targets]
+    if not all(within is not None and within.is_empty for within in selections):
+        return ()
+    from klaw_core.searching.why_nothing import unmatched
+
+    return unmatched(scope.snapshot, names, filters)
+
+
 def _collect(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], collector: ResultCollector) -> ResultCollector:
     """Add chunks that were found, in their new order, to an empty collector, and return it."""
     for stored, hit in found:
@@ -217,13 +231,14 @@ def _collect(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], collector: 
     return collector
 
 
-def _suggest(scope: Scope, collector: ResultCollector, hints: list[str]) -> None:
-    """Add corrections of the question if all results are weak or there are none."""
+def _suggestions(scope: Scope, collector: ResultCollector) -> Iterable[str]:
+    """Return corrections of the question if all results are weak or there are none."""
     known = (scope.relevance(hit.key) for _, hit in collector.taken)
-    if all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
-        from klaw_core.searching.why_nothing import suggestions
+    if not all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
+        return ()
+    from klaw_core.searching.why_nothing import suggestions
 
-        hints.extend(suggestions(scope))
+    return suggestions(scope)
 
 
 def _judgement(ranked: Sequence[SearchResult], accepted: SearchResults, least: float | None) -> Sequence[str]:
@@ -234,17 +249,6 @@ def _judgement(ranked: Sequence[SearchResult], accepted: SearchResults, least: f
         return ()
     best = max((result.relevance for result in ranked if result.relevance is not None), default=0.0)
     return (f"no result has a relevance of {least:g} or more; the best has {best:.2f}",)
-
-
-def _similarity_to_nothing(vector: Vector | None, space: SpaceRecord | None) -> float | None:
-    """Return the cosine of a question and the probe sentence, which answers none."""
-    return None if vector is None or space is None else float(space.probe @ vector)
-
-
-def _remove_needless_notice(snapshot: Snapshot[Any], unembedded: Sequence[str], notices: list[str]) -> None:
-    """Remove the notice that nothing is embedded if there is nothing to embed."""
-    if NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):
-        notices[:] = [notice for notice in notices if notice != NOTHING_EMBEDDED]
 
 
 def _leave_out_vectors(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:

@@ -1,18 +1,14 @@
-"""Embed the question of a search in the vector space of each collection.
-
-The spaces of the last search are cached, so that the next one embeds its question without a snapshot of the store. If a
-space has changed since then, the search starts again.
-"""
+"""Embed the question of a search in the vector space of each collection."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import define, field
 
 from klaw_core.errors import QueryError, as_klaw_error
 from klaw_core.searching.relevance import familiarity
@@ -21,7 +17,7 @@ from klaw_redaction import Redactor
 if TYPE_CHECKING:
     from klaw_core.embedding.query_vectors import QueryVectors
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.store import Snapshot, Store
+    from klaw_core.interfaces.store import Snapshot
     from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.values.vectors import SpaceRecord, Vector
 
@@ -29,17 +25,15 @@ NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: run `klaw
 _UNIT_TOLERANCE = 1e-3
 
 
-class SpaceChangedError(Exception):
-    """The vector space of a collection has changed since the last search of this process."""
-
-
-@frozen(eq=False, repr=False)
+@define(eq=False, repr=False)
 class QuestionEmbedder:
     """Embeds questions for searches of one store. ``get_embedder`` is called only if a retriever needs a vector."""
 
-    store: Store[Any]
     get_embedder: Callable[[], Embedder]
     redactor: Redactor = field(factory=Redactor)
+    #: The process of the last question that was embedded, and its space. The embedder of another process, which a
+    #: forked one has copied, may hang, because its threads are missing.
+    _last: tuple[int, SpaceRecord] | None = field(default=None, init=False)
 
     @cached_property
     def _query_vectors(self) -> QueryVectors:
@@ -54,40 +48,22 @@ class QuestionEmbedder:
 
         return lru_cache(MAX_CACHED)(lambda text: familiarity(text, self.get_embedder()))
 
-    @cached_property
-    def _last_spaces(self) -> dict[tuple[int, str], SpaceRecord]:
-        """The vector space of each collection in the last search, by process id and collection.
-
-        A forked process finds no entry, so it opens the store before it uses the embedder: the store reports the fork,
-        but an embedder whose threads are missing may hang.
-        """
-        return {}
-
-    def take_last_spaces(self, collections: Sequence[str]) -> dict[str, SpaceRecord]:
-        """Remove and return the spaces of collections in the last search; :meth:`is_in` stores them again."""
-        popped = {name: self._last_spaces.pop((os.getpid(), name), None) for name in collections}
-        return {name: record for name, record in popped.items() if record is not None}
-
     def embed(
         self,
         question: str | Vector,
         retrievers: list[ConfiguredRetriever],
         collection: str,
+        record: SpaceRecord | None,
         notices: list[str],
-        last_spaces: Mapping[str, SpaceRecord],
     ) -> tuple[Vector | None, SpaceRecord | None]:
         """Return the question's vector and its space if a retriever needs it; otherwise, or on failure, None.
 
-        On failure the retrievers that need vectors are removed from ``retrievers``. A question that is already a vector
-        is only checked. With ``last_spaces``, the spaces of the last search, no snapshot is needed to find the space.
+        ``record`` is the space of the collection. On failure the retrievers that need vectors are removed from
+        ``retrievers``. A question that is already a vector is only checked.
         """
         needing = [configured for configured in retrievers if configured.retriever.needs_vectors]
         if not needing:
             return None, None
-        record = last = last_spaces.get(collection)
-        if record is None:
-            with self.store.read() as snapshot:
-                record = snapshot.space(collection)
         if record is None:  # nothing is embedded, so the model is not loaded
             leave_out(needing, retrievers)
             notices.append(NOTHING_EMBEDDED)
@@ -95,19 +71,16 @@ class QuestionEmbedder:
         if not isinstance(question, str):
             return _checked_vector(question, record), record
         try:
-            text = self.redactor.text(question)
-            return self._query_vectors.embed(text, self.get_embedder(), record, collection), record
+            vector = self._query_vectors.embed(self.redactor.text(question), self.get_embedder(), record, collection)
         except Exception as error:  # an embedder may raise anything; the other retrievers can still answer
-            if last is not None:
-                with self.store.read() as snapshot:
-                    if not self.is_in(snapshot, collection, last):
-                        raise SpaceChangedError from error
             leave_out(needing, retrievers)
             problem = as_klaw_error(error)
             if not retrievers:
                 raise problem from error
             notices.append(f"searched without vectors: {problem}")
             return None, None
+        self._last = os.getpid(), record
+        return vector, record
 
     def familiarity(self, text: str, embedded: Sequence[Vector | None]) -> float:
         """Return how well the model knows the script of a question; 1 if the question was not embedded."""
@@ -118,33 +91,31 @@ class QuestionEmbedder:
         except Exception:  # noqa: BLE001  # an embedder may raise anything; its vectors can still be used
             return 1.0
 
-    def is_in(self, snapshot: Snapshot[Any], collection: str, space: SpaceRecord) -> bool:
-        """Return whether a collection is in a space, with the same weights; save its space for the next search."""
-        record = snapshot.space(collection)
-        if record is not space:
-            from klaw_core.embedding.query_vectors import record_identity
-
-            if record is None or record_identity(record) != record_identity(space):
-                return False
-        self._last_spaces[os.getpid(), collection] = record
-        return True
-
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
         """Return the index of the text that is nearest to a question of the last search.
 
         Return None if the embedder is remote or fails, or if the last search used no vector.
         """
-        records = [record for (process, _), record in self._last_spaces.items() if process == os.getpid()]
-        if not records or not texts:
+        if self._last is None or self._last[0] != os.getpid() or not texts:
             return None
         from klaw_core.embedding.abilities import is_remote
 
         with suppress(Exception, SystemExit):  # an embedder may raise anything; the answer is optional
             embedder = self.get_embedder()
             if not is_remote(embedder):
-                vector = self._query_vectors.embed(self.redactor.text(question), embedder, records[0], "")
+                vector = self._query_vectors.embed(self.redactor.text(question), embedder, self._last[1], "")
                 return int((embedder.embed_documents(texts) @ vector).argmax())
         return None
+
+
+def is_in(snapshot: Snapshot[Any], collection: str, space: SpaceRecord) -> bool:
+    """Return whether a collection is in a space, with the same weights."""
+    record = snapshot.space(collection)
+    if record is space:
+        return True
+    from klaw_core.embedding.query_vectors import record_identity
+
+    return record is not None and record_identity(record) == record_identity(space)
 
 
 def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:

@@ -82,12 +82,15 @@ class Scope:
                     continue
                 if target.familiarity < 1 and configured.retriever.needs_vectors:
                     hits = tuple(_with_lower_relevance(hit, target.familiarity) for hit in hits)
-                ranking = Ranking(configured.name, self._combined(hits, number), configured.weight)
+                if len(self.targets) > 1:
+                    hits = tuple(evolve(hit, key=hit.key * len(self.targets) + number) for hit in hits)
+                ranking = Ranking(configured.name, hits, configured.weight)
                 found.setdefault(configured.name, []).append(ranking)
                 notices.extend(self._lacking(configured, target.query, found=bool(hits)))
         if failure is not None and not found:
             raise failure
-        return self._with_relevance([_merged(rankings, depth) for rankings in found.values()])
+        merged = (each[0] if len(each) == 1 else _merged(each, depth) for each in found.values())
+        return self._with_relevance(list(merged))
 
     def _lacking(self, configured: ConfiguredRetriever, query: Query, *, found: bool) -> Iterable[str]:
         """Return a notice if a retriever lacks chunks, at the first question to it."""
@@ -132,17 +135,13 @@ class Scope:
         )
         return Ranking(ranking.retriever, hits, ranking.weight)
 
-    def _combined(self, hits: tuple[Hit, ...], number: int) -> tuple[Hit, ...]:
-        count = len(self.targets)
-        return hits if count == 1 else tuple(evolve(hit, key=hit.key * count + number) for hit in hits)
-
     def target_of(self, key: int) -> Target:
         """Return the target of a combined key."""
         return self.targets[key % len(self.targets)]
 
     def collection_of(self, key: int) -> str:
         """Return the collection of a combined key."""
-        return self.target_of(key).query.collection
+        return self.targets[key % len(self.targets)].query.collection
 
     def hydrate(self, hits: Sequence[Hit], collector: ResultCollector) -> None:
         """Read the chunks of the hits and add them to ``collector``, until it is full.
@@ -176,7 +175,13 @@ class Scope:
 
     def _chunks(self, keys: Sequence[int]) -> Mapping[int, StoredChunk]:
         """Return the chunks of all combined keys that were read so far, including ``keys``."""
-        self._read.update(self._read_chunks([key for key in keys if key not in self._read]))
+        missing = [key for key in keys if key not in self._read]
+        count = len(self.targets)
+        for number, target in enumerate(self.targets):
+            own = missing if count == 1 else [key // count for key in missing if key % count == number]
+            for stored in self.snapshot.chunks(target.query.collection, own):
+                key = stored.key * count + number
+                self._read[key] = stored if count == 1 else evolve(stored, key=key)
         return self._read
 
     def _texts(self, keys: Sequence[int]) -> Mapping[int, str]:
@@ -189,22 +194,10 @@ class Scope:
             found.update((key * count + number, text) for key, text in texts.items())
         return found
 
-    def _read_chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
-        count = len(self.targets)
-        if count == 1:
-            collection = self.targets[0].query.collection
-            return {stored.key: stored for stored in self.snapshot.chunks(collection, keys)}
-        found: dict[int, StoredChunk] = {}
-        for number, target in enumerate(self.targets):
-            own = [key // count for key in keys if key % count == number]
-            for stored in self.snapshot.chunks(target.query.collection, own):
-                key = stored.key * count + number
-                found[key] = evolve(stored, key=key)
-        return found
-
     def result(self, stored: StoredChunk, hit: Hit, also: Sequence[StoredChunk] = ()) -> SearchResult:
         """Return a chunk and its hit as a result; ``also`` are chunks of its document that were left out."""
         chunk = stored.chunk
+        similarities = (part.raw for part in hit.contributions if part.component in self._vector_retrievers)
         return SearchResult(
             content=chunk.text,
             path=stored.path,
@@ -220,17 +213,11 @@ class Scope:
             context=chunk.context,
             collection=self.collection_of(stored.key),
             metadata=stored.metadata,
-            similarity=self._similarity(hit),
+            similarity=next(similarities, None),
             origin=stored.origin,
             relevance=self.relevance(hit.key),
             also=tuple([f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also]),
         )
-
-    def _similarity(self, hit: Hit) -> float | None:
-        for part in hit.contributions:
-            if part.component in self._vector_retrievers:
-                return part.raw
-        return None
 
     @cached_property
     def _vector_retrievers(self) -> set[str]:
@@ -249,8 +236,6 @@ def _with_lower_relevance(hit: Hit, familiarity: float) -> Hit:
 
 def _merged(rankings: Sequence[Ranking], depth: int) -> Ranking:
     """Merge the rankings of one retriever in several collections by its own scores."""
-    if len(rankings) == 1:
-        return rankings[0]
     from heapq import merge  # one collection needs no merging
 
     hits = merge(*(ranking.hits for ranking in rankings), key=_best_first)
