@@ -3,15 +3,10 @@
 import threading
 
 import pytest
-from attrs import evolve, frozen
+from attrs import evolve
 
-from klaw_core import API, Agents, Component, Extension, NotFoundError, Source, StoreError
+from klaw_core import API, Agents, Component, Extension, NoOptions, NotFoundError, Source, StoreError
 from klaw_testing.memory_store import MemoryStore
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 @pytest.fixture

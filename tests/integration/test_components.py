@@ -6,18 +6,23 @@ from threading import Event, current_thread
 import pytest
 from attrs import evolve, frozen
 
-from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError, Retriever, Source, install_extras
+from klaw_core import (
+    API,
+    AutoChoice,
+    Component,
+    EmbeddingError,
+    KlawError,
+    NoOptions,
+    Retriever,
+    Source,
+    install_extras,
+)
 from klaw_core.cli.components import examine
 from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
 
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 @frozen

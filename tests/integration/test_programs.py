@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 import pytest
-from attrs import frozen
 
 from klaw_core import (
     API,
@@ -17,6 +16,7 @@ from klaw_core import (
     Memory,
     Message,
     MessageEvent,
+    NoOptions,
     NotFoundError,
     PluginError,
     SearchEvent,
@@ -258,11 +258,6 @@ class SharedStore(MemoryStore):
     """A store that would keep the memories of all agents together."""
 
     isolates = False
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 @pytest.mark.parametrize("store", [MemoryStore, SharedStore])

@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 from attrs import frozen
 
-from klaw_core import API, Component, RerankScore, RetrievalError
+from klaw_core import API, Component, NoOptions, RerankScore, RetrievalError
 from klaw_core.cli.effective import effective, toml
 from klaw_core.cli.result_forms import result_to_json
 from klaw_core.cli.results import _reasons
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 @frozen

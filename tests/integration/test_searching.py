@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from attrs import frozen
 
 from klaw_core import (
     API,
@@ -16,6 +15,7 @@ from klaw_core import (
     Hit,
     KlawError,
     NewDocument,
+    NoOptions,
     PluginContractError,
     QueryError,
     RetrievalError,
@@ -29,11 +29,6 @@ ODD = (
     "C++", "foo-bar", "cat's", '"', "'", "*", "AND", "NEAR(", "a OR b", "^x", "col:x", "{x}", "\0", "\ud800",
     "память", "内存", "🧵", "%", "--", "';DROP TABLE", "\u202e", "a\nb", "e\u0301" * 500, "x" * 9_000,
 )  # fmt: skip
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 def paths(results):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from attrs import define, field, frozen
+from attrs import define, field
 
 from klaw_core import (
     API,
@@ -18,6 +18,7 @@ from klaw_core import (
     Forgettable,
     KlawError,
     Located,
+    NoOptions,
     NotFoundError,
     PluginContractError,
     PluginError,
@@ -30,11 +31,6 @@ from klaw_core import (
 )
 
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 @define

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from attrs import define, frozen
 
-from klaw_core import API, Component, KeySelection, Query, VectorSpace
+from klaw_core import API, Component, KeySelection, NoOptions, Query, VectorSpace
 from klaw_core.embedding.run import SAME_WEIGHTS, make_space_record
 from klaw_core.values.text import text_hash
 
@@ -38,11 +38,6 @@ class Renewable:
 
     def count_tokens(self, texts, /):
         return np.array([len(text.split()) for text in texts])
-
-
-@frozen
-class NoOptions:
-    pass
 
 
 @pytest.fixture

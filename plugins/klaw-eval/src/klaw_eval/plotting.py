@@ -16,9 +16,6 @@ from klaw_eval.comparing import Comparison, informative_metrics, means
 from klaw_eval.metrics import METRICS
 from klaw_eval.running import Run
 
-#: The supported file name extensions.
-ENDINGS = (".svg", ".png")
-
 _PANEL = (5.2, 4.2)  # inches
 _SPREAD = 0.5  # the share of the distance between two metrics over which the modes are spread
 # Blue, orange and green of Okabe and Ito (2008), which can be distinguished with colour vision deficiencies.

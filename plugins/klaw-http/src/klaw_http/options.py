@@ -2,7 +2,7 @@
 
 from attrs import field, frozen, validators
 
-from klaw_core import ComponentContext, EmbedderUnavailableError
+from klaw_core import ComponentContext, EmbedderUnavailableError, KlawError
 from klaw_http.deadline import SECONDS
 from klaw_http.urls import is_loopback
 
@@ -37,10 +37,15 @@ class RemoteOptions:
     retries: int = field(default=2, validator=validators.ge(0))
 
 
-def require_network(url: str, context: ComponentContext) -> None:
-    """Raise EmbedderUnavailableError if Klaw is offline and the URL is not on this machine."""
+def require_network(
+    url: str,
+    context: ComponentContext,
+    setting: str = "memory.embedding.url",
+    error: type[KlawError] = EmbedderUnavailableError,
+) -> None:
+    """Raise an error of this kind if Klaw is offline and the URL, which ``setting`` gives, is not on this machine."""
     if context.offline and not is_loopback(url):
-        raise EmbedderUnavailableError(
+        raise error(
             f"{url} is another machine, but Klaw is offline",
-            hint="unset KLAW_OFFLINE, or set memory.embedding.url to this machine",
+            hint=f"unset KLAW_OFFLINE, or set {setting} to this machine",
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klaw_core import Component, ComponentContext, LanguageModelError, hookimpl
-from klaw_http import is_loopback
+from klaw_http import require_network
 from klaw_llm_openai.options import OpenAIModelOptions
 
 if TYPE_CHECKING:
@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def _openai(options: OpenAIModelOptions, context: ComponentContext) -> OpenAIModel:
-    if context.offline and not is_loopback(options.url):
-        raise LanguageModelError(
-            f"{options.url} is another machine, and Klaw is offline",
-            hint="unset KLAW_OFFLINE, or set memory.language_model.url to this machine",
-        )
+    require_network(options.url, context, "memory.language_model.url", LanguageModelError)
     from klaw_llm_openai.model import OpenAIModel
     from klaw_llm_openai.usage import UsageLedger
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klaw_core import Component, ComponentContext, hookimpl
-from klaw_http import HttpClient, NoAnswerError, is_loopback
+from klaw_http import HttpClient, NoAnswerError, require_network
 from klaw_rerank_http.options import HttpRerankerOptions
 
 if TYPE_CHECKING:
@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def _http(options: HttpRerankerOptions, context: ComponentContext) -> HttpReranker:
-    if context.offline and not is_loopback(options.url):
-        raise NoAnswerError(
-            f"{options.url} is another machine, but Klaw is offline",
-            hint="unset KLAW_OFFLINE, or give a url of this machine in [[memory.reranking]]",
-        )
+    require_network(options.url, context, "the url in [[memory.reranking]]", NoAnswerError)
     from klaw_rerank_http.reranker import HttpReranker
 
     client = HttpClient(

@@ -26,6 +26,7 @@ from klaw_core import (
     Host,
     IndexEvent,
     ListeningExtension,
+    NoOptions,
     RecordError,
     SearchEvent,
     SearchRequest,
@@ -258,10 +259,6 @@ def klaw_extensions() -> Iterable[Component[DiaryOptions, Diary]]:
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, DiaryChunker]]:
     """Yield the chunker of the format ``diary``."""
-
-    @frozen
-    class NoOptions:
-        pass
 
     yield Component(NAME, NoOptions, lambda _options, _context: DiaryChunker(), api=2, summary="entries of a diary")
 
