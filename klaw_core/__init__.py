@@ -30,14 +30,11 @@ _MODULES = {
     "files.timestamps": "format_ts parse_ts",
     "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
-    "interfaces.components": (
-        "BatchingEmbedder Chunker Embedder Fusion HeadingChunker NamedEmbedder RemoteEmbedder Reranker VariantChunker"
-    ),
+    "interfaces.components": "Chunker Embedder Fusion HeadingChunker Reranker VariantChunker",
     "interfaces.converter": "Converter",
     "interfaces.extension": (
-        "AttachedExtension CheckedExtension "
-        "Extension Host ListeningExtension PreferringExtension SourcedExtension StatusExtension "
-        "ToolExtension"
+"AttachedExtension CheckedExtension Extension Host ListeningExtension PreferringExtension SourcedExtension "
+        "StatusExtension ToolExtension"
     ),
     "interfaces.index": "Index Retriever",
     "interfaces.language_model": "LanguageModel",

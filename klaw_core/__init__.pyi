@@ -49,13 +49,10 @@ from klaw_core.holds import (
 )
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, NoOptions, hookimpl
 from klaw_core.interfaces.components import (
-    BatchingEmbedder,
     Chunker,
     Embedder,
     Fusion,
     HeadingChunker,
-    NamedEmbedder,
-    RemoteEmbedder,
     Reranker,
     VariantChunker,
 )
@@ -134,7 +131,6 @@ __all__ = [
     "AsyncMemory",
     "AttachedExtension",
     "AutoChoice",
-    "BatchingEmbedder",
     "Candidate",
     "CheckedExtension",
     "Chunk",
@@ -201,7 +197,6 @@ __all__ = [
     "Migration",
     "ModelCorruptError",
     "ModelNotFoundError",
-    "NamedEmbedder",
     "NoOptions",
     "NotFoundError",
     "Notifier",
@@ -221,7 +216,6 @@ __all__ = [
     "Ranking",
     "RecordError",
     "RecordedDocuments",
-    "RemoteEmbedder",
     "Removable",
     "RepairableStore",
     "Replacement",

@@ -135,11 +135,9 @@ def _explain(error: BaseException, place: str) -> list[str]:
     if isinstance(error, ForbiddenExtraKeysError):
         known = tuple(field.name for field in attrs.fields(error.cl) if field.init)
         moved = getattr(error.cl, "moved", {})  # keys of earlier versions, each with the setting that replaced it
-        return [
-            f"{join(place, key)}: "
-            + (f"replaced by {moved[key]}" if key in moved else f"unknown key{nearest(key, known)}")
-            for key in sorted(error.extra_fields)
-        ]
+        told = {key: f"replaced by {moved[key]}" for key in error.extra_fields if key in moved}
+        unknown = sorted(error.extra_fields)
+        return [f"{join(place, key)}: {told.get(key) or f'unknown key{nearest(key, known)}'}" for key in unknown]
     if isinstance(error, KeyError):
         return [f"{place}: is required"]
     # The validators of attrs add the attribute, their argument and the value after the message; only show the message.

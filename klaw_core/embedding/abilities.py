@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from klaw_core.interfaces.components import BatchingEmbedder, Embedder, NamedEmbedder
+from klaw_core.interfaces.components import Embedder
 
 #: Texts per call for an embedder that does not declare a number.
 TEXTS_PER_CALL = 64
@@ -10,14 +10,14 @@ TEXTS_PER_CALL = 64
 
 def is_remote(embedder: Embedder) -> bool:
     """Return whether an embedder calls a server."""
-    return bool(getattr(embedder, "remote", False))  # an isinstance check of the Protocol is dozens of times slower
+    return bool(getattr(embedder, "remote", False))
 
 
 def texts_per_call(embedder: Embedder) -> int:
     """Return how many texts an embedder accepts per call."""
-    return embedder.texts_per_call if isinstance(embedder, BatchingEmbedder) else TEXTS_PER_CALL
+    return int(getattr(embedder, "texts_per_call", TEXTS_PER_CALL))
 
 
 def model_name(embedder: Embedder) -> str:
     """Return the name of an embedder's model; empty if it is not known without loading it or calling a server."""
-    return embedder.model if isinstance(embedder, NamedEmbedder) else ""
+    return str(getattr(embedder, "model", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from klaw_core.values.candidates import Candidate, RerankScore
@@ -50,37 +50,6 @@ class Embedder(Protocol):
         Counts are subadditive: those of the parts of a text, cut at line ends, at white space or after
         punctuation, sum to at least its own. A chunker counts parts and trusts that the whole is no larger.
         """
-
-
-@runtime_checkable
-class RemoteEmbedder(Protocol):
-    """An embedder that may call a server. Optional; by default the model is on this machine.
-
-    For a server, a search waits for a limited time, results are stored after each call, and the probe sentence is sent
-    once per run and collection, to detect a model that has changed under the same name.
-    """
-
-    @property
-    def remote(self) -> bool:
-        """Return whether it calls a server."""
-
-
-@runtime_checkable
-class BatchingEmbedder(Protocol):
-    """An embedder that limits the number of texts per call. Optional; the default is 64."""
-
-    @property
-    def texts_per_call(self) -> int:
-        """Return the largest number of texts per call, at least 1."""
-
-
-@runtime_checkable
-class NamedEmbedder(Protocol):
-    """An embedder that knows the name of its model before the model is loaded or a server is called. Optional."""
-
-    @property
-    def model(self) -> str:
-        """Return the name, as :attr:`Embedder.space` will have it; empty if it is not known."""
 
 
 class Chunker(Protocol):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from attrs import field, frozen
 
 from klaw_core.values.metadata import Metadata
-from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk, text_hash
+from klaw_core.values.text import DEFAULT_FORMAT, Chunk, StoredChunk, text_hash
 
 
 @frozen
@@ -137,3 +137,25 @@ class Replacement:
     kept: tuple[int, ...] = ()
     is_new: bool = False
     refused: bool = False
+
+    @staticmethod
+    def compare(
+        chunks: Iterable[Chunk], held: Sequence[tuple[int, str]], stays: Callable[[int, Chunk], bool]
+    ) -> tuple[list[tuple[int, Chunk]], list[Chunk], tuple[int, ...]]:
+        """Return which chunks of a document stay, with their keys, which are new, and the keys of those that go.
+
+        ``held`` are the key and the id of each chunk in the store. One stays if a chunk has its id and ``stays`` says
+        that its content is the same too. Of several chunks with one id, at most one stays.
+        """
+        keys = {chunk_id: key for key, chunk_id in held}
+        kept: list[tuple[int, Chunk]] = []
+        new: list[Chunk] = []
+        for chunk in chunks:
+            key = keys.get(chunk.chunk_id)
+            if key is None or not stays(key, chunk):
+                new.append(chunk)
+                continue
+            kept.append((key, chunk))
+            del keys[chunk.chunk_id]
+        staying = {key for key, _ in kept}
+        return kept, new, tuple(sorted(key for key, _ in held if key not in staying))

@@ -16,6 +16,7 @@ from klaw_journals.message_rows import (
     Session,
     StoredMessage,
     Summary,
+    changed_rows,
 )
 from klaw_journals.messages import Message
 from klaw_journals.new_documents import NewDocument
@@ -57,6 +58,7 @@ __all__ = [
     "Session",
     "StoredMessage",
     "Summary",
+    "changed_rows",
     "check_lines",
     "check_private",
     "journals_of",

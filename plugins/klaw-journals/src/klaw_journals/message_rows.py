@@ -6,11 +6,13 @@ a bare chat id is unique only within its channel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from attrs import field, frozen
+
+K = TypeVar("K")
 
 
 @frozen
@@ -78,6 +80,32 @@ class JournalFileState:
     end: int
     recipe: str = ""
     checksum: int | None = None
+
+
+def changed_rows(
+    messages: Iterable[StoredMessage], held: Callable[[StoredMessage], tuple[K, date, int] | None]
+) -> tuple[int, list[K], list[StoredMessage]]:
+    """Return how many messages are new, the keys of rows to remove, and the messages to add.
+
+    Of two messages with one id in a chat, the one at the earlier place stays. ``held`` returns the key, the day and the
+    position of the row that has a message's id, or None.
+    """
+    chosen: dict[tuple[str, str], StoredMessage] = {}
+    for message in messages:
+        other = chosen.setdefault((message.chat_id, message.id), message)
+        if message.place < other.place:
+            chosen[message.chat_id, message.id] = message
+    new, removed, added = 0, [], []
+    for message in chosen.values():
+        row = held(message)
+        if row is None:
+            new += 1
+        elif message.place >= row[1:]:
+            continue
+        else:
+            removed.append(row[0])
+        added.append(message)
+    return new, removed, added
 
 
 class MessageReader(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from klaw_core import StoreError
-from klaw_journals import JournalFileState, StoredMessage, Summary
+from klaw_journals import JournalFileState, StoredMessage, Summary, changed_rows
 from klaw_journals import Session as Chat
 from klaw_store_postgres.texts import digest, from_milliseconds, from_text, to_milliseconds, to_text
 from klaw_store_postgres.words import segments
@@ -125,25 +125,15 @@ class PostgresMessages:
         for message in messages:
             if message.role not in _ROLES or message.type not in _TYPES:
                 raise StoreError(f"unknown message role or type: {message.role!r}, {message.type!r}")
-        chosen: dict[tuple[str, str], StoredMessage] = {}
-        for message in messages:
-            other = chosen.setdefault((message.chat_id, message.id), message)
-            if message.place < other.place:
-                chosen[message.chat_id, message.id] = message
-        new, gone, added = 0, [], []
-        for message in chosen.values():
-            sql = f"SELECT key, day, position FROM messages WHERE {_CHAT} AND id_digest = %s AND id = %s"
-            held = self.resource.row(sql, (*self._of(message.chat_id), digest(message.id), to_text(message.id)))
-            if held is None:
-                new += 1
-            elif message.place >= tuple(held[1:]):
-                continue
-            else:
-                gone.append(held[0])
-            added.append(message)
-        self._delete(gone)
+        new, removed, added = changed_rows(messages, self._held)
+        self._delete(removed)
         self._add(added)
         return new
+
+    def _held(self, message: StoredMessage) -> tuple[int, date, int] | None:
+        sql = f"SELECT key, day, position FROM messages WHERE {_CHAT} AND id_digest = %s AND id = %s"
+        row = self.resource.row(sql, (*self._of(message.chat_id), digest(message.id), to_text(message.id)))
+        return None if row is None else tuple(row)
 
     def put_file(self, file: JournalFileState, /) -> None:
         """Record how far a log is mirrored."""

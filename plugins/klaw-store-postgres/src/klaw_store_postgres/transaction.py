@@ -373,25 +373,20 @@ class _Change:
     before: _Held | None
     kept: list[tuple[int, Chunk]] = field(factory=list)
     new: list[Chunk] = field(factory=list)
-    removed: list[int] = field(factory=list)
+    removed: tuple[int, ...] = ()
     added: list[StoredChunk] = field(factory=list)
 
     def compare(self, chunks: Sequence[Chunk], held: Sequence[_HeldChunk]) -> None:
-        by_id = {from_text(one.chunk_id): one for one in held}
-        for chunk in chunks:
-            old = by_id.get(chunk.chunk_id)
-            if old is None or not old.stays(chunk):
-                self.new.append(chunk)
-                continue
-            self.kept.append((old.key, chunk))
-            del by_id[chunk.chunk_id]
-        stay = {key for key, _ in self.kept}
-        self.removed = [one.key for one in held if one.key not in stay]
+        by_key = {one.key: one for one in held}
+        ids = [(one.key, from_text(one.chunk_id)) for one in held]
+        self.kept, self.new, self.removed = Replacement.compare(
+            chunks, ids, lambda key, chunk: by_key[key].stays(chunk)
+        )
 
     def result(self) -> Replacement:
         is_renamed = self.before is not None and self.before.title != to_text(self.document.title)
         return Replacement(
-            tuple(self.removed),
+            self.removed,
             tuple(self.added),
             tuple(_stored(key, self.document, chunk) for key, chunk in self.kept) if is_renamed else (),
             tuple(sorted(key for key, _ in self.kept)),

@@ -6,9 +6,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from klaw_core import VectorSpace
+from klaw_store_sqlitevec.schema import chunk_table
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
-
-_CHUNKS_PER_READ = 1024  # a few megabytes of text
 
 
 def prune_cache(snapshot: SqliteSnapshot, left: AbstractSet[VectorSpace]) -> None:
@@ -38,10 +37,8 @@ def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
 
 def _chunk_hashes(snapshot: SqliteSnapshot) -> set[bytes]:
     """Return the embedding hash of every chunk of all collections."""
-    hashes: set[bytes] = set()
-    for collection in snapshot.collections():
-        keys = snapshot.keys(collection).tolist()
-        for first in range(0, len(keys), _CHUNKS_PER_READ):
-            stored = snapshot.chunks(collection, keys[first : first + _CHUNKS_PER_READ])
-            hashes.update(bytes.fromhex(item.chunk.embedding_hash) for item in stored)
-    return hashes
+    return {
+        digest
+        for collection in snapshot.collections()
+        for (digest,) in snapshot.resource.execute(f"SELECT embedding_hash FROM {chunk_table(collection).name}")
+    }

@@ -215,22 +215,26 @@ class SqliteMessages:
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
         """Add messages; return the number of new ones. Of two with the same id in a chat, the earlier place stays."""
-        new = 0
-        for message in messages:
-            found = self.resource.execute(
-                "SELECT key, day, position, content FROM messages WHERE chat_id = ? AND id = ?",
-                (message.chat_id, message.id),
-            ).fetchone()
-            if found is None:
-                new += 1
-            elif (message.day.isoformat(), message.position) >= found[1:3]:
-                continue
-            else:
-                self._delete([(found[0], found[3])])
+        from klaw_journals import changed_rows
+
+        new, removed, added = changed_rows(messages, self._held)
+        self._delete(removed)
+        for message in added:
             self._add(message)
         for chat_id in dict.fromkeys(message.chat_id for message in messages):
             self._derive_session(chat_id)
         return new
+
+    def _held(self, message: StoredMessage) -> tuple[tuple[int, str], date, int] | None:
+        """Return the key and the content, the day and the position of the row with a message's id; None without one."""
+        sql = "SELECT key, content, day, position FROM messages WHERE chat_id = ? AND id = ?"
+        row: Any = self.resource.execute(sql, (message.chat_id, message.id)).fetchone()
+        if row is None:
+            return None
+        try:
+            return row[:2], date.fromisoformat(row[2]), int(row[3])
+        except (TypeError, ValueError):  # a damaged row: the message replaces it
+            return row[:2], date.max, 0
 
     def put_file(self, file: JournalFileState, /) -> None:
         """Record how much of a journal file the rows contain."""

@@ -28,6 +28,8 @@ OLDEST_SQLITE = (3, 51, 3)
 
 OWNER = "sqlite"
 
+_CHUNKS_PER_READ = 1024  # a few megabytes of text
+
 _MIGRATIONS_TABLE = """
 CREATE TABLE IF NOT EXISTS klaw_migrations (
     owner TEXT NOT NULL,
@@ -141,7 +143,7 @@ CREATE TABLE {table} (
     source TEXT NOT NULL,
     chat_id TEXT,
     content TEXT NOT NULL,
-    {shared}, context TEXT NOT NULL DEFAULT '', checksum INTEGER
+    {shared}, context TEXT NOT NULL DEFAULT '', checksum INTEGER, embedding_hash BLOB
 );
 CREATE INDEX {table}_document ON {table} (document_id, start_offset);
 CREATE INDEX {table}_chunk_id ON {table} (chunk_id);
@@ -234,6 +236,23 @@ def _index_dates(connection: apsw.Connection) -> None:
     connection.execute("CREATE INDEX documents_created ON documents (collection, created_at)")
 
 
+def _add_embedding_hashes(connection: apsw.Connection) -> None:
+    """Add the column, and fill it. A damaged row, of which the doctor tells, gets none."""
+    from klaw_store_sqlitevec.snapshot import SqliteSnapshot
+
+    names: list[Any] = connection.execute("SELECT name FROM collections").fetchall()
+    collections = dict.fromkeys(("memory", "docs", *(name for (name,) in names)))
+    snapshot = SqliteSnapshot(connection)
+    for collection in collections:
+        table = chunk_table(collection).name
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN embedding_hash BLOB")
+        keys = snapshot.keys(collection).tolist()
+        for first in range(0, len(keys), _CHUNKS_PER_READ):
+            stored = snapshot.chunks(collection, keys[first : first + _CHUNKS_PER_READ])
+            rows = ((bytes.fromhex(each.chunk.embedding_hash), each.key) for each in stored)
+            connection.executemany(f"UPDATE {table} SET embedding_hash = ? WHERE id = ?", rows)
+
+
 #: Append-only: a released migration is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _create_initial_tables),
@@ -250,6 +269,7 @@ MIGRATIONS = (
     Migration("0012-seen", _add_seen),
     Migration("0013-dates-of-documents", _index_dates),
     Migration("0014-numbers-in-metadata", add_numbers),
+    Migration("0015-embedding-hashes", _add_embedding_hashes),
 )
 
 

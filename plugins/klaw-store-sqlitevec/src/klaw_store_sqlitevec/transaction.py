@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
 # The columns with a chunk's own values in every table of chunks.
-_CHUNK_COLUMNS = (*COLUMNS, "checksum")
+_CHUNK_COLUMNS = (*COLUMNS, "checksum", "embedding_hash")
 
 
 @frozen
@@ -61,26 +61,21 @@ class SqliteTransaction(SqliteSnapshot):
             return Replacement(refused=True)
         self._open(collection)
         keys = self._document_keys(collection, document.path)
-        held = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
+        held = {stored.key: stored.chunk for stored in self.outline(collection, document.path)}
+        ids = [(key, held[key].chunk_id if key in held else "") for key in keys]
         is_renamed = self._title(collection, document.path) != document.title
         document_id = self._put_document(collection, document)
-        kept = []
-        for chunk in chunks:
-            old = held.get(chunk.chunk_id)
-            if old is not None and old.chunk.says_the_same(chunk):
-                kept.append((chunk, old.key))
-                del held[chunk.chunk_id]
-        stay = {key for _, key in kept}
-        removed = tuple(key for key in keys if key not in stay)
+        kept, new, removed = Replacement.compare(chunks, ids, lambda key, chunk: held[key].says_the_same(chunk))
         self._delete_chunks(collection, removed)
         if kept:
             self._move(collection, document, kept)
             self._relabel(collection, document, document_id)
-        stays = {chunk.chunk_id for chunk, _ in kept}
-        new = [chunk for chunk in chunks if chunk.chunk_id not in stays]
-        renewed = tuple(_stored(key, document, chunk) for chunk, key in kept) if is_renamed else ()
+        renewed = tuple(_stored(key, document, chunk) for key, chunk in kept) if is_renamed else ()
+        if renewed:  # what is embedded contains the title
+            sql = f"UPDATE {chunk_table(collection).name} SET embedding_hash = ? WHERE id = ?"
+            self.resource.executemany(sql, ((_embedding_hash(each.chunk), each.key) for each in renewed))
         added = self._insert(collection, document, document_id, new)
-        return Replacement(removed, added, renewed, tuple(sorted(stay)), record is None)
+        return Replacement(removed, added, renewed, tuple(sorted(key for key, _ in kept)), record is None)
 
     def replace_all(
         self,
@@ -254,7 +249,7 @@ class SqliteTransaction(SqliteSnapshot):
             sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"
             self.resource.executemany(sql, ((key,) for key in keys))
 
-    def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
+    def _move(self, collection: str, document: Document, kept: Sequence[tuple[int, Chunk]]) -> None:
         """Update the position of kept chunks; most have not moved."""
         sql = f"""
             UPDATE {chunk_table(collection).name}
@@ -265,7 +260,7 @@ class SqliteTransaction(SqliteSnapshot):
         """
         updated = to_text(document.created_at)
         self.resource.executemany(
-            sql, ((*_place_values(chunk), updated, _chunk_values(chunk)[-1], key) for chunk, key in kept)
+            sql, ((*_place_values(chunk), updated, _chunk_values(chunk)[-1], key) for key, chunk in kept)
         )
 
     def _relabel(self, collection: str, document: Document, document_id: int) -> None:
@@ -306,13 +301,17 @@ class SqliteTransaction(SqliteSnapshot):
     def _columns(self, chunk: Chunk) -> tuple[object, ...]:
         """Return the column values of a new chunk."""
         text, *others = _chunk_values(chunk)
-        return (compress_text(chunk.text) if self.compress else text, *others)
+        return (compress_text(chunk.text) if self.compress else text, *others, _embedding_hash(chunk))
 
 
 def _stored(key: int, document: Document, chunk: Chunk) -> StoredChunk:
     created = chunk.created_at or document.created_at
     place = (document.path, document.source, created, document.chat_id, document.origin)
     return StoredChunk(key, chunk, *place, dict(document.metadata))
+
+
+def _embedding_hash(chunk: Chunk) -> bytes:
+    return bytes.fromhex(chunk.embedding_hash)
 
 
 def _written_at(chunk: Chunk) -> str | None:

@@ -9,7 +9,7 @@ from datetime import date
 from attrs import frozen
 
 from klaw_core import StoreError
-from klaw_journals import JournalFileState, Session, StoredMessage, Summary
+from klaw_journals import JournalFileState, Session, StoredMessage, Summary, changed_rows
 from klaw_testing.memory_tables import Tables
 from klaw_words.query import Term, compile_query, select
 from klaw_words.treatment import fold, index_text
@@ -81,15 +81,17 @@ class MemoryMessages:
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
         """Add messages. Of two messages with the same id in a chat, the one at the earlier place stays."""
-        new = 0
         for message in messages:
             if message.role not in _ROLES or message.type not in _TYPES:
                 raise StoreError(f"unknown message role or type: {message.role!r}, {message.type!r}")
-            key = (message.chat_id, message.id)
-            old = self.tables.messages.get(key)
-            new += old is None
-            if old is None or message.place < old.place:
-                self.tables.messages[key] = message
+        held = self.tables.messages
+
+        def row(message: StoredMessage) -> tuple[None, date, int] | None:
+            old = held.get((message.chat_id, message.id))
+            return None if old is None else (None, *old.place)
+
+        new, _, added = changed_rows(messages, row)
+        held.update(((message.chat_id, message.id), message) for message in added)
         return new
 
     def put_file(self, file: JournalFileState, /) -> None:

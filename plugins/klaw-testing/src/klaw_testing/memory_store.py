@@ -192,34 +192,23 @@ class MemoryTransaction(MemorySnapshot):
         if expected is not None and record != expected.get(document.path):
             return Replacement(refused=True)
         tables, held = self.resource, self._open(collection)
-        old = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
+        old = {stored.key: stored.chunk for stored in self.outline(collection, document.path)}
         before = tables.documents.get((collection, document.path))
         tables.documents[collection, document.path] = document
         tables.seen.pop((collection, document.path), None)
         is_renamed = before is not None and before.title != document.title
-        added, renewed, stay = [], [], []
-        for chunk in chunks:
-            kept = old.get(chunk.chunk_id)
-            if kept is not None and not kept.chunk.says_the_same(chunk):
-                kept = None
-            if kept is not None:
-                del old[chunk.chunk_id]
-            key = tables.next_key if kept is None else kept.key
-            created = chunk.created_at or document.created_at
-            place = (document.path, document.source, created, document.chat_id, document.origin)
-            stored = StoredChunk(key, chunk, *place, dict(document.metadata))
-            held[key] = stored
-            if kept is None:
-                tables.next_key += 1
-                added.append(stored)
-                continue
-            stay.append(key)
-            if is_renamed:
-                renewed.append(stored)
-        for stored in old.values():
-            del held[stored.key]
-        removed = tuple(sorted(stored.key for stored in old.values()))
-        return Replacement(removed, tuple(added), tuple(renewed), tuple(sorted(stay)), record is None)
+        ids = [(key, chunk.chunk_id) for key, chunk in old.items()]
+        kept, new, removed = Replacement.compare(chunks, ids, lambda key, chunk: old[key].says_the_same(chunk))
+        for key in removed:
+            del held[key]
+        keys = range(tables.next_key, tables.next_key + len(new))
+        tables.next_key += len(new)
+        staying, added = (
+            tuple(_stored(key, document, chunk) for key, chunk in each) for each in (kept, zip(keys, new, strict=True))
+        )
+        held.update((stored.key, stored) for stored in (*staying, *added))
+        renewed = staying if is_renamed else ()
+        return Replacement(removed, added, renewed, tuple(sorted(key for key, _ in kept)), record is None)
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Update the date and labels of an unchanged document."""
@@ -326,6 +315,12 @@ class MemoryTransaction(MemorySnapshot):
         """Return the collection's chunks; create the collection if it does not exist."""
         self.resource.collections.add(check_collection_name(collection))
         return self.resource.chunks.setdefault(collection, {})
+
+
+def _stored(key: int, document: Document, chunk: Chunk) -> StoredChunk:
+    created = chunk.created_at or document.created_at
+    place = (document.path, document.source, created, document.chat_id, document.origin)
+    return StoredChunk(key, chunk, *place, dict(document.metadata))
 
 
 class MemoryStore:

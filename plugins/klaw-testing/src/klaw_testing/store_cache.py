@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from klaw_core import Document, SpaceRecord, Store, Vector, VectorSpace
+from klaw_core import Chunk, Document, SpaceRecord, Store, Vector, VectorSpace
 from klaw_core.values.text import text_hash
 from klaw_testing.values import cut_lines, make_document
 
@@ -80,6 +80,21 @@ class CacheLaws:
         with store.read() as snapshot:
             assert snapshot.cached_vectors(SPACE, list(rows)).keys() == {chunk.embedding_hash}
             assert snapshot.cached_vectors(OTHER, [unused]).keys() == {unused}, "that space is being built"
+
+    def test_a_vector_is_unused_once_the_title_that_was_embedded_has_changed(self, store: Store[Any]) -> None:
+        document = make_document("notes/a.md", "one")
+        titles = ("Before", "After")
+        chunks = [Chunk("0" * 32, "one", 0, 3, 1, 1, title=title) for title in titles]
+        for title, chunk in zip(titles, chunks, strict=True):
+            with store.write() as transaction:
+                transaction.replace(C, evolve(document, title=title), (chunk,))
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+            transaction.cache_vectors(SPACE, {chunk.embedding_hash: vector(1, 2, 3, 4) for chunk in chunks})
+            transaction.forget_unused()
+        with store.read() as snapshot:
+            cached = snapshot.cached_vectors(SPACE, [chunk.embedding_hash for chunk in chunks])
+            assert cached.keys() == {chunks[1].embedding_hash}
 
     def test_a_full_cache_evicts_the_least_recently_used_vectors(self, store: Store[Any]) -> None:
         hashes = [text_hash(str(number)) for number in range(6)]
