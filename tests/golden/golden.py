@@ -95,7 +95,7 @@ def rest(world: World) -> str:
 
 
 async def _rest(world: World) -> str:
-    import httpx
+    import httpx2
 
     from klaw_serve.app import make_service
     from klaw_serve.options import Limits, Listening
@@ -105,8 +105,8 @@ async def _rest(world: World) -> str:
     headers = {"Authorization": f"Bearer {Tokens(memory.config.data_dir).make()}"}
     service = make_service(memory, Listening(), Limits())
     texts = []
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(service.app), base_url="http://127.0.0.1:8490", headers=headers
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(service.app), base_url="http://127.0.0.1:8490", headers=headers
     ) as client:
         texts.append(shown((await client.get("/openapi.json")).json()))
         for method, path, body in REST:

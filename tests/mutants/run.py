@@ -27,7 +27,7 @@ WORKERS = 2
 #: A run that takes longer hangs. It is no limit of speed: on a busy machine a run takes a minute.
 HANGS_AFTER_SECONDS = 900
 #: Imported once, before the processes of the runs are forked: it takes longer than most of the runs.
-PRELOADED = ("apsw", "hypothesis", "httpx", "msgspec", "numpy", "sqlite_vec", "starlette.testclient", "werkzeug")
+PRELOADED = ("apsw", "hypothesis", "httpx2", "msgspec", "numpy", "sqlite_vec", "starlette.testclient", "werkzeug")
 # What is preloaded cannot be rewritten for better messages; that is no error.
 _QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 #: Exceptions of a change that is itself a mistake; any test would notice that.

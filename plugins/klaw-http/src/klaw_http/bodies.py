@@ -16,7 +16,7 @@ def read_body(pieces: Iterable[bytes], encoding: str, limit_bytes: int) -> bytes
     """Join the pieces of a body, unpacking gzip. Raise BodyError.
 
     Neither the received nor the unpacked data ever exceeds ``limit_bytes``. A gzip bomb is stopped inside a part, which
-    httpx's decoder would first unpack completely.
+    the decoder of httpx2 would first unpack completely.
     """
     if encoding not in {"", "identity", "gzip"}:
         raise BodyError(f"the answer has the content encoding {encoding!r}, which was not requested")

@@ -21,7 +21,7 @@ from klaw_http.urls import http_url
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
+    import httpx2
 
 _ERROR_BODY_BYTES = 64 * 1024
 _MIN_SECRET_CHARACTERS = 6
@@ -45,7 +45,7 @@ def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str])
 
 @frozen
 class _Request:
-    """A request, and the maximum size of its answer. ``body`` are httpx's arguments: ``content``, or a form."""
+    """A request, and the maximum size of its answer. ``body`` are arguments of httpx2: ``content``, or a form."""
 
     method: str
     path: str
@@ -131,7 +131,7 @@ class HttpClient:
                 attempt += 1
 
     def _attempt(
-        self, client: httpx.Client, deadline: Deadline, request: _Request, parse: Callable[[bytes], Any]
+        self, client: httpx2.Client, deadline: Deadline, request: _Request, parse: Callable[[bytes], Any]
     ) -> Any:
         headers = {"accept": "application/json", "accept-encoding": "gzip", "user-agent": "klaw", **self.headers}
         if "content" in request.body:
@@ -147,7 +147,7 @@ class HttpClient:
 
     @contextmanager
     def _failures_named(self, path: str, deadline: Deadline) -> Iterator[None]:
-        """Convert exceptions of httpx and httpcore into this library's errors, which name the server."""
+        """Convert exceptions of httpx2 and httpcore2 into this library's errors, which name the server."""
         from klaw_http.transport import TIMEOUTS, TRANSIENT, UNCONNECTED, UNUSABLE
 
         where = self._where(path)
@@ -165,7 +165,7 @@ class HttpClient:
         except UNUSABLE as error:
             raise BodyError(f"{where} is not a valid address") from error
 
-    def _refusal(self, path: str, response: httpx.Response) -> Exception:
+    def _refusal(self, path: str, response: httpx2.Response) -> Exception:
         status = response.status_code
         if response.is_redirect:
             return StatusError(
@@ -201,11 +201,11 @@ class HttpClient:
 
 
 def _json_body(value: Mapping[str, object]) -> dict[str, bytes]:
-    """Return a JSON body in ASCII, because httpx's ``json=`` cannot send a lone surrogate."""
+    """Return a JSON body in ASCII, because ``json=`` of httpx2 cannot send a lone surrogate."""
     return {"content": json.dumps(value).encode("ascii")}
 
 
-def _error_body(response: httpx.Response) -> bytes:
+def _error_body(response: httpx2.Response) -> bytes:
     """Return the body of a refusal; empty if it cannot be read."""
     from klaw_http.transport import TIMEOUTS, TRANSIENT
 
@@ -215,6 +215,6 @@ def _error_body(response: httpx.Response) -> bytes:
         return b""  # an unreadable body must not hide the status
 
 
-def _encoding(response: httpx.Response) -> str:
+def _encoding(response: httpx2.Response) -> str:
     encoding: str = response.headers.get("content-encoding", "")
     return encoding.strip().lower()

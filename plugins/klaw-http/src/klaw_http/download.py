@@ -24,7 +24,7 @@ from klaw_http.urls import names_a_host
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
+    import httpx2
 
 # Statuses of a content network that may be temporary, including 500, unlike for a model's server.
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
@@ -156,7 +156,7 @@ class _Download:
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "klaw"}
         return headers | {"range": f"bytes={self._done}-"} if self._done else headers
 
-    def _take(self, url: str, response: httpx.Response, pace: Deadline) -> None:
+    def _take(self, url: str, response: httpx2.Response, pace: Deadline) -> None:
         """Append the response to the file. Raise LaterError if it is incomplete."""
         where = without_query(url)
         if not response.is_success:
@@ -182,7 +182,7 @@ class _Download:
         if self._done < self._size:
             raise LaterError("closed the connection")
 
-    def _begin_of(self, response: httpx.Response) -> int:
+    def _begin_of(self, response: httpx2.Response) -> int:
         """Return the first byte of a partial response: ``Content-Range: bytes 5-9/10`` (RFC 9110, 14.4)."""
         said = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
         return int(said[1]) if said else -1
@@ -192,7 +192,7 @@ class _Download:
         self._stream.truncate()
         self._done = 0
 
-    def _refuse(self, where: str, response: httpx.Response) -> NoReturn:
+    def _refuse(self, where: str, response: httpx2.Response) -> NoReturn:
         status = response.status_code
         if status in _PASSING:
             raise LaterError(f"answers {status}", retry_after_seconds(response.headers.get("retry-after")))

@@ -50,7 +50,7 @@ def _problem(value: str) -> str:
 def names_a_host(parts: SplitResult) -> bool:
     """Return whether a URL has a host: an ASCII name or an address, with a valid port.
 
-    A name in punycode (``xn--``) must be decodable, because httpx fails otherwise.
+    A name in punycode (``xn--``) must be decodable, because httpx2 fails otherwise.
     """
     host, bracketed = parts.hostname or "", "[" in parts.netloc
     try:

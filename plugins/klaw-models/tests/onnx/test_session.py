@@ -99,6 +99,6 @@ def test_the_session_has_no_threads_of_its_own(make_manifest: MakeManifest) -> N
 
 
 def test_importing_the_library_imports_no_runtime() -> None:
-    program = "import sys, klaw_models.onnx; print({'onnxruntime', 'tokenizers', 'httpx'} & {*sys.modules} or 'none')"
+    program = "import sys, klaw_models.onnx; print({'onnxruntime', 'tokenizers', 'httpx2'} & {*sys.modules} or 'none')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "none"
