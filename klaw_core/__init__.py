@@ -33,7 +33,7 @@ _MODULES = {
     "interfaces.components": "Chunker Embedder Fusion HeadingChunker Reranker VariantChunker",
     "interfaces.converter": "Converter",
     "interfaces.extension": (
-"AttachedExtension CheckedExtension Extension Host ListeningExtension PreferringExtension SourcedExtension "
+        "AttachedExtension CheckedExtension Extension Host ListeningExtension PreferringExtension SourcedExtension "
         "StatusExtension ToolExtension"
     ),
     "interfaces.index": "Index Retriever",

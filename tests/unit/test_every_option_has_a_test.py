@@ -1,7 +1,11 @@
-"""Every option of every component that is installed from this checkout is set by a test of its distribution."""
+"""Every option of every component that is installed from this checkout is read, and set by a test of its distribution.
+
+A key that is no option is refused.
+"""
 
 import ast
 import inspect
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,8 +15,11 @@ import attrs
 import pytest
 
 import klaw_core
+from klaw_core import API, Component, ConfigError, load_config
+from klaw_core.config.options import build_options
+from klaw_core.config.settings import SETTINGS
 from klaw_core.plugins.discover import discover
-from klaw_core.values.config import CacheSettings, ConversationSettings, SyncSettings
+from klaw_core.values.config import CacheSettings, ConversationSettings, Selection, SyncSettings
 
 ROOT = Path(__file__).parents[2]
 #: A table in a text of TOML: ``name = …``, perhaps with its place before the name.
@@ -92,3 +99,47 @@ def test_every_option_has_a_test(kind):
     options = [field.name for field in attrs.fields(kind) if field.init]
     named = {name for name in options if any(name in named_in(home) for home in homes_of(kind, name))}
     assert set(options) - named - given_in_order(kind) == set()
+
+
+@cache
+def read_in(home: Path) -> frozenset[str]:
+    """Return the names of the attributes that the sources of a distribution read; those of the core serve all."""
+    found: set[str] = set()
+    for file in (home / "src" if home != ROOT else home / "klaw_core").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found.add(node.attr)
+    return frozenset(found)
+
+
+#: Tables of the core that a distribution reads: that of the default install, and the watcher.
+READERS = {ConversationSettings: "klaw-conversations", SyncSettings: "klaw-watch"}
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.__module__}.{kind.__qualname__}")
+def test_every_option_is_read(kind):
+    options = [field.name for field in attrs.fields(kind) if field.init]
+    also = read_in(ROOT / "plugins" / READERS[kind]) if kind in READERS else set()
+    read = {name for name in options if any(name in read_in(home) for home in homes_of(kind, name))} | also
+    assert [name for name in options if name not in read] == []
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.__module__}.{kind.__qualname__}")
+def test_a_key_that_is_no_option_is_refused(kind):
+    problems = []
+    component = Component("any", kind, lambda *_: None, API)
+    assert build_options(component, Selection("source", "any", "place", {"no_such_key": 1}), problems) is None
+    assert any(re.match(r"place\.no_such_key: unknown key", problem) for problem in problems), problems
+
+
+@pytest.mark.parametrize("table", [*SETTINGS])
+def test_an_unknown_key_of_a_table_of_the_memory_is_refused(table, tmp_path):
+    given = {"memory": {table: {"no_such_key": 1}}}
+    with pytest.raises(ConfigError, match=rf"unknown key memory\.{table}\.no_such_key"):
+        load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": os.devnull}, overrides=given)
+
+
+def test_every_setting_that_replaces_another_exists():
+    moved = [(kind, new) for kind in CLASSES for new in getattr(kind, "moved", {}).values()]
+    known = {name for kind in CLASSES for name in attrs.fields_dict(kind)}
+    assert [new for _, new in moved if new.rpartition(".")[2] not in known] == []

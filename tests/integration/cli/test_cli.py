@@ -18,6 +18,7 @@ import click
 import pytest
 
 from klaw_core.cli.program import ALIASES, COMMANDS, cli
+from klaw_core.plugins.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[3]
 COMMON = ("--json", "--config", "--data-dir", "-q", "--quiet", "-v", "--verbose", "--debug")
@@ -42,12 +43,23 @@ def commands(group: click.Group, path: str = "klaw") -> Iterator[tuple[str, clic
 
 
 ALL = dict(commands(cli))
+OF_PLUGINS = [
+    pytest.param(
+        *command, marks=[] if f"klaw {command[0]}" in ALL else pytest.mark.skip(f"{each.distribution} is not installed")
+    )
+    for each in CATALOGUE
+    for command in each.commands.items()
+]
 
 
 class TestTree:
     @pytest.mark.parametrize("name", LISTED)
     def test_the_table_of_commands_has_the_summary_of_each_command(self, name):
         assert ALL[f"klaw {name}"].get_short_help_str(limit=200) == COMMANDS[name][1]
+
+    @pytest.mark.parametrize(("name", "summary"), OF_PLUGINS)
+    def test_a_plugins_command_says_of_itself_what_the_help_of_klaw_says(self, name, summary):
+        assert ALL[f"klaw {name}"].get_short_help_str(limit=200) == summary
 
     @pytest.mark.parametrize("path", ALL)
     def test_every_command_takes_the_common_options(self, path):

@@ -20,7 +20,7 @@ from klaw_serve.options import DEFAULT_PORT, Listening
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group("serve", invoke_without_command=True, short_help="Serve the memory to agents and people.")
+@click.group("serve", invoke_without_command=True, short_help="Serve the memory to agents and people on this machine.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Listen on this address.")
 @click.option(
     "--port",

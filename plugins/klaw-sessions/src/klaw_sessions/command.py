@@ -49,7 +49,7 @@ def _budget_of(tokens: int) -> Callable[[Decorated], Decorated]:
     )
 
 
-@click.group("hook", short_help="Give memory to coding agents without a tool call.")
+@click.group("hook", short_help="Recall for coding agents, without being asked.")
 @common_options
 @pass_settings
 def command(_settings: Settings) -> None:

@@ -8,7 +8,7 @@ from klaw_core.cli.kit import Settings, StyledText, common_options, counted, dat
 from klaw_facts.commands.opening import open_facts
 
 
-@click.command("compress", short_help="Make digests of days, archive faded facts, update the profile.")
+@click.command("compress", short_help="Write digests of days, archive faded facts, update the profile.")
 @click.option("--daily", is_flag=True, help="Only the digests of days.")
 @click.option("--weekly", is_flag=True, help="Only merges, the archive and the profile.")
 @click.option("--dry-run", is_flag=True, help="Report what would be done; change nothing.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from klaw_core import Memory
 
 
-@click.command("context", short_help="Print the text from memory for a prompt.")
+@click.command("context", short_help="Print the context for a message, as a model would get it.")
 @click.argument("message", nargs=-1, required=True)
 @click.option("--chat", metavar="NAME", help="The chat that the message belongs to: CHANNEL_ID.")
 @click.option(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("id", "names", "chats", "sender_ids", "identities", "facts")
 
 
-@click.group("people", invoke_without_command=True, short_help="Show who said something; merge and split people.")
+@click.group("people", invoke_without_command=True, short_help="Show who said something; say that two people are one.")
 @common_options
 @pass_settings
 @click.pass_context

@@ -36,7 +36,7 @@ _SHOWN = 3  # other values of a slot that are listed
 _SHARE = NumberRange(0, 1)
 
 
-@click.command("remember", short_help="Store a fact; it may end an earlier value.")
+@click.command("remember", short_help="Store a fact; it can end the previous value of a slot.")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="Slot and value: home=Lyon.")
 @click.option(
