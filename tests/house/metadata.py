@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 PROJECTS = (ROOT, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")))
 #: What each plugin has like the core, in the order of the file.
 SHARED = ("version", "requires-python", "license", "license-files")
+#: A library of the tests of plugins, which no distribution needs.
+_FOR_TESTS = {"klaw-testing"}
 
 
 def bounds(version: str) -> str:
@@ -48,6 +50,29 @@ def _without_deleted(text: str) -> str:
     others, rules, imports = others.partition("[tool.importlinter]\n")
     kept = [line for line in imports.splitlines(keepends=True) if not _names_deleted(line)]
     return f"{head}{extras}{listed}\n\n{others}{rules}{''.join(kept)}"
+
+
+def _listed(text: str) -> str:
+    """Return the ``pyproject.toml`` of the core with all plugins in each list of them, in the order of their names.
+
+    The last one lists those that are independent: all but the libraries, which others need.
+    """
+    needed = re.findall(
+        r'"([\w-]+)[^"]*"', "".join(_field("dependencies", _read(project)) or "" for project in PROJECTS[1:])
+    )
+    everything = [name.replace("-", "_") for name in names()]
+    independent = [name.replace("-", "_") for name in names() if name not in {*needed, *_FOR_TESTS}]
+
+    def whole(found: re.Match[str]) -> str:
+        contract = text[: found.start()].rpartition("[[tool.importlinter.contracts]]")[2]
+        chosen = independent if 'type = "independence"' in contract else everything
+        return "".join(f'    "{name}",\n' for name in chosen)
+
+    return re.sub(r'(?:^    "(?:klaw_(?!core"|redaction")\w+|langchain_klaw)",\n)+', whole, text, flags=re.MULTILINE)
+
+
+def _read(project: Path) -> str:
+    return (project / "pyproject.toml").read_text("utf-8")
 
 
 def _names_deleted(line: str) -> bool:
@@ -89,7 +114,7 @@ def written() -> Iterator[tuple[Path, str]]:
     start = head.index("dependencies = [")
     head = head[:start] + _bounded(head[start:], version)
     rest = re.sub(r"\A(?:[\w-]+ = \{ workspace = true \}\n)+", sources, rest)
-    yield ROOT / "pyproject.toml", f"{head}[tool.uv.sources]\n{rest}"
+    yield ROOT / "pyproject.toml", _listed(f"{head}[tool.uv.sources]\n{rest}")
     for project in PROJECTS[1:]:
         text = (project / "pyproject.toml").read_text("utf-8")
         head, _, rest = text.partition("[project]")
