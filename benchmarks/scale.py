@@ -96,7 +96,7 @@ def server(store: str, root: Path, dsn: str) -> Iterator[tuple[Open, Callable[[]
         size = lambda: sum(path.stat().st_size for path in root.rglob("klaw.db*")) / 1e6  # noqa: E731
         yield lambda _: Agents(config, registry=registry), size
         return
-    from klaw_store_postgres.testing import PostgresServer
+    from klaw_testing.doubles.postgres import PostgresServer
 
     with ExitStack() as stack:
         if not dsn:

@@ -30,9 +30,9 @@ from klaw_store_postgres.halves import HalfVectors, HalfVectorsDumper
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.store import PostgresStore
-from klaw_store_postgres.testing import PostgresServer
 from klaw_store_postgres.vectors import VectorIndex
 from klaw_store_postgres.words.index import WordIndex
+from klaw_testing.doubles.postgres import PostgresServer
 from klaw_testing.values import cut_lines, make_document
 
 _SPACE = VectorSpace("random", "1", 384)

@@ -26,7 +26,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from klaw_core.embedding.run import PROBE
-from klaw_embed_openai.testing import FakeOpenAI
+from klaw_testing.doubles.openai import FakeOpenAI
 
 TEXTS_PER_CALL = 40
 

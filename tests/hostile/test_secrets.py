@@ -11,9 +11,9 @@ from pytest_httpserver import HTTPServer
 
 from klaw_core.cli.program import cli
 from klaw_core.config.load import load_config
-from klaw_embed_gemini.testing import FakeGemini
-from klaw_embed_ollama.testing import FakeOllama
-from klaw_embed_openai.testing import FakeOpenAI
+from klaw_testing.doubles.gemini import FakeGemini
+from klaw_testing.doubles.ollama import FakeOllama
+from klaw_testing.doubles.openai import FakeOpenAI
 
 KEY = "sk-hostile-7f3a9c51e0d2"
 PLACES = ("CONFIG", "DATA", "CACHE")

@@ -213,7 +213,7 @@ class Home:
 @cache
 def _server():
     """Return a PostgreSQL server for this process."""
-    from klaw_store_postgres.testing import PostgresServer
+    from klaw_testing.doubles.postgres import PostgresServer
 
     server = PostgresServer()
     server.start()

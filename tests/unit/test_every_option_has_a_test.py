@@ -42,13 +42,8 @@ def home_of(kind: type) -> Path:
 @cache
 def nodes_of(home: Path) -> tuple[ast.AST, ...]:
     """Return what the tests of a distribution consist of, and those of a contract that it ships."""
-    if home == ROOT:
-        files = [*ROOT.glob("tests/**/*.py"), *ROOT.glob("plugins/klaw-testing/src/klaw_testing/*.py")]
-    else:
-        shipped = [
-            path for path in home.glob("src/**/*.py") if path.stem == "testing" or path.stem.endswith("contract")
-        ]
-        files = [*home.glob("tests/**/*.py"), *shipped]
+    shipped = ROOT.glob("plugins/klaw-testing/src/klaw_testing/**/*.py")
+    files = [*home.glob("tests/**/*.py"), *shipped]
     wanted = ast.keyword | ast.Dict | ast.Constant | ast.Call
     walked = (node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8"))))
     return tuple(node for node in walked if isinstance(node, wanted))

@@ -9,8 +9,8 @@ from pytest_httpserver import HTTPServer
 from klaw_core import ComponentContext
 from klaw_embed_gemini.options import GeminiOptions
 from klaw_embed_gemini.plugin import klaw_embedders
-from klaw_embed_gemini.testing import KEY, FakeGemini
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.gemini import KEY, FakeGemini
 
 Connect = Callable[..., RemoteEmbedder]
 

@@ -9,8 +9,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core import EmbedderUnavailableError, ModelNotFoundError, VectorSpace
-from klaw_embed_gemini.testing import KEY, FakeGemini
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.gemini import KEY, FakeGemini
 
 Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(4000)]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from klaw_embed_gemini.options import GeminiOptions
 from klaw_embed_gemini.server import GeminiServer
 from klaw_http.embedding import RemoteEmbedder
-from klaw_http.embedding_contract import DIMENSION, RemoteEmbedderContract
+from klaw_testing.remote_embedder import DIMENSION, RemoteEmbedderContract
 
 
 class TestGeminiOnTheWire(RemoteEmbedderContract):

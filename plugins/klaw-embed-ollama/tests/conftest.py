@@ -9,8 +9,8 @@ from pytest_httpserver import HTTPServer
 from klaw_core import ComponentContext
 from klaw_embed_ollama.options import OllamaOptions
 from klaw_embed_ollama.plugin import klaw_embedders
-from klaw_embed_ollama.testing import FakeOllama
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.ollama import FakeOllama
 
 Connect = Callable[..., RemoteEmbedder]
 

@@ -12,8 +12,8 @@ from pytest_httpserver import HTTPServer
 
 from klaw_embed_ollama.options import OllamaOptions
 from klaw_embed_ollama.server import OllamaServer
-from klaw_embed_ollama.testing import FakeOllama
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.ollama import FakeOllama
 from klaw_testing.embedder import EmbedderContract
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelNotFoundError, VectorSpace
-from klaw_embed_ollama.testing import DIGEST, FakeOllama
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.ollama import DIGEST, FakeOllama
 
 Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(2000)]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from klaw_embed_ollama.options import OllamaOptions
 from klaw_embed_ollama.server import OllamaServer
 from klaw_http.embedding import RemoteEmbedder
-from klaw_http.embedding_contract import DIMENSION, RemoteEmbedderContract
-from klaw_http.testing import reply
+from klaw_testing.doubles.wire import reply
+from klaw_testing.remote_embedder import DIMENSION, RemoteEmbedderContract
 
 _SHOWN = {"model_info": {"general.architecture": "bert", "bert.embedding_length": DIMENSION}}
 

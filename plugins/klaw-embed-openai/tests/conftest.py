@@ -9,8 +9,8 @@ from pytest_httpserver import HTTPServer
 from klaw_core import ComponentContext
 from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.plugin import klaw_embedders
-from klaw_embed_openai.testing import FakeOpenAI
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.openai import FakeOpenAI
 
 Connect = Callable[..., RemoteEmbedder]
 

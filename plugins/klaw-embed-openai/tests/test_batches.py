@@ -17,8 +17,8 @@ from klaw_core import EmbedderUnavailableError, EmbeddingError
 from klaw_embed_openai.batches import BatchJobs
 from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
-from klaw_embed_openai.testing import KEY, FakeOpenAI, error
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.openai import KEY, FakeOpenAI, error
 
 TEXTS = [f"note number {number}" for number in range(20)]
 Connect = Callable[..., RemoteEmbedder]

@@ -11,8 +11,8 @@ from pytest_httpserver import HTTPServer
 from klaw_embed_openai.batches import BatchJobs
 from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
-from klaw_embed_openai.testing import FakeOpenAI
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.openai import FakeOpenAI
 from klaw_testing.embedder import EmbedderContract
 
 _SHAPES: dict[str, dict[str, object]] = {

@@ -10,8 +10,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelNotFoundError, VectorSpace
-from klaw_embed_openai.testing import KEY, FakeOpenAI, error
 from klaw_http.embedding import RemoteEmbedder
+from klaw_testing.doubles.openai import KEY, FakeOpenAI, error
 
 Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(2000)]

@@ -12,7 +12,7 @@ from klaw_core import EmbeddingError
 from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
 from klaw_http.embedding import RemoteEmbedder
-from klaw_http.embedding_contract import DIMENSION, OTHER, ROW, RemoteEmbedderContract
+from klaw_testing.remote_embedder import DIMENSION, OTHER, ROW, RemoteEmbedderContract
 
 
 class TestOpenAIOnTheWire(RemoteEmbedderContract):

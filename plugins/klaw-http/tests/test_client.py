@@ -22,7 +22,7 @@ from werkzeug import Request
 from klaw_core import KlawError
 from klaw_http import BodyError, HttpClient, HttpError, NoAnswerError, StatusError
 from klaw_http.retrying import backoff_seconds
-from klaw_http.testing import Script, Wire, reply
+from klaw_testing.doubles.wire import Script, Wire, reply
 
 OK = reply(b'{"fine": true}')
 KEY = "sk-0123456789abcdef"

@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 
 from klaw_http import BodyError, NoAnswerError, StatusError
 from klaw_http.download import DownloadLimits, download, redirected
-from klaw_http.testing import Wire, reply
+from klaw_testing.doubles.wire import Wire, reply
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB, every piece of it different from its neighbours' places
 LIMITS = DownloadLimits(retries=2, pause=lambda _seconds: None)

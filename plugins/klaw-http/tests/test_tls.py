@@ -11,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_http import HttpClient, NoAnswerError
-from klaw_http.testing import Wire
+from klaw_testing.doubles.wire import Wire
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from klaw_core.cli.program import cli
-from klaw_embed_ollama.testing import FakeOllama
+from klaw_testing.doubles.ollama import FakeOllama
 
 SECRET = "s3-7f3a9c51e0d2"
 TABLES = """

@@ -11,7 +11,7 @@ from klaw_core import ComponentContext
 from klaw_llm_openai.model import OpenAIModel
 from klaw_llm_openai.options import OpenAIModelOptions
 from klaw_llm_openai.plugin import klaw_language_models
-from klaw_llm_openai.testing import FakeChat
+from klaw_testing.doubles.chat import FakeChat
 
 Connect = Callable[..., OpenAIModel]
 

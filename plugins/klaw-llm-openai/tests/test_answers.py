@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from klaw_http import BodyError
 from klaw_llm_openai.answers import find_value, is_strict, read_answer
-from klaw_llm_openai.testing import CITY
+from klaw_testing.doubles.chat import CITY
 
 
 def body(message, **choice):

@@ -8,9 +8,9 @@ import socket
 import pytest
 
 from klaw_core import LanguageModelError, Memory, load_config
-from klaw_http.testing import Wire, reply
 from klaw_llm_openai.options import OpenAIModelOptions
-from klaw_llm_openai.testing import CITY, ask
+from klaw_testing.doubles.chat import CITY, ask
+from klaw_testing.doubles.wire import Wire, reply
 
 KEY = "sk-do-not-show-this-key-000000000000"
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core import LanguageModelError
-from klaw_http.testing import Wire, reply
-from klaw_llm_openai.testing import CITY, ask
 from klaw_llm_openai.usage import DayUsage, UsageLedger
+from klaw_testing.doubles.chat import CITY, ask
+from klaw_testing.doubles.wire import Wire, reply
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 ANSWER = reply(json.dumps({"choices": [{"message": {"content": "Kiel"}}]}).encode())

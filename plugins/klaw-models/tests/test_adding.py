@@ -20,12 +20,12 @@ from pytest_httpserver import HTTPServer
 
 from klaw_core import ModelCorruptError, reinstall_command
 from klaw_http.download import DownloadLimits
-from klaw_http.testing import Wire, reply
 from klaw_models import KnownModel, OnnxEmbedderManifest, find_model, read_manifest
 from klaw_models.adding import ModelAdder
 from klaw_models.cache import ModelCache
 from klaw_models.errors import ModelError
 from klaw_models.fetching import Hub
+from klaw_testing.doubles.wire import Wire, reply
 
 ModelDirectory = Callable[..., Path]
 Add = Callable[..., ModelAdder]

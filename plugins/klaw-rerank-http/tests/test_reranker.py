@@ -9,9 +9,9 @@ import pytest
 from klaw_core import ConfigError, Memory, Query
 from klaw_core.config.load import load_config
 from klaw_http import BodyError, HttpError, NoAnswerError, StatusError
-from klaw_http.testing import Wire, reply
 from klaw_rerank_http.options import HttpRerankerOptions
 from klaw_rerank_http.reranker import read_scores
+from klaw_testing.doubles.wire import Wire, reply
 
 QUERY = Query("which pet ran")
 KEY = "sk-very-secret-0123456789"

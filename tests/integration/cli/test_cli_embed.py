@@ -9,7 +9,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from klaw_core.files.atomic import locked
-from klaw_embed_openai.testing import FakeOpenAI
+from klaw_testing.doubles.openai import FakeOpenAI
 
 CONFIG = """\
 # mine

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from klaw_http.fake_model import FakeModel
+from klaw_testing.doubles.fake_model import FakeModel
 
 KEY = "sk-fake-0123456789abcdef"
 
@@ -116,7 +116,7 @@ class FakeOpenAI:
         output = []
         for line in lines if whole else lines[: len(lines) // 2]:
             response = self._answer(line["body"])
-            if response.status_code == 200:  # noqa: PLR2004  # others go to the error file
+            if response.status_code == 200:  # others go to the error file
                 body = {"status_code": 200, "request_id": "r", "body": json.loads(response.data)}
                 output.append({"id": "l", "custom_id": line["custom_id"], "response": body, "error": None})
         batch["output_file_id"] = f"file-{len(self.files)}"

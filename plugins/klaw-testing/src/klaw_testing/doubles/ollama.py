@@ -12,7 +12,7 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from klaw_http.fake_model import FakeModel
+from klaw_testing.doubles.fake_model import FakeModel
 
 DIGEST = "1b226e2802dbb772b5fc32a58f103ca1804ef7501331012de126ab22f67475ef"
 

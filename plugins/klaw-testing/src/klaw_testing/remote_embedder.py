@@ -4,11 +4,11 @@
         def connect(self, url, **options): ...
         def answer(self, rows): ...
 
-The servers are real sockets that send exactly the bytes of a test (:class:`klaw_http.testing.Wire`). The contract for
-well-behaved servers is ``klaw_testing.embedder.EmbedderContract``.
+The servers are real sockets that send exactly the bytes of a test (:class:`klaw_testing.doubles.wire.Wire`). The
+contract for well-behaved servers is ``klaw_testing.embedder.EmbedderContract``.
 """
 
-# ruff: noqa: D102, PLR2004  # a contract test's name is its law; the numbers are the law's
+# a contract test's name is its law; the numbers are the law's
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ import numpy as np
 import pytest
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError
-from klaw_http.embedding import RemoteEmbedder
-from klaw_http.testing import Script, Wire, reply
+from klaw_testing.doubles.wire import Script, Wire, reply
 
 KEY = "key-0123456789abcdef"
 DIMENSION = 4
@@ -60,7 +59,7 @@ class RemoteEmbedderContract:
     #: The header with the key.
     key_header: ClassVar[str] = "authorization"
 
-    def connect(self, url: str, **options: object) -> RemoteEmbedder:
+    def connect(self, url: str, **options: object) -> Any:
         """Build the embedder of a model with ``DIMENSION`` dimensions at this server, as the plugin does."""
         raise NotImplementedError
 
@@ -71,7 +70,7 @@ class RemoteEmbedderContract:
     def _wire(self, *scripts: Script) -> Wire:
         return Wire(*self.preamble, *scripts)
 
-    def _embedder(self, wire: Wire, **options: object) -> RemoteEmbedder:
+    def _embedder(self, wire: Wire, **options: object) -> Any:
         return self.connect(wire.url, **{"api_key": KEY, "retries": 0, "timeout_seconds": 5.0, **options})
 
     def _reply(self, *rows: Any) -> bytes:
