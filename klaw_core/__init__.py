@@ -23,7 +23,7 @@ _MODULES = {
         "RetryableStoreError StoreCorruptError StoreError StoreFullError StoreLockedError StoreReadOnlyError "
         "VectorSpaceError WorkspaceError quoted"
     ),
-    "extensions.json_forms": "to_json",
+    "cli.json_forms": "to_json",
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
@@ -58,7 +58,7 @@ _MODULES = {
     "values.lines": "line_starts",
     "values.metadata": "Condition Metadata MetadataValue check_metadata metadata_part parse_condition",
     "values.migrations": "Migration",
-    "values.moments": "parse_moment",
+    "cli.moments": "parse_moment",
     "values.prompts": "Completion Prompt PromptMessage",
     "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry Status",
     "values.search": (

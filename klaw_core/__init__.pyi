@@ -1,6 +1,8 @@
 from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
+from klaw_core.cli.json_forms import to_json
+from klaw_core.cli.moments import parse_moment
 from klaw_core.config.load import load_config
 from klaw_core.embedding.long_texts import embed_in_windows, halves, pool_windows, unit_rows
 from klaw_core.embedding.token_estimate import estimate_tokens
@@ -32,7 +34,6 @@ from klaw_core.errors import (
     WorkspaceError,
     quoted,
 )
-from klaw_core.extensions.json_forms import to_json
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
@@ -103,7 +104,6 @@ from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
 from klaw_core.values.migrations import Migration
-from klaw_core.values.moments import parse_moment
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
 from klaw_core.values.search import (

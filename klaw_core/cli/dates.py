@@ -33,7 +33,7 @@ def _parsed(
 ) -> datetime | None:
     if value is None:
         return None
-    from klaw_core.values.moments import parse_moment  # imported late: dates are rare
+    from klaw_core.cli.moments import parse_moment  # imported late: dates are rare
 
     try:
         return parse_moment(value, datetime.now(UTC), day=day)

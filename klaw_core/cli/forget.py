@@ -53,9 +53,9 @@ def ask_to_forget(memory: Memory, target: str) -> None:
 
 def report_forgotten(settings: Settings, gone: ForgetReport, later: str) -> None:
     """Print what was forgotten; ``later`` says when its bytes are deleted, if not at once."""
+    from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import counted, data, print_json
-    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
         print_json(to_json(gone))

@@ -28,10 +28,10 @@ def command(settings: Settings, *, target: str) -> None:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
     with settings.open_memory() as memory:
         excerpt = _excerpt(memory, target)
+    from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
-    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
         print_json(to_json(excerpt))
@@ -43,8 +43,8 @@ def command(settings: Settings, *, target: str) -> None:
 
 def _excerpt(memory: Memory, target: str) -> Excerpt:
     """Return the lines that TARGET names. Raise UsageError for an invalid range, NotFoundError."""
+    from klaw_core.cli.targets import parse_target
     from klaw_core.errors import NotFoundError, QueryError
-    from klaw_core.values.targets import parse_target
 
     try:
         return memory.get(target)  # first without a range: a file name may end with :40

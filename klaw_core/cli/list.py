@@ -97,7 +97,7 @@ def _documents(memory: Memory, prefix: str, collection: str | None, after: str, 
 
 def _rows(memory: Memory, collection: str, prefix: str, after: str, limit: int | None) -> Iterator[Json]:
     """Yield a collection's documents, page by page."""
-    from klaw_core.extensions.json_forms import to_json
+    from klaw_core.cli.json_forms import to_json
 
     left = limit
     while left is None or left > 0:
@@ -117,8 +117,8 @@ def _rows(memory: Memory, collection: str, prefix: str, after: str, limit: int |
 
 
 def _chats(memory: Memory, limit: int | None) -> Listing:
+    from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.output import StyledText, counted
-    from klaw_core.extensions.json_forms import to_json
 
     return Listing(
         [to_json(chat) for chat in memory.conversations.chats()[:limit]],

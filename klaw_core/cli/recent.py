@@ -41,8 +41,8 @@ def command(
 
 def listing_of(documents: Sequence[ListedDocument], empty: str) -> Listing:
     """Return a list of documents with the first words of each."""
+    from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.output import StyledText
-    from klaw_core.extensions.json_forms import to_json
 
     return Listing(
         [to_json(document) for document in documents],

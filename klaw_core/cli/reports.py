@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
+from klaw_core.cli.json_forms import to_json
 from klaw_core.cli.notices import notify
 from klaw_core.cli.output import StyledText, counted, data, duration, notices, print_json
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import ReaderGoneError
 from klaw_core.embedding.run import ALL_ANEW
-from klaw_core.extensions.json_forms import to_json
 from klaw_core.values.runs import IndexReport, SkippedEntry
 
 _MAX_NAMED = 3  # skipped files that are listed without --verbose; if there are more, only their number is shown

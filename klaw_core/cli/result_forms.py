@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from klaw_core.extensions.json_forms import to_json
+from klaw_core.cli.json_forms import to_json
 from klaw_core.values.search import Contribution, SearchResult, SearchResults
 from klaw_core.values.tools import Json
 

@@ -111,8 +111,8 @@ class ServedMemory:
 
     def search_for(self, request: SearchRequest) -> SearchResults:
         """Search as ``Memory.search_for`` does; a server knows neither vectors nor copies of results."""
+        from klaw_core.cli.json_forms import to_json
         from klaw_core.cli.result_forms import results_from_json
-        from klaw_core.extensions.json_forms import to_json
 
         asked = {name: value for name, value in to_json(request).items() if name not in {"vector", "duplicates"}}
         asked |= {name: value for name, value in asked.pop("filters").items() if value}

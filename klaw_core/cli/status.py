@@ -26,8 +26,8 @@ def command(settings: Settings) -> None:
     with settings.open_memory() as memory:
         status = memory.status()
         files = memory.config.files
+    from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.output import data, print_json
-    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
         print_json({**to_json(status), "config_files": to_json(files)})

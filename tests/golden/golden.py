@@ -26,8 +26,8 @@ from cases import COMMANDS, MCP_TOOLS, REST, TOOLS
 from world import World, made, masked
 
 from klaw_core.cli.extensions import installed
+from klaw_core.cli.json_forms import to_json
 from klaw_core.cli.program import cli
-from klaw_core.extensions.json_forms import to_json
 
 EXPECTED = Path(__file__).with_name("expected")
 UPDATE = "python tests/golden/golden.py --write"

@@ -20,7 +20,7 @@ import pytest
 from attrs import define, field
 
 from klaw_core import Chat, LiveComponent, Memory, Message, NewDocument, VectorSpace, load_config
-from klaw_core.extensions.json_forms import to_json
+from klaw_core.cli.json_forms import to_json
 from klaw_core.values.config import Config
 from klaw_tools import ContextExtension, ContextItem
 

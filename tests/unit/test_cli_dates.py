@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core.cli import dates
-from klaw_core.values.moments import parse_moment
+from klaw_core.cli.moments import parse_moment
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 

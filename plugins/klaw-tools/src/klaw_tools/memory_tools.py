@@ -20,9 +20,9 @@ from klaw_core import (
     parse_moment,
     to_json,
 )
+from klaw_core.cli.targets import parse_target
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
-from klaw_core.values.targets import parse_target
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import shown
 from klaw_tools.schemas import integer, number, string
