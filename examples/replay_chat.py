@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 
-from klaw_core import Chat, Memory, Message, format_ts
+from klaw_core import Chat, Memory, Message
+from klaw_journals import format_ts
 
 CHANNEL = "replay"
 INVENTED = (

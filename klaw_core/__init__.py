@@ -27,7 +27,6 @@ _MODULES = {
     "files.atomic": "locked require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
-    "files.timestamps": "format_ts parse_ts",
     "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operations shielded",
     "hookspecs": "API AutoChoice Component ComponentContext NoOptions hookimpl",
     "interfaces.components": "Chunker Embedder Fusion HeadingChunker Reranker VariantChunker",

@@ -37,7 +37,6 @@ from klaw_core.errors import (
 from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
-from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.holds import (
     Closing,
     Flag,
@@ -261,7 +260,6 @@ __all__ = [
     "discover",
     "embed_in_windows",
     "estimate_tokens",
-    "format_ts",
     "framed",
     "halves",
     "has_clear_winner",
@@ -278,7 +276,6 @@ __all__ = [
     "own_directory",
     "parse_condition",
     "parse_moment",
-    "parse_ts",
     "pool_windows",
     "quoted",
     "reinstall_command",

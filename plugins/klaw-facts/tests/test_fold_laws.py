@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from klaw_core import RecordError, format_ts, parse_ts
+from klaw_core import RecordError
 from klaw_facts import Fact, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import fold
@@ -23,7 +23,7 @@ from klaw_facts.keeper import FactKeeper
 from klaw_facts.people import People
 from klaw_facts.records import batch_record, check_operation, fact_record
 from klaw_facts.values import Batch, make_id
-from klaw_journals import FileJournals
+from klaw_journals import FileJournals, format_ts, parse_ts
 from klaw_testing.laws import scaled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,12 +5,13 @@ from itertools import product
 
 import pytest
 
-from klaw_core import RecordError, format_ts
+from klaw_core import RecordError
 from klaw_facts import Fact, Facts, FactsOptions, Quote
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import State, fold
 from klaw_facts.records import fact_record, operation
 from klaw_facts.validity import later_by
+from klaw_journals import format_ts
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(1)

@@ -12,8 +12,8 @@ import pytest
 from agent_transcripts import claude_line, write_lines
 from click.testing import CliRunner
 
-from klaw_core import format_ts
 from klaw_core.cli.program import cli
+from klaw_journals import format_ts
 from klaw_sessions.failures import FailureLog
 
 COMMANDS = {"SessionStart": ("hook", "session-start"), "UserPromptSubmit": ("hook", "user-prompt")}

@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from klaw_conversations.names import Names, full_name, may_be_full
-from klaw_core import RecordError, SkippedEntry, format_ts
-from klaw_core.files.timestamps import as_utc
+from klaw_core import RecordError, SkippedEntry
 from klaw_core.values.text import text_hash
-from klaw_journals import BadLine, Chat, Log, LogFolder, LogRecord, Message
+from klaw_journals import BadLine, Chat, Log, LogFolder, LogRecord, Message, format_ts
 from klaw_journals.contents import LogLine
 from klaw_journals.file_journals import FileLogs, shown_path
 from klaw_journals.messages import SESSION_BREAK
+from klaw_journals.timestamps import as_utc
 
 _SUFFIX = ".jsonl"
 _DIGEST_CHARACTERS = 16

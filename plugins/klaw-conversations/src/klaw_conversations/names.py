@@ -14,8 +14,7 @@ from typing import Generic, TypeVar
 
 from attrs import define, field
 
-from klaw_core import format_ts
-from klaw_journals import Message
+from klaw_journals import Message, format_ts
 
 PlaceT = TypeVar("PlaceT", bound=Hashable)
 

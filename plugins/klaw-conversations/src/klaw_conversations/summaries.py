@@ -8,10 +8,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from klaw_conversations.journal import as_logs
-from klaw_core import RecordError, SkippedEntry, format_ts, parse_ts
-from klaw_core.files.timestamps import as_utc
-from klaw_journals import BadLine, Chat, Log, LogFolder, LogRecord, Summary
+from klaw_core import RecordError, SkippedEntry
+from klaw_journals import BadLine, Chat, Log, LogFolder, LogRecord, Summary, format_ts, parse_ts
 from klaw_journals.file_journals import shown_path
+from klaw_journals.timestamps import as_utc
 
 #: The name of the folder of logs, and of the log of each chat.
 SUMMARIES = "summaries"

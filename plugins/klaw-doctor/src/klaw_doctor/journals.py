@@ -12,12 +12,12 @@ from attrs import define
 
 from klaw_core import Extension, RecordError, SkippedEntry, quoted
 from klaw_core.extensions.host import having
-from klaw_core.files.timestamps import shown
 from klaw_doctor.records import MAX_EXPORT_LINE_BYTES
 from klaw_journals import BadLine, ImportCounts, JournalName, Journals, OwnedText, Record, RecordedExtension
 from klaw_journals.contents import is_file_name, is_journal_name
 from klaw_journals.jsonl import MAX_LINE_BYTES, encode
 from klaw_journals.sharing import SOURCES_JOURNAL
+from klaw_journals.timestamps import shown
 
 #: The kind of records of journals that no extension exports.
 JOURNAL = "journal"

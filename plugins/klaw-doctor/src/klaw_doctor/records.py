@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from klaw_core import RecordError, update_command
-from klaw_core.files.timestamps import shown
 from klaw_journals import Record
 from klaw_journals.journal_lines import MAX_LINE_BYTES
+from klaw_journals.timestamps import shown
 
 FORMAT = "klaw-export"
 VERSION = 1

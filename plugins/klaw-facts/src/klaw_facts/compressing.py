@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
-from klaw_core import LanguageModelError, format_ts, one_line
+from klaw_core import LanguageModelError, one_line
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
@@ -28,7 +28,7 @@ from klaw_facts.profile import profile_facts, profile_line, profile_lines, withi
 from klaw_facts.records import batch_record, digest_record, fact_record, operation
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
-from klaw_journals import BadLine, Chat
+from klaw_journals import BadLine, Chat, format_ts
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations

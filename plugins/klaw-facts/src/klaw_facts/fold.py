@@ -11,7 +11,6 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from klaw_core import parse_ts
 from klaw_facts.records import (
     FACT_OPERATIONS,
     GUARDED,
@@ -23,6 +22,7 @@ from klaw_facts.records import (
 )
 from klaw_facts.validity import begun_after
 from klaw_facts.values import OWNER, PERSON, Batch, Digest, Fact, Proposal
+from klaw_journals import parse_ts
 
 
 @define(eq=True)

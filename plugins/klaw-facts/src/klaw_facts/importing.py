@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import evolve
 
-from klaw_core import RecordError, check_metadata, format_ts, parse_ts
+from klaw_core import RecordError, check_metadata
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
@@ -23,7 +23,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.records import MAX_TEXT_CHARACTERS
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import PERSON, Fact, make_id, normalised
-from klaw_journals import ImportCounts
+from klaw_journals import ImportCounts, format_ts, parse_ts
 
 #: Kinds of files: ``memory-md`` (MEMORY.md or a day journal) and ``mem0``.
 Kind: TypeAlias = Literal["memory-md", "mem0"]

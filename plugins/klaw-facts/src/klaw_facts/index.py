@@ -29,13 +29,13 @@ from klaw_core import (
     SearchRequest,
     SkippedEntry,
     Source,
-    format_ts,
 )
 from klaw_facts.arranging.stale import content_words
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.validity import told, told_end
 from klaw_facts.values import Fact, FactResults
+from klaw_journals import format_ts
 
 #: The origin, the collection, and the first part of every path.
 FACTS = "facts"

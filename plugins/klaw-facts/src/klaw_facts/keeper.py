@@ -10,16 +10,7 @@ from typing import Any, get_args
 
 from attrs import define, evolve
 
-from klaw_core import (
-    MetadataValue,
-    NotFoundError,
-    RecordError,
-    check_metadata,
-    format_ts,
-    operations,
-    quoted,
-    write_atomically,
-)
+from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, operations, quoted, write_atomically
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
@@ -30,6 +21,7 @@ from klaw_facts.records import check_operation, fact_record, operation, parse_fa
 from klaw_facts.secret_gate import secret_refused
 from klaw_facts.validity import is_dated, later_by
 from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
+from klaw_journals import format_ts
 
 _KEY_BYTES = 32
 _EMPTY = "the text of the fact is empty; it has 1 to 10,000 characters"

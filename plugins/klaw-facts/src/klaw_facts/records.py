@@ -15,8 +15,9 @@ from typing import Any
 
 from attrs import evolve
 
-from klaw_core import RecordError, check_metadata, format_ts, parse_ts, quoted
+from klaw_core import RecordError, check_metadata, quoted
 from klaw_facts.values import PERSON, Batch, Digest, Fact, Quote, make_id
+from klaw_journals import format_ts, parse_ts
 
 #: Operations on one fact.
 FACT_OPERATIONS = frozenset(

@@ -29,6 +29,7 @@ from klaw_journals.records import (
     Record,
     RecordedExtension,
 )
+from klaw_journals.timestamps import format_ts, parse_ts
 
 __all__ = [
     "BadLine",
@@ -61,7 +62,9 @@ __all__ = [
     "changed_rows",
     "check_lines",
     "check_private",
+    "format_ts",
     "journals_of",
     "make_private",
     "parse_json",
+    "parse_ts",
 ]

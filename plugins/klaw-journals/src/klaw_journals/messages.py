@@ -8,7 +8,7 @@ from typing import Any, Self
 from attrs import Attribute, field, frozen
 
 from klaw_core import RecordError
-from klaw_core.files.timestamps import as_utc, format_ts, parse_ts, shown
+from klaw_journals.timestamps import as_utc, format_ts, parse_ts, shown
 
 #: The allowed roles.
 ROLES = ("user", "assistant", "system", "tool")

@@ -10,9 +10,9 @@ from typing import Any, Self
 from attrs import field, frozen
 
 from klaw_core import RecordError, quoted
-from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.values.metadata import Metadata, check_metadata
 from klaw_core.values.text import DEFAULT_FORMAT
+from klaw_journals.timestamps import as_utc, format_ts, parse_ts
 
 _MAX_ID_CHARACTERS = 500
 _MAX_TEXT_CHARACTERS = 1_000_000

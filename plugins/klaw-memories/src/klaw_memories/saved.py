@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-from klaw_core import RecordError, format_ts, parse_ts, quoted
+from klaw_core import RecordError, quoted
+from klaw_journals import format_ts, parse_ts
 
 #: The origin of saved memories, the first part of their paths, and the name of their journal.
 SAVED = "saved"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import Descriptor, KlawError, format_ts, parse_ts, require_own_link, write_atomically
+from klaw_core import Descriptor, KlawError, require_own_link, write_atomically
 from klaw_redaction import Redactor
 
 _MAX_BYTES = 64 * 1024
@@ -38,6 +38,8 @@ class FailureLog:
 
     def add(self, hook: str, reason: str) -> None:
         """Add a failure; do nothing if that is impossible."""
+        from klaw_journals import format_ts  # here, because most hooks do not fail
+
         reason = " ".join(Redactor().text(reason).split())
         line = f"{format_ts(datetime.now(UTC))} {hook}: {reason[:1000]}\n"
         with suppress(OSError, KlawError):
@@ -54,6 +56,8 @@ class FailureLog:
         return tuple(failure for failure in self._all() if failure.moment >= since)
 
     def _all(self) -> list[HookFailure]:
+        from klaw_journals import parse_ts
+
         try:
             lines = self.path.read_text("utf-8", "replace").splitlines()
         except OSError:

@@ -19,7 +19,8 @@ from typing import BinaryIO, Self
 import msgspec
 from attrs import define, field, frozen
 
-from klaw_core import Descriptor, Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError, parse_ts
+from klaw_core import Descriptor, Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError
+from klaw_journals import parse_ts
 from klaw_sessions.agent import Agent, Message
 from klaw_sessions.options import SessionOptions
 

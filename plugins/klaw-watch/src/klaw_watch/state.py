@@ -11,15 +11,7 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
-from klaw_core import (
-    Hold,
-    KlawError,
-    StoreLockedError,
-    format_ts,
-    locked,
-    own_directory,
-    write_atomically,
-)
+from klaw_core import Hold, KlawError, StoreLockedError, locked, own_directory, write_atomically
 from klaw_watch.background import BackgroundRun
 
 
@@ -52,7 +44,7 @@ class WatchState:
 
 def last_run(run: BackgroundRun) -> LastRun:
     """Return the record of a run that has just ended."""
-    return LastRun(format_ts(datetime.now(UTC)), result_of(run))
+    return LastRun(f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z", result_of(run))
 
 
 @frozen

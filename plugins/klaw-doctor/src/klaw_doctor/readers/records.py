@@ -9,8 +9,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import RecordError, SkippedEntry, metadata_part, parse_ts
-from klaw_journals import Chat, Message, NewDocument, Record
+from klaw_core import RecordError, SkippedEntry, metadata_part
+from klaw_journals import Chat, Message, NewDocument, Record, parse_ts
 from klaw_redaction import Redactor
 
 _MEMORY = "memory"

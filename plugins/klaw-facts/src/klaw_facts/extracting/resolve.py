@@ -14,13 +14,13 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from klaw_core import format_ts, parse_ts
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
 from klaw_facts.succession import Turn, succession, turn_of
 from klaw_facts.validity import begun_after, is_dated
 from klaw_facts.values import OWNER, Fact, make_id, normalised
+from klaw_journals import format_ts, parse_ts
 
 #: The reason of an end if another value of a slot followed.
 SLOT = "slot"

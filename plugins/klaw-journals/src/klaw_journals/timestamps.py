@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from klaw_core.errors import RecordError
+from klaw_core import RecordError
 
 _SHOWN = 40
 
