@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
@@ -13,13 +13,10 @@ from typing import Any, BinaryIO
 
 from klaw_core.errors import NO_DESCRIPTOR, RAISE_LIMIT, StoreError, StoreFullError, StoreReadOnlyError
 from klaw_core.files.held import TEMPORARY, Descriptor, FileLock, Temporary, require_regular
-from klaw_core.files.platform import NO_FOLLOW, OTHERS_WRITE, read_at
+from klaw_core.files.platform import OTHERS_WRITE
 from klaw_core.holds import Hold
 
-# The end of the name of a replacement that `keep_ranges` writes.
-_REWRITE = "rewrite"
 _LOCK = ".klaw-lock"  # in a directory, for systems that cannot lock the directory itself
-_BLOCK = 1 << 20
 # A temporary file of this age was left by a crash; another process may be about to rename a younger one.
 _LEFTOVER_SECONDS = 3600
 
@@ -57,67 +54,6 @@ def write_atomically(path: Path, text: str) -> None:
         sync_directory(path.parent)
     except OSError as error:
         raise writing_failed(path, error) from error
-
-
-def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) -> None:
-    """Replace a file by some ranges of its bytes; durable when it returns. Raise StoreError.
-
-    ``ranges`` gets the open file and returns the ranges to keep, (start, end) in order. The caller holds the lock that
-    excludes other writers. A link stays a link: its target is replaced.
-    """
-    try:
-        require_own_link(path)
-    except OSError as error:
-        raise writing_failed(path, error) from error
-    path = Path(os.path.realpath(path))
-    temporary = Temporary(path, fixed=_REWRITE)
-    try:
-        with open_regular(path) as file, temporary as descriptor:
-            for start, end in ranges(file.fileno()):
-                _copy(file.fileno(), start, end, descriptor)
-            temporary.replace()
-        sync_directory(path.parent)
-    except OSError as error:
-        raise writing_failed(path, error) from error
-
-
-def leftover_of(path: Path) -> Path:
-    """Return where a crash leaves a replacement of this file that :func:`keep_ranges` was writing."""
-    path = Path(os.path.realpath(path))
-    return path.with_name(f"{TEMPORARY}{path.name}-{_REWRITE}")
-
-
-def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = True) -> None:
-    """Overwrite bytes of a file in place; durable when it returns, with ``flush``. Raise StoreError.
-
-    A crash may leave any part of it written. The caller holds the lock that excludes other writers.
-    """
-    try:
-        require_own_link(path)
-        with Descriptor(os.path.realpath(path), os.O_WRONLY | NO_FOLLOW) as descriptor:
-            require_regular(descriptor)
-            for start, data in parts:
-                os.lseek(descriptor, start, os.SEEK_SET)
-                write_all(descriptor, data)
-            if flush:
-                getattr(os, "fdatasync", os.fsync)(descriptor)
-    except OSError as error:
-        raise writing_failed(path, error) from error
-
-
-def _copy(source: int, start: int, end: int, target: int) -> None:
-    while start < end and (block := read_at(source, min(_BLOCK, end - start), start)):
-        write_all(target, block)
-        start += len(block)
-
-
-def write_new(path: Path, data: bytes) -> None:
-    """Create a file atomically; durable when it returns. Raise OSError, FileExistsError if it exists."""
-    temporary = Temporary(path)
-    with temporary as descriptor:
-        write_all(descriptor, data)
-        temporary.add()
-    sync_directory(path.parent)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

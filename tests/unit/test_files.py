@@ -15,15 +15,9 @@ from pathlib import Path
 import pytest
 
 from klaw_core import StoreError, StoreFullError, StoreReadOnlyError
-from klaw_core.files.atomic import (
-    keep_ranges,
-    locked,
-    make_private_directory,
-    open_regular,
-    write_atomically,
-    write_new,
-)
+from klaw_core.files.atomic import locked, make_private_directory, open_regular, write_atomically
 from klaw_core.files.held import TEMPORARY, Temporary
+from klaw_journals.rewriting import keep_ranges, write_new
 
 
 def mode(path):

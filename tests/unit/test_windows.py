@@ -40,8 +40,9 @@ LOCKS = """
 import os
 from pathlib import Path
 from klaw_core import StoreLockedError, locked, try_lock
-from klaw_core.files.atomic import keep_ranges, open_regular, write_atomically, write_new
+from klaw_core.files.atomic import open_regular, write_atomically
 from klaw_core.files.held import Descriptor
+from klaw_journals.rewriting import keep_ranges, write_new
 here = Path.cwd()
 with locked(here):
     try:

@@ -11,11 +11,12 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import StoreError
-from klaw_core.files.atomic import locked, open_regular, require_own_link, write_atomically, write_new
+from klaw_core.files.atomic import locked, open_regular, require_own_link, write_atomically
 from klaw_core.values.runs import SkippedEntry
 from klaw_journals.contents import JournalName, is_journal_name
 from klaw_journals.jsonl import JsonLines
 from klaw_journals.record_journal import FileJournal
+from klaw_journals.rewriting import write_new
 
 _SUFFIX = ".jsonl"
 

@@ -15,8 +15,6 @@ from attrs import frozen
 
 from klaw_core import RecordError
 from klaw_core.files.atomic import (
-    keep_ranges,
-    leftover_of,
     make_private_directory,
     open_regular,
     require_own_link,
@@ -27,6 +25,7 @@ from klaw_core.files.atomic import (
 from klaw_core.files.held import FileLock, require_regular
 from klaw_core.files.platform import NO_FOLLOW, read_at
 from klaw_journals.contents import Appendable, BadLine, LogLine, LogRecord
+from klaw_journals.rewriting import keep_ranges, leftover_of
 
 #: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
 MAX_LINE_BYTES = 1 << 20

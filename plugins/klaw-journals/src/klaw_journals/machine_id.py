@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from klaw_core import KlawError
-from klaw_core.files.atomic import make_private_directory, write_new
+from klaw_core.files.atomic import make_private_directory
+from klaw_journals.rewriting import write_new
 
 _MAX_LENGTH = 64
 

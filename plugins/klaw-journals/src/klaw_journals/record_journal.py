@@ -13,12 +13,13 @@ from typing import Any, TypeGuard
 from attrs import field, frozen
 
 from klaw_core import RecordError
-from klaw_core.files.atomic import keep_ranges, leftover_of, locked, open_regular, overwrite, writing_failed
+from klaw_core.files.atomic import locked, open_regular, writing_failed
 from klaw_core.files.platform import read_at
 from klaw_journals.contents import BadLine, BrokenRecord, Replay
 from klaw_journals.journal_index import JournalIndex
 from klaw_journals.journal_lines import MAX_LINE_BYTES, TAIL_CHARACTERS, find_lines, void_lines
 from klaw_journals.jsonl import JsonLines
+from klaw_journals.rewriting import keep_ranges, leftover_of, overwrite
 
 _FORGET = "forget"
 # The maximum number of ids that are searched for individually before the whole file is read.
