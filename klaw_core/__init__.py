@@ -51,7 +51,6 @@ _MODULES = {
     "values.environment": "child_environment",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
-    "values.frames": "framed item_text one_line",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",

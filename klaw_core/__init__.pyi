@@ -97,7 +97,6 @@ from klaw_core.values.documents import Document, DocumentRecord, Entry, Recorded
 from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
-from klaw_core.values.frames import framed, item_text, one_line
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
@@ -260,18 +259,15 @@ __all__ = [
     "discover",
     "embed_in_windows",
     "estimate_tokens",
-    "framed",
     "halves",
     "has_clear_winner",
     "held_elsewhere",
     "hookimpl",
     "install_extras",
-    "item_text",
     "line_starts",
     "load_config",
     "locked",
     "metadata_part",
-    "one_line",
     "operations",
     "own_directory",
     "parse_condition",

@@ -103,11 +103,9 @@ class MemoryHost:
         model = self.assembly.language_model
         return None if model is None else RedactingModel(model, self.config.conversations.redactor)
 
-    @property
-    def conversations(self) -> Any:
-        """The conversations."""
-        extension: Any = self.get_extensions().get("conversations")
-        return extension.archive
+    def extension(self, name: str, /) -> Any:
+        """Return another extension."""
+        return self.get_extensions().get(name)
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""

@@ -75,9 +75,8 @@ class Host(Protocol):
     def language_model(self) -> LanguageModel | None:
         """Return the configured language model, None if none is configured. Raise PluginError."""
 
-    @property
-    def conversations(self) -> Any:
-        """Return the ``klaw_conversations.Conversations``: the journals of messages. Raise PluginNotFoundError."""
+    def extension(self, name: str, /) -> Any:
+        """Return another extension. Raise PluginError if it is not installed or cannot be built, ConfigError."""
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""

@@ -7,19 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klaw_core import (
-    Filters,
-    Memory,
-    Message,
-    SearchResult,
-    SearchResults,
-    StoreError,
-    estimate_tokens,
-    item_text,
-    load_config,
-)
+from klaw_core import Filters, Memory, Message, SearchResult, SearchResults, StoreError, estimate_tokens, load_config
 from klaw_tools import ArrangingExtension, Context, ContextExtension, ContextItem, ContextQuestion, GatingExtension
 from klaw_tools.context import build_context
+from klaw_tools.frames import item_text
 
 _items = st.lists(
     st.builds(

@@ -32,7 +32,7 @@ def test_an_extension_reads_messages_and_redacts_secrets(home):
     with Memory.open(home.config(), registry=home.registry(), components=live) as memory:
         written = memory.conversations.append(Message("user", f"the key is {SECRET}", datetime.now(UTC), meta=META))
         assert memory.extension("reader") is reader
-        (chat,) = reader.host.conversations.journal.chats()
-        (line,) = reader.host.conversations.read(chat)
+        (chat,) = reader.host.extension("conversations").archive.journal.chats()
+        (line,) = reader.host.extension("conversations").archive.read(chat)
         assert line.message == written
-        assert reader.host.conversations.redactor.text(written.content) == "the key is [redacted]"
+        assert reader.host.extension("conversations").archive.redactor.text(written.content) == "the key is [redacted]"

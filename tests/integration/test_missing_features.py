@@ -13,7 +13,7 @@ from klaw_core.plugins.installing import install_extras
 CALLS = {
     ("conversations", "conversations"): [
         lambda memory: memory.conversations,
-        lambda memory: memory.extensions.host.conversations,
+        lambda memory: memory.extensions.host.extension("conversations"),
     ],
     ("doctor", "doctor"): [
         lambda memory: memory.doctor(),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klaw_core import framed, item_text, one_line
 from klaw_core.cli.neutral import neutral
+from klaw_tools.frames import framed, item_text, one_line
 
 #: Every character that ends a line somewhere: in Python, in Markdown, in a terminal, in Unicode.
 BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

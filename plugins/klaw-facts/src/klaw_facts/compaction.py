@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from klaw_core import KlawError, LanguageModel, Prompt, PromptMessage, estimate_tokens, item_text, one_line
+from klaw_core import KlawError, LanguageModel, Prompt, PromptMessage, estimate_tokens
 from klaw_facts.compressing import best_sentences
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Compaction
+from klaw_tools.frames import item_text, one_line
 
 #: The number of messages that are not summarised.
 KEEP = 10

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
-from klaw_core import LanguageModelError, one_line
+from klaw_core import LanguageModelError
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
@@ -29,6 +29,7 @@ from klaw_facts.records import batch_record, digest_record, fact_record, operati
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 from klaw_journals import BadLine, Chat, format_ts
+from klaw_tools.frames import one_line
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations

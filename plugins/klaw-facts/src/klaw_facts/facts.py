@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
@@ -68,6 +68,9 @@ from klaw_tools import (
     ContextQuestion,
     GatingExtension,
 )
+
+if TYPE_CHECKING:
+    from klaw_conversations import Conversations
 
 _CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -132,27 +135,32 @@ class Facts(
     @cached_property
     def people(self) -> People:
         """The people who said something."""
-        return People(self.journal, self.keeper, self.options, lambda: self.host.conversations, self._changed)
+        return People(self.journal, self.keeper, self.options, lambda: self._conversations, self._changed)
+
+    @property
+    def _conversations(self) -> Conversations:
+        found: Conversations = self.host.extension("conversations").archive
+        return found
 
     def _only_unnamed(self) -> str:
-        return only_unnamed(self.host.conversations)
+        return only_unnamed(self._conversations)
 
     @cached_property
     def extraction(self) -> Extraction:
         """The extraction from conversations."""
         host = self.host
-        given = (host.conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
+        given = (self._conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
         return Extraction(*given, only_unnamed=self._only_unnamed)
 
     @cached_property
     def pointers(self) -> Pointers:
         """The reader of quoted places."""
-        return Pointers(self.host.conversations)
+        return Pointers(self._conversations)
 
     @cached_property
     def compression(self) -> Compression:
         """The compression: digests and the profile."""
-        return Compression(self.host.conversations, self.journal, self.options, self.extraction, self._changed)
+        return Compression(self._conversations, self.journal, self.options, self.extraction, self._changed)
 
     @cached_property
     def index(self) -> FactIndex:
@@ -266,7 +274,7 @@ class Facts(
 
     def compact(self, chat: str, keep: int = KEEP) -> Compaction:
         """Return a summary of a chat's older messages with a ledger, and which messages stay. Nothing is removed."""
-        conversations, place = self.host.conversations, Chat.parse(chat)
+        conversations, place = self._conversations, Chat.parse(chat)
         messages = [
             self.extraction.read_message(place, line.message)
             for line in conversations.read(place)
@@ -313,7 +321,7 @@ class Facts(
 
     def sources(self) -> Sequence[FactSource]:
         """Return the facts as a source, once there are any or conversations are read for them."""
-        reads = self.options.extractor != "none" and bool(self.host.conversations.journal.files().files)
+        reads = self.options.extractor != "none" and bool(self._conversations.journal.files().files)
         if not reads and not self.journal.records.exists:
             return ()
         return (FactSource(self.journal, Path(self.journal.records.location), self._catch_up, self._forget),)

@@ -11,12 +11,13 @@ from typing import Any
 
 from attrs import define, frozen
 
-from klaw_core import estimate_tokens, item_text
+from klaw_core import estimate_tokens
 from klaw_facts.asking import Asker, is_number, list_schema
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.model_extractor import numbered
 from klaw_facts.extracting.verify import contradiction, lost_details
 from klaw_facts.values import Fact, Quote
+from klaw_tools.frames import item_text
 
 _MAX_BULLETS = 12
 _MAX_MERGES = 12

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from klaw_core import estimate_tokens, one_line
+from klaw_core import estimate_tokens
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.values import Fact
+from klaw_tools.frames import one_line
 
 _LASTING = frozenset({"identity", "rule", "relationship", "preference"})
 

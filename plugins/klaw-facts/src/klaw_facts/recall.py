@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import define, field, frozen
 
-from klaw_core import Filters, KlawError, estimate_tokens, item_text, one_line
+from klaw_core import Filters, KlawError, estimate_tokens
 from klaw_facts.arranging import arranged
 from klaw_facts.arranging.stale import content_words
 from klaw_facts.decay import freshness
@@ -23,6 +23,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
 from klaw_tools import ContextItem, ContextNotice, ContextQuestion
+from klaw_tools.frames import item_text, one_line
 
 HEADING = "Facts"
 _DIGESTS = "What was said on a day"

@@ -9,12 +9,13 @@ from typing import Protocol
 
 from attrs import define, evolve, field
 
-from klaw_core import MetadataValue, NotFoundError, ThreadLock, estimate_tokens, item_text, operations
+from klaw_core import MetadataValue, NotFoundError, ThreadLock, estimate_tokens, operations
 from klaw_facts.index import FactIndex, metadata_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.records import fact_record, operation, parse_fact
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import Fact
+from klaw_tools.frames import item_text
 
 _HEADING = "## Relevant Memory"
 _EDITED = (

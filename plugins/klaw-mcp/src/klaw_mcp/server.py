@@ -13,11 +13,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
-from klaw_core import KlawError, Memory, Tool, framed, one_line
+from klaw_core import KlawError, Memory, Tool
 from klaw_mcp.notices import Notices
 from klaw_mcp.prologue import INSTRUCTIONS, NAME, version
 from klaw_mcp.resources import TEMPLATE, mime_type, page, path_of, uri_of
 from klaw_mcp.tools import Toolbox, described
+from klaw_tools.frames import framed, one_line
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]

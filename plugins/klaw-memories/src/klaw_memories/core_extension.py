@@ -17,8 +17,6 @@ from klaw_core import (
     SkippedEntry,
     Tool,
     ToolExtension,
-    item_text,
-    one_line,
     quoted,
 )
 from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
@@ -26,6 +24,7 @@ from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
 from klaw_redaction import Redactor
 from klaw_tools import ContextExtension, ContextItem, ContextQuestion
+from klaw_tools.frames import item_text, one_line
 
 NAME = "core_memory"
 KIND = "core"

@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from klaw_core import NotFoundError, RecordError, StoreCorruptError, item_text, one_line, operations
+from klaw_core import NotFoundError, RecordError, StoreCorruptError, operations
 from klaw_journals import FileJournals, OwnedText, parse_json
 from klaw_memories.user_md import parse_user_md
 from klaw_redaction import Redactor
+from klaw_tools.frames import item_text, one_line
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
 Section: TypeAlias = Literal["user", "agent"]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
-from klaw_core import KlawError, framed, write_atomically
+from klaw_core import KlawError, write_atomically
 from klaw_core.cli.kit import NotServedError
+from klaw_tools.frames import framed
 
 if TYPE_CHECKING:
     from klaw_core import Memory

@@ -21,17 +21,7 @@ from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import (
-    Extension,
-    KlawError,
-    PluginContractError,
-    SearchResult,
-    SearchResults,
-    estimate_tokens,
-    item_text,
-    one_line,
-    quoted,
-)
+from klaw_core import Extension, KlawError, PluginContractError, SearchResult, SearchResults, estimate_tokens, quoted
 from klaw_core.cli.snippets import show_text
 from klaw_core.errors import isolated
 from klaw_redaction import Redactor
@@ -44,6 +34,7 @@ from klaw_tools import (
     ContextQuestion,
     GatingExtension,
 )
+from klaw_tools.frames import item_text, one_line
 from klaw_tools.interfaces import ContextPart
 
 _CONVERSATIONS = "conversations"  # the origin of messages, and the first part of their paths

@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import define
 
-from klaw_core import item_text, one_line
 from klaw_facts.asking import Asker, UnusableAnswerError, is_number, list_schema
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.values import Fact
+from klaw_tools.frames import item_text, one_line
 
 _MAX_FACTS = 30
 _MAX_PAIRS = 12

@@ -9,19 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-#: Controls of C0 and C1 except line feed and tab, DEL, line separators, controls of direction, annotations.
-CONTROLS = (
-    *(code for code in range(32) if chr(code) not in "\n\t"),
-    *range(127, 160),
-    *(0x2028, 0x2029),
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
-    *range(0xFFF9, 0xFFFC),
-)
-#: Direction marks of Arabic and Hebrew texts. The text is readable without them.
-MARKS = (0x061C, 0x200E, 0x200F)
-#: Everything that ends a line anywhere, except the line feed.
-LINE_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+from klaw_core.cli.neutral import CONTROLS, LINE_BREAKS, MARKS
 
 # Tag characters are invisible copies of ASCII, which models read.
 _REMOVED = dict.fromkeys((*CONTROLS, *MARKS, *range(0xE0000, 0xE0080)))
