@@ -35,7 +35,7 @@ def test_every_mutant_changes_one_place_and_names_tests_that_exist():
 def test_a_mutant_that_fits_nothing_is_named(change, problem):
     sound = {
         "name": "x",
-        "file": "klaw_core/files/atomic.py",
+        "file": "plugins/klaw-journals/src/klaw_journals/rewriting.py",
         "old": "if flush:",
         "new": "if False:",
         "tests": ("tests/unit/test_files.py::TestLocks::test_threads_take_turns[a]",),
