@@ -210,7 +210,7 @@ def test_only_existing_blocks_are_cached(connection: apsw.Connection) -> None:
         assert index.key_digest(connection, "memory") is not None
         assert index.search(connection, Query("w1"), 3)
     cache = index._packed_index.cache
-    assert len(cache._rows._kept) == connection.execute("SELECT COUNT(*) FROM memory_words_blocks").get
+    assert len(cache._rows._held) == connection.execute("SELECT COUNT(*) FROM memory_words_blocks").get
     assert len(cache._views) == 1
 
 

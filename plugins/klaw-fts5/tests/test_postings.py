@@ -30,7 +30,7 @@ from klaw_fts5.packed.postings import (
 from klaw_fts5.packed.spelling import Spellings, _find
 from klaw_testing.index import queries
 from klaw_testing.laws import scaled
-from klaw_words.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
+from klaw_words.tokenizer import FUNCTION_TERMS, makes_pairs, tokenizer
 from klaw_words.treatment import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
@@ -121,7 +121,7 @@ def test_words_and_pairs_are_counted_as_fts5_counts_them(
     connection: apsw.Connection, rows: list[tuple[str, str, str]]
 ) -> None:
     treated = [tuple(map(index_text, row)) for row in rows]
-    counted = TermCounter().count(Tokenizer(connection), treated)
+    counted = TermCounter().count(treated)
     connection.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
     connection.executemany(
         "INSERT INTO memory_fts(rowid, text, heading, context) VALUES (?, ?, ?, ?)",
@@ -168,24 +168,6 @@ def test_similar_long_words_have_different_hashes() -> None:
     assert len(set(hashes.tolist())) == len(words)
 
 
-def test_many_texts_are_tokenized_at_once(connection: apsw.Connection) -> None:
-    texts = [b"", b"Running ships", "日本 x".encode(), b"...", b"harbour", b""]
-    tokenizer = Tokenizer(connection)
-    assert tokenizer.each(texts) == [tokenizer(text) for text in texts]
-    assert tokenizer.each(texts)[1:3] == [[b"run", b"ship"], ["日本".encode(), b"x"]]
-    assert tokenizer.each([]) == []
-
-
-def test_function_words_and_single_characters_form_no_pairs(connection: apsw.Connection) -> None:
-    tokenizer = Tokenizer(connection)
-    for word in ("the", "this", "They", "his", "does", "been", "its", "数", "ก"):
-        (term,) = tokenizer(word.encode())
-        assert not makes_pairs(term), word
-    for word in ("use", "using", "us", "ore", "to", "from", "lantern", "в", "é", "ß", "1", "naïve"):
-        (term,) = tokenizer(word.encode())
-        assert makes_pairs(term), word
-
-
 def test_codes_of_terms_are_stable_across_indexes() -> None:
     """Whoever changes one of these needs a migration."""
     assert term_number(b"lantern") == 4328967502798212356
@@ -193,36 +175,32 @@ def test_codes_of_terms_are_stable_across_indexes() -> None:
     assert sha256(b" ".join(sorted(FUNCTION_TERMS))).hexdigest()[:16] == "9ab58e43395cd2f1"
 
 
-def test_spellings_beyond_the_first_slots_are_still_known(connection: apsw.Connection) -> None:
-    spellings, tokenizer = Spellings(), Tokenizer(connection)
+def test_spellings_beyond_the_first_slots_are_still_known() -> None:
+    spellings = Spellings()
     words = [f"{'longerthaneightbytes' if number % 2 else ''}q{number}z" for number in range(9000)]
     for start in range(0, len(words), 1000):
-        spellings.read(tokenizer, [" ".join(words[start : start + 1000])])
-    places, sizes = spellings.read(tokenizer, [" ".join(words[::-1])])
+        spellings.read([" ".join(words[start : start + 1000])])
+    places, sizes = spellings.read([" ".join(words[::-1])])
     assert sizes.tolist() == [9000]
     assert [spellings.numbers[place] for place in places.tolist()] == [
-        term_number(tokenizer(word.encode())[0]) for word in words[::-1]
+        term_number(tokenizer()(word.encode())[0]) for word in words[::-1]
     ]
     assert len(spellings) == 9000, "none was learnt again"
 
 
-def test_the_number_of_cached_spellings_is_limited(
-    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_cached_spellings_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("klaw_fts5.packed.counting._MAX_SPELLINGS", 3)
-    counter, tokenizer = TermCounter(), Tokenizer(connection)
+    counter = TermCounter()
     rows = [("", "green lantern ship harbour", "")]
-    first = counter.count(tokenizer, rows).postings
+    first = counter.count(rows).postings
     assert len(counter._spellings) == 4
-    counter.count(tokenizer, [("", "gull", "")])
+    counter.count([("", "gull", "")])
     assert len(counter._spellings) == 1
-    assert counter.count(tokenizer, rows).postings.terms.tolist() == first.terms.tolist()
+    assert counter.count(rows).postings.terms.tolist() == first.terms.tolist()
 
 
-def test_a_failed_batch_leaves_no_word_without_a_number(
-    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counter, tokenizer = TermCounter(), Tokenizer(connection)
+def test_a_failed_batch_leaves_no_word_without_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = TermCounter()
 
     def fail(term: bytes) -> int:
         raise MemoryError(term)
@@ -230,6 +208,6 @@ def test_a_failed_batch_leaves_no_word_without_a_number(
     with monkeypatch.context() as patched:
         patched.setattr("klaw_fts5.packed.spelling.term_number", fail)
         with pytest.raises(MemoryError):
-            counter.count(tokenizer, [("a", "", "")])
-    counted = counter.count(tokenizer, [("b a", "", "")])
+            counter.count([("a", "", "")])
+    counted = counter.count([("b a", "", "")])
     assert sorted(counted.postings.terms.tolist()) == sorted(map(term_number, (b"a", b"b")))

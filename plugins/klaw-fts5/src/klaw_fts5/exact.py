@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
 from itertools import compress, repeat
 from math import inf
 from operator import add, itemgetter
@@ -19,7 +18,7 @@ from klaw_fts5.sql import Statements
 from klaw_words.plan import asks
 from klaw_words.query import Term, render
 from klaw_words.searching import Preference, Weights, everyday_from
-from klaw_words.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
+from klaw_words.tokenizer import FUNCTION_TERMS, makes_pairs, tokenizer
 
 # Rows. If there are hundreds of terms, all that are in more rows count as equally frequent.
 _RARE = 1_000
@@ -39,10 +38,6 @@ class ExactSearch:
     rows: int
     known: WordKnowledge = field(factory=WordKnowledge)
 
-    @cached_property
-    def _tokenize(self) -> Tokenizer:
-        return Tokenizer(self.connection)
-
     def expect(self, terms: Sequence[Term]) -> None:
         """Do nothing, because FTS5 is queried term by term."""
 
@@ -61,7 +56,7 @@ class ExactSearch:
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether a word is a single term that forms pairs with its neighbours."""
-        terms = self._tokenize(word.encode())
+        terms = tokenizer()(word.encode())
         return len(terms) == 1 and makes_pairs(terms[0])
 
     def best(

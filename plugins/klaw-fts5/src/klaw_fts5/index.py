@@ -269,7 +269,6 @@ class Fts5Index(Index[apsw.Connection]):
         """Return the question with each word that no chunk contains replaced by a similar word that one contains."""
         from klaw_fts5.vocabulary import Vocabulary
         from klaw_words.suggesting import Suggester
-        from klaw_words.tokenizer import Tokenizer
 
         with as_retrieval_error(query.collection):
             if not _exists(resource, query.collection):
@@ -290,7 +289,7 @@ class Fts5Index(Index[apsw.Connection]):
 
             rows = 0 if state is None else state.rows + state.lacking
             words = Vocabulary(searcher, has, rows)
-            return Suggester(words, Tokenizer(resource), read, known.meant).suggest(query.text[:MAX_CHARACTERS])
+            return Suggester(words, read, known.meant).suggest(query.text[:MAX_CHARACTERS])
 
     def _is_small(self, rows: int) -> bool:
         """Return whether FTS5 answers for a collection with this number of rows, so that it needs no packed form."""

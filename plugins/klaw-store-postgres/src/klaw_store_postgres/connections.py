@@ -18,8 +18,8 @@ from psycopg.pq import TransactionStatus
 
 from klaw_core import Closing, Hold, RetryableStoreError, StoreError, ThreadLock, shielded
 from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
-from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.options import PostgresOptions
+from klaw_words.caching import Kept
 
 # Python prints warnings on stderr if no handler is set up. The pool warns of each connection that it discards.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())

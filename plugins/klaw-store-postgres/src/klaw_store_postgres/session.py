@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.texts import digest
+from klaw_words.caching import Kept
 
 if TYPE_CHECKING:
     import psycopg

@@ -16,7 +16,7 @@ from typing import Protocol
 from attrs import field, frozen
 
 from klaw_words.query import Term
-from klaw_words.tokenizer import Tokenizer
+from klaw_words.tokenizer import tokenizer
 from klaw_words.treatment import fold, index_text
 
 #: A function that returns the texts of chunks, given their keys.
@@ -59,7 +59,6 @@ class Suggester:
     """
 
     words: Spellings
-    tokenize: Tokenizer
     read: ReadTexts
     meant: MutableMapping[str, str] = field(factory=dict)
 
@@ -133,8 +132,8 @@ class Suggester:
         """Return the term of each word (letters only), or ``""`` if the tokenizer does not make one term of it."""
         joined = " ".join(words)
         if joined.isascii():  # needs no word treatment, and each word is one term
-            return self.tokenize.terms(joined.encode())
-        terms = self.tokenize.each([index_text(word).strip().encode() for word in words])
+            return tokenizer().terms(joined.encode())
+        terms = tokenizer().each([index_text(word).strip().encode() for word in words])
         return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
 
 

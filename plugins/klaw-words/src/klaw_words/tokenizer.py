@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import cast
@@ -28,12 +29,15 @@ did doe could should mai also most such these those
 """
 FUNCTION_TERMS = frozenset(_FUNCTION_TERMS.encode().split())
 
+_local = threading.local()
+
 
 class Tokenizer:
-    """SQLite's tokenizer with the settings of the tables, on one connection: normalised text in, terms out."""
+    """SQLite's tokenizer with the settings of the tables: normalised text in, terms out. For one thread."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenize = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
+    def __init__(self) -> None:
+        self._connection = apsw.Connection(":memory:")  # tokenizers belong to a connection
+        self._tokenize = self._connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
 
     def __call__(self, text: bytes) -> list[bytes]:
         """Return the terms of a UTF-8 text, as FTS5 stores them."""
@@ -56,6 +60,14 @@ class Tokenizer:
                 place += 1
             terms[place].append(term.encode()[:_MAX_TERM_BYTES])
         return terms
+
+
+def tokenizer() -> Tokenizer:
+    """Return the tokenizer of this thread."""
+    found: Tokenizer | None = getattr(_local, "tokenizer", None)
+    if found is None:
+        found = _local.tokenizer = Tokenizer()
+    return found
 
 
 def makes_pairs(term: bytes, /) -> bool:

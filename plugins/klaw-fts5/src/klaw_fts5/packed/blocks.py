@@ -102,7 +102,7 @@ class Rows:
     numbers: tuple[int, ...] = ()
 
     @property
-    def cost(self) -> int:
+    def nbytes(self) -> int:
         """Return the approximate size in bytes."""
         return 1024 + self.keys.nbytes + self.lengths.nbytes + self.mixes.nbytes
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeAlias
 
 import apsw
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_core import ThreadLock
 from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows, require_agreement
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import View, make_view
 from klaw_fts5.sql import PackedStatements
+from klaw_words.caching import Kept
 
 # Cached rows take 10 bytes each (10 MB for a million chunks), postings 12 bytes each. A view has 16 bytes per row.
 _ROWS_BYTES = 24 << 20
@@ -53,52 +52,9 @@ class TermBounds:
     scored: TermScores | None = None
 
     @property
-    def cost(self) -> int:
+    def nbytes(self) -> int:
         """Return the approximate size in bytes."""
         return 1024 if self.scored is None else 1024 + self.scored.rows.nbytes + self.scored.values.nbytes
-
-
-class _HasCost(Protocol):
-    @property
-    def cost(self) -> int: ...
-
-
-_Key = TypeVar("_Key", bound=Hashable)
-_Value = TypeVar("_Value", bound=_HasCost)
-
-
-class _CostLru(Generic[_Key, _Value]):
-    """A cache that drops the least recently used values if the total cost exceeds ``most``, but keeps at least one."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._total = most, 0
-        self._kept: OrderedDict[_Key, _Value] = OrderedDict()
-        self._lock = ThreadLock("a cache of the words")
-
-    def get(self, key: _Key) -> _Value | None:
-        return self.get_all([key])[0]
-
-    def get_all(self, keys: Sequence[_Key]) -> list[_Value | None]:
-        with self._lock.hold():
-            values = [self._kept.get(key) for key in keys]
-            for key, value in zip(keys, values, strict=True):
-                if value is not None:
-                    self._kept.move_to_end(key)
-            return values
-
-    def put(self, key: _Key, value: _Value) -> None:
-        with self._lock.hold():
-            old = self._kept.pop(key, None)
-            self._kept[key] = value
-            self._total += value.cost - (0 if old is None else old.cost)
-            while self._total > self._most and len(self._kept) > 1:
-                self._total -= self._kept.popitem(last=False)[1].cost
-
-    def drop(self, keys: Iterable[_Key]) -> None:
-        with self._lock.hold():
-            for key in keys:
-                value = self._kept.pop(key, None)
-                self._total -= 0 if value is None else value.cost
 
 
 class Cache:
@@ -109,9 +65,9 @@ class Cache:
     """
 
     def __init__(self) -> None:
-        self._rows: _CostLru[int, Rows] = _CostLru(_ROWS_BYTES)
+        self._rows = Kept(_ROWS_BYTES)
         self._views: dict[str, tuple[bytes, View]] = {}
-        self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
+        self._words = Kept(_WORDS_BYTES)
         self._spelled: dict[str, Spelled] = {}
         #: Returns the cached result of the tokenizer for a word, or None.
         self.spelled = self._spelled.get
@@ -131,7 +87,7 @@ class Cache:
 
     def rows(self, connection: apsw.Connection, sql: PackedStatements, block: Block) -> Rows:
         """Return the rows of a block. Raise DamagedError."""
-        rows = self._rows.get(block.id)
+        rows: Rows | None = self._rows.get(block.id)
         if rows is None:
             rows = read_rows(connection, sql, block)
             self._rows.put(block.id, rows)

@@ -12,7 +12,6 @@ from klaw_core import ThreadLock
 from klaw_fts5.packed.pairs import find_pairs
 from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, changes, encode_mixes, mix_runs
 from klaw_fts5.packed.spelling import Spellings
-from klaw_words.tokenizer import Tokenizer
 
 #: The maximum number of cached spellings, some 100 MB. Few collections have more.
 _MAX_SPELLINGS = 400_000
@@ -35,14 +34,14 @@ class TermCounter:
         self._spellings = Spellings()
         self._lock = ThreadLock("the counter of terms")
 
-    def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> ChunkBatch:
+    def count(self, rows: Sequence[tuple[str, ...]]) -> ChunkBatch:
         """Return the postings of the words and pairs of rows, given as normalised text, heading and context."""
         with self._lock.hold():
             # Anew, if there are too many, or if an exception has ended the last call while it changed them.
             spellings, self._spellings = self._spellings, Spellings()
             if len(spellings) > _MAX_SPELLINGS:
                 spellings = Spellings()
-            places, sizes = spellings.read(tokenizer, [text for row in rows for text in row])
+            places, sizes = spellings.read([text for row in rows for text in row])
             # Copies, because an array with a view cannot grow.
             numbers, pairing = np.array(spellings.numbers), np.array(spellings.pairing, dtype=np.bool_)
             self._spellings = spellings

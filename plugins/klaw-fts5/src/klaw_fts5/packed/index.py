@@ -19,7 +19,6 @@ from klaw_fts5.packed.postings import MAX_ROWS, distinct
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import DELETE_STATE, PackedStatements, Statements, statements
-from klaw_words.tokenizer import Tokenizer
 
 # Four blocks of similar size (within a factor of four) are merged. Of blocks of 256 to 1,023 rows, which an index run
 # writes, eight are merged, into a block two sizes larger: there are no more blocks, and half as much is written.
@@ -56,11 +55,10 @@ class PackedIndex:
         state = read_state(connection, collection)
         if state is None:
             state = self._start_over(connection, collection, len(rows))
-        tokenizer = Tokenizer(connection)
         ordered = sorted(rows, key=lambda row: row[0])
         for start in range(0, len(ordered), _BATCH):
             batch = ordered[start : start + _BATCH]
-            counted = self.counter.count(tokenizer, [columns for _, columns in batch])
+            counted = self.counter.count([columns for _, columns in batch])
             write_batch(connection, sql.packed, [key for key, _ in batch], counted)
         write_state(connection, collection, state.rows + len(rows), state.lacking)
         self._merge_blocks(connection, collection)

@@ -25,7 +25,7 @@ from klaw_fts5.sql import Statements
 from klaw_words.plan import asks
 from klaw_words.query import Term, render
 from klaw_words.searching import Preference, Weights, everyday_from
-from klaw_words.tokenizer import Tokenizer, makes_pairs
+from klaw_words.tokenizer import makes_pairs, tokenizer
 
 # Rows. FTS5 finds prefixes and some phrases. If it finds more rows than this, it answers the whole query.
 _MAX_OTHER_ROWS = 20_000
@@ -72,10 +72,6 @@ class PackedSearch:
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
     _best_rows: dict[int, int] = field(init=False, factory=dict)
-
-    @cached_property
-    def _tokenize(self) -> Tokenizer:
-        return Tokenizer(self.connection)
 
     def expect(self, terms: Sequence[Term]) -> None:
         """Read the counts of these terms, and the postings of those that may be informative, in a few queries."""
@@ -291,7 +287,7 @@ class PackedSearch:
         """Return a word's number, whether it forms pairs with adjacent words, and its term."""
         spelled = self.cache.spelled(word)
         if spelled is None:
-            terms = self._tokenize(word.encode())
+            terms = tokenizer()(word.encode())
             spelled = (None, False, "")
             if len(terms) == 1:
                 spelled = term_number(terms[0]), makes_pairs(terms[0]), term_text(terms[0])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.postings import Integers
-from klaw_words.tokenizer import Tokenizer, makes_pairs
+from klaw_words.tokenizer import makes_pairs, tokenizer
 
 Hashes = NDArray[np.uint64]
 
@@ -71,12 +71,12 @@ class Spellings:
     def __len__(self) -> int:
         return len(self._known)
 
-    def read(self, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Integers, Integers]:
+    def read(self, texts: Sequence[str]) -> tuple[Integers, Integers]:
         """Return the places of the terms of all texts, in order, and the number of terms of each text."""
         encoded = [text.encode() for text in texts]
         data = b"\0".join(encoded)
         starts, ends, hashes = _find(data)
-        places = self._recognise(tokenizer, data, starts, ends, hashes)
+        places = self._recognise(data, starts, ends, hashes)
         until = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64) + 1)
         read = np.searchsorted(starts, until)
         if (places < 0).any():
@@ -88,9 +88,7 @@ class Spellings:
             places[places < 0] = list(chain.from_iterable(several))
         return places, np.diff(read, prepend=0)
 
-    def _recognise(
-        self, tokenizer: Tokenizer, data: bytes, starts: Integers, ends: Integers, hashes: Hashes
-    ) -> Integers:
+    def _recognise(self, data: bytes, starts: Integers, ends: Integers, hashes: Hashes) -> Integers:
         """Return the meaning of each word, given its hash and its position."""
         found, missed = self._slots.find(hashes)
         if len(missed):
@@ -98,7 +96,7 @@ class Spellings:
             unknown = np.array([hashed not in self._known for hashed in distinct.tolist()])
             words = missed[firsts[unknown]]
             spans = zip(starts[words].tolist(), ends[words].tolist(), strict=True)
-            self._learn(distinct[unknown], tokenizer.each([data[start:end] for start, end in spans]))
+            self._learn(distinct[unknown], tokenizer().each([data[start:end] for start, end in spans]))
             found[missed] = np.array([self._known[hashed] for hashed in distinct.tolist()])[which]
         return found
 

@@ -14,7 +14,6 @@ from klaw_store_postgres.options import PgWordsOptions
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.words import segments
 from klaw_store_postgres.words.search import PostingsSearch, Within
-from klaw_store_postgres.words.tokens import tokenizer
 from klaw_words.query import MAX_CHARACTERS
 from klaw_words.searching import Weights, columns, notices, search
 
@@ -104,7 +103,7 @@ class WordIndex(Index[Session]):
         searcher = self._searcher(resource, query)
         if not searcher.rows:
             return None
-        return Suggester(searcher, tokenizer(), read).suggest(query.text[:MAX_CHARACTERS])
+        return Suggester(searcher, read).suggest(query.text[:MAX_CHARACTERS])
 
     def _searcher(self, resource: Session, query: Query) -> PostingsSearch:
         weights = Weights(self.options.text_weight, self.options.heading_weight, self.options.context_weight)

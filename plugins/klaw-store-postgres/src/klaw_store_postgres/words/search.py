@@ -16,10 +16,10 @@ from klaw_store_postgres.words.blocks import COLUMN_BITS
 from klaw_store_postgres.words.matching import Matcher
 from klaw_store_postgres.words.reading import SegmentReader
 from klaw_store_postgres.words.scoring import Scored, Scorer
-from klaw_store_postgres.words.tokens import Pattern, pattern_of, shortened, tokenizer
+from klaw_store_postgres.words.tokens import Pattern, pattern_of, shortened
 from klaw_words.query import Term, render
 from klaw_words.searching import Preference, Weights, everyday_from
-from klaw_words.tokenizer import makes_pairs
+from klaw_words.tokenizer import makes_pairs, tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

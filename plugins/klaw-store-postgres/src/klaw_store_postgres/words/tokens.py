@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import apsw
 from attrs import frozen
 
-from klaw_words.tokenizer import Tokenizer
+from klaw_words.tokenizer import tokenizer
 
 if TYPE_CHECKING:
     from klaw_words.query import Term
 
 # PostgreSQL indexes at most 2,704 bytes. A longer term is replaced by its beginning and a hash.
 _MAX_TERM_BYTES = 1_000
-
-_local = threading.local()
 
 
 @frozen(cache_hash=True)
@@ -27,15 +23,6 @@ class Pattern:
 
     terms: tuple[bytes, ...]
     prefix: bool = False
-
-
-def tokenizer() -> Tokenizer:
-    """Return the tokenizer of this thread."""
-    found: Tokenizer | None = getattr(_local, "tokenizer", None)
-    if found is None:
-        _local.connection = apsw.Connection(":memory:")
-        found = _local.tokenizer = Tokenizer(_local.connection)
-    return found
 
 
 def terms_of(texts: Sequence[str]) -> list[list[bytes]]:
