@@ -55,9 +55,10 @@ class PostgresMessages:
         within = None
         if chat_id is not None:
             rows = self.resource.rows(f"SELECT key FROM messages WHERE {_CHAT}", self._of(chat_id))
-            within = np.array([key for (key,) in rows], np.int64)
+            within = np.array(sorted(key for (key,) in rows), np.int64)
         # Ties are ordered by chat and position, which the keys do not show.
-        scores = searcher.best_and_ties(terms, limit, within)
+        top = searcher.top(terms, limit, within, ties=True)
+        scores = dict(zip(top.keys.tolist(), top.scores.tolist(), strict=True))
         rows = self.resource.rows(
             f"SELECT key, chat_id, day, position FROM messages WHERE {_OWN} AND key = ANY(%s)",
             (*self.resource.scope, list(scores)),

@@ -6,16 +6,15 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeAlias
 
 import apsw
-import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows, require_agreement
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.state import PackedState
-from klaw_fts5.packed.view import View, make_view
+from klaw_fts5.packed.view import BlockView, make_view
 from klaw_fts5.sql import PackedStatements
 from klaw_words.caching import Kept
+from klaw_words.scoring import TermScores
 
 # Cached rows take 10 bytes each (10 MB for a million chunks), postings 12 bytes each. A view has 16 bytes per row.
 _ROWS_BYTES = 24 << 20
@@ -25,21 +24,6 @@ _MAX_SPELLINGS = 20_000
 
 #: A word's number, whether it forms pairs with adjacent words, and its term: (None, False, "") if it is not one term.
 Spelled: TypeAlias = tuple[int | None, bool, str]
-
-
-@frozen(eq=False)
-class TermScores:
-    """A term's live rows in a view, and the term's score in each; both of shape (live,)."""
-
-    rows: NDArray[np.int32]
-    values: NDArray[np.float64]
-
-    def find(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return for each of these rows its index in ``self.rows``, and whether it is there."""
-        if not len(self.rows):
-            return np.zeros(len(rows), np.intp), np.zeros(len(rows), np.bool_)
-        places = self.rows.searchsorted(rows)
-        return places, self.rows.take(places, mode="clip") == rows
 
 
 @frozen(eq=False)
@@ -54,7 +38,7 @@ class TermBounds:
     @property
     def nbytes(self) -> int:
         """Return the approximate size in bytes."""
-        return 1024 if self.scored is None else 1024 + self.scored.rows.nbytes + self.scored.values.nbytes
+        return 1024 if self.scored is None else self.scored.nbytes
 
 
 class Cache:
@@ -66,13 +50,13 @@ class Cache:
 
     def __init__(self) -> None:
         self._rows = Kept(_ROWS_BYTES)
-        self._views: dict[str, tuple[bytes, View]] = {}
+        self._views: dict[str, tuple[bytes, BlockView]] = {}
         self._words = Kept(_WORDS_BYTES)
         self._spelled: dict[str, Spelled] = {}
         #: Returns the cached result of the tokenizer for a word, or None.
         self.spelled = self._spelled.get
 
-    def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> View:
+    def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> BlockView:
         """Return the view of a state's blocks. Raise DamagedError if they do not match the state."""
         stamp, view = self._views.get(sql.name, (None, None))
         if view is None or stamp != state.stamp:

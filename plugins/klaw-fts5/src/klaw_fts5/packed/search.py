@@ -15,15 +15,16 @@ from klaw_core import Keys
 from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import WordKnowledge, term_text
 from klaw_fts5.packed.blocks import Own, PostingLists, read_own, read_postings
-from klaw_fts5.packed.cache import Cache, Spelled, TermBounds, TermScores
+from klaw_fts5.packed.cache import Cache, Spelled, TermBounds
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.state import PackedState
-from klaw_fts5.packed.view import K1, View, idf
+from klaw_fts5.packed.view import BlockView
 from klaw_fts5.sql import Statements
 from klaw_words.plan import asks
 from klaw_words.query import Term, render
+from klaw_words.scoring import K1, ScoredSearch, TermScores, idf
 from klaw_words.searching import Preference, Weights, everyday_from
 from klaw_words.tokenizer import makes_pairs, tokenizer
 
@@ -31,30 +32,10 @@ from klaw_words.tokenizer import makes_pairs, tokenizer
 _MAX_OTHER_ROWS = 20_000
 # Rows. FTS5 finds a phrase in at most 2 ms if its rarest word is in at most this many rows.
 _FEW_HOLDERS = 10_000
-# One of 64 rows is in the sample from which a threshold for the best scores is estimated.
-_SAMPLE = 64
 
 
 @frozen(eq=False)
-class _TermGroups:
-    """Terms by how they are found: ``words`` and ``compounds`` with packed postings, ``others`` with FTS5."""
-
-    words: tuple[int, ...]
-    compounds: tuple[Term, ...]
-    others: tuple[Term, ...]
-
-
-@frozen(eq=False)
-class _TopRows:
-    """The best rows of a view, ascending, with their keys and scores; all of shape (n,)."""
-
-    rows: NDArray[np.intp]
-    keys: NDArray[np.int64]
-    scores: NDArray[np.float64]
-
-
-@frozen(eq=False)
-class PackedSearch:
+class PackedSearch(ScoredSearch):
     """Searches with the packed form, and with FTS5 for quoted phrases and prefixes.
 
     ``known`` is the cache for this state of the collection.
@@ -65,13 +46,14 @@ class PackedSearch:
     weights: Weights
     cache: Cache
     state: PackedState
-    view: View
+    view: BlockView
     known: WordKnowledge = field(factory=WordKnowledge)
     _held: dict[int, TermBounds] = field(init=False, factory=dict)
+    _numbers: dict[Term, int | None] = field(init=False, factory=dict)
+    _kept: dict[Term, bool] = field(init=False, factory=dict)
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
-    _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
-    _best_rows: dict[int, int] = field(init=False, factory=dict)
+    _others: dict[Term, TermScores] = field(init=False, factory=dict)
 
     def expect(self, terms: Sequence[Term]) -> None:
         """Read the counts of these terms, and the postings of those that may be informative, in a few queries."""
@@ -86,109 +68,71 @@ class PackedSearch:
         telling = {number for number in asked if number is not None and self._held[number].least < enough}
         self._read(pairs | telling)
 
+    def read(self, terms: Sequence[Term], /) -> None:
+        """Read the missing postings of words, and of the pairs of phrases, in one query."""
+        kept = [term for term in terms if self._is_kept(term)]
+        pairs = [pair for term in kept if term not in self._compounds for pair in self._pairs(term.words) or ()]
+        self._read_all([*map(self._number_of, terms), *pairs])
+
     def holders(self, terms: Sequence[Term], /) -> list[int]:
         """Return the approximate number of chunks that contain each term; the number is exact for rare terms."""
-        asked = [None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in terms]
-        known = [number for number in asked if number is not None]
+        known = [number for number in map(self._number_of, terms) if number is not None]
         self._look_up(known)
         self._read([number for number in known if not self._held[number].least])
-        return [
-            self._exact.holders((term,))[0] if number is None else self._held[number].most
-            for term, number in zip(terms, asked, strict=True)
-        ]
+        return super().holders(terms)
 
-    def has(self, term: Term, /) -> bool:
-        """Return whether any chunk contains a term; assumed for a phrase of frequent words without postings."""
+    def about(self, term: Term, /) -> int:
+        """Return the approximate number of chunks that contain a term."""
+        number = self._number_of(term)
+        return self._exact.holders((term,))[0] if number is None else self._held[number].most
+
+    def holds(self, term: Term, enough: int, /) -> bool:
+        """Return whether this many chunks contain a term; assumed for a phrase of frequent words without postings."""
+        number = self._number_of(term)
+        if number is not None:
+            return not self._is_nowhere(term.words[0]) and self._holds(number, enough)
         if term.prefix:
-            found = self._count(term, 1) > 0
-            if not found:  # read the shorter words that are asked for next
+            found = self._count(term, enough) >= enough
+            if not found and enough == 1:  # read the shorter words that are asked for next
                 shorter = islice(Term(term.words).readings(widen=True), 2, None)
                 words = (reading.words[0] for reading in shorter)
                 self._read_all(self._number(word) for word in words if not self._is_nowhere(word))
             return found
-        if len(term.words) == 1 and (number := self._number(term.words[0])) is not None:
-            return not self._is_nowhere(term.words[0]) and self._holds(number, 1)
         numbers = [self._number(word) for word in term.words]
-        if any(number is not None and not self._holds(number, 1) for number in numbers):
+        if any(number is not None and not self._holds(number, enough) for number in numbers):
             return False
-        if self._is_kept(term):
-            return len(self._compound(term).rows) > 0
-        return self._is_frequent(term) or len(self._found(term)) > 0
-
-    def is_everyday(self, term: Term, /) -> bool:
-        """Return whether at least half of the chunks contain a term; assumed for a phrase of such words."""
-        enough = everyday_from(self.view.rows)
-        if enough > self.view.rows:
-            return False
-        if len(term.words) == 1 and not term.prefix and (number := self._number(term.words[0])) is not None:
-            return self._holds(number, enough)
         if self._is_kept(term):
             return len(self._compound(term).rows) >= enough
-        if not term.prefix:
-            numbers = [self._number(word) for word in term.words]
-            if any(number is not None and not self._holds(number, enough) for number in numbers):
-                return False
-            if None not in numbers and self._is_frequent(term):
-                return True
-        return self._count(term, enough) >= enough
+        if self._is_frequent(term):
+            return True
+        return (len(self._found(term).rows) if enough == 1 else self._count(term, enough)) >= enough
 
-    @property
-    def rows(self) -> int:
-        """Return the number of chunks."""
-        return self.view.rows
-
-    def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Sequence[int]]]:
-        """Yield for each term the number of chunks that contain it, and those among the ascending ``keys``."""
-        if self._best_rows.keys() >= set(keys):  # the keys are results of the last call of `best`
-            wanted = np.array(keys, dtype=np.int64)
-            rows = np.array([self._best_rows[key] for key in keys], dtype=np.int32)
-        else:
-            wanted = np.array(keys, dtype=np.int64)
-            places, chosen = self.view.find(wanted)
-            rows, wanted = places.astype(np.int32), wanted[chosen]
-        for term in terms:
-            number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
-            if number is None and not self._is_kept(term):
-                found = self._found(term)
-                yield len(found), [key for key in keys if key in found]
-            else:
-                scored = self._compound(term) if number is None else self._scored(number)
-                yield len(scored.rows), wanted[scored.find(rows)[1]].tolist()
+    def scored(self, term: Term, /) -> TermScores:
+        """Return the rows of a term and their scores; FTS5 finds quoted phrases, prefixes and some other phrases."""
+        number = self._number_of(term)
+        if number is not None:
+            return self._scored(number)
+        return self._compound(term) if self._is_kept(term) else self._found(term)
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether a word is one term that forms pairs with adjacent words."""
         return self._spelled(word)[1]
 
     def best(
-        self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
+        self, terms: Sequence[Term], depth: int, within: Keys | None = None, preferred: Preference | None = None
     ) -> dict[int, float]:
         """Return the scores of the best chunks for any of the terms, equal to FTS5's."""
-        asked = self._group_terms(terms)
-        known = bool(asked.words or asked.compounds) and self.view.rows > 0
-        found = [self._found(term) for term in asked.others] if known else []
-        if not known or any(len(scores) == _MAX_OTHER_ROWS for scores in found):
+        words = {term.words[0]: number for term in terms if (number := self._number_of(term)) is not None}
+        packed, rest = list[Term](), list[Term]()
+        for term in terms:
+            (packed if self._number_of(term) is not None or self._is_kept(term) else rest).append(term)
+        known = bool(packed) and self.view.rows > 0
+        others = [term for term in rest if known and not self._is_left_out(term, words)]
+        if not known or any(len(self._found(term).rows) == _MAX_OTHER_ROWS for term in others):
             return self._exact.best(terms, depth, within, preferred)
-        best = self._top(self._add_up(asked, found, within), depth)
-        if preferred is not None and preferred.weight:
-            phrases = list(filter(self._is_kept, preferred.phrases))
-            self._read_all(number for term in phrases for number in self._pairs(term.words) or ())
-            for term in phrases:
-                _raise(best, self._compound(term), preferred.weight)
-        keys = best.keys.tolist()
-        self._best_rows.update(zip(keys, best.rows.tolist(), strict=True))
-        return dict(zip(keys, best.scores.tolist(), strict=True))
-
-    def _group_terms(self, terms: Sequence[Term]) -> _TermGroups:
-        distinct = {(term.words, term.prefix): term for term in terms}.values()  # as in an FTS5 query
-        numbers = {
-            term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in distinct
-        }
-        # Two words may have the same number, if the tokenizer makes one term of both. FTS5 then counts it twice.
-        words = {term.words[0]: number for term, number in numbers.items() if number is not None}
-        rest = [term for term, number in numbers.items() if number is None]
-        compounds = tuple(filter(self._is_kept, rest))
-        others = (term for term in rest if not self._is_kept(term) and not self._is_left_out(term, words))
-        return _TermGroups(tuple(words.values()), compounds, tuple(others))
+        if preferred is not None:
+            preferred = Preference(tuple(filter(self._is_kept, preferred.phrases)), preferred.weight)
+        return super().best([*packed, *others], depth, within, preferred)
 
     def _is_left_out(self, term: Term, words: Mapping[str, int]) -> bool:
         """Return whether a phrase is skipped: FTS5 would be slow, and an informative word of it is a term itself."""
@@ -209,8 +153,10 @@ class PackedSearch:
 
         FTS5 also finds phrases of three or more words if it is fast, because the postings only have pairs.
         """
-        pairs = () if term.prefix or term.literal or len(term.words) == 1 else self._pairs(term.words) or ()
-        return len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
+        if term not in self._kept:
+            pairs = () if term.prefix or term.literal or len(term.words) == 1 else self._pairs(term.words) or ()
+            self._kept[term] = len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
+        return self._kept[term]
 
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the numbers of all pairs of adjacent words, or None if a word forms no pairs."""
@@ -244,23 +190,6 @@ class PackedSearch:
             self._compounds[term] = TermScores(rows, values)
         return self._compounds[term]
 
-    def _add_up(
-        self, asked: _TermGroups, found: Sequence[Mapping[int, float]], within: Keys | None
-    ) -> NDArray[np.float64]:
-        """Return the score of every row: the sum for words, compounds and FTS5's results."""
-        self._read(asked.words)
-        scores = np.zeros(len(self.view.keys))
-        for scored in (*map(self._scored, asked.words), *map(self._compound, asked.compounds)):
-            np.add.at(scores, scored.rows.astype(np.intp), scored.values)  # int32 takes 1.5 times as long
-        for some in filter(None, found):
-            self._add(scores, some)
-        if within is not None:
-            rows, _ = self.view.find(within)
-            kept = scores[rows]
-            scores[:] = 0.0
-            scores[rows] = kept
-        return scores
-
     @property
     def _exact(self) -> ExactSearch:
         return ExactSearch(self.connection, self.sql, self.weights, self.view.rows)
@@ -268,16 +197,31 @@ class PackedSearch:
     def _count(self, term: Term, limit: int) -> int:
         return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)
 
-    def _found(self, term: Term) -> dict[int, float]:
+    def _found(self, term: Term) -> TermScores:
         """Return FTS5's results for a term, up to the limit."""
-        if term not in self._phrases:
-            self._phrases[term] = self._exact.best((term,), _MAX_OTHER_ROWS, None)
-        return self._phrases[term]
+        if term not in self._others:
+            found = self._exact.best((term,), _MAX_OTHER_ROWS, None)
+            keys = np.array(sorted(found), dtype=np.int64)
+            rows, chosen = self.view.find(keys)
+            if self.view.alive is not None:  # a key may also be that of a dead row
+                living = self.view.alive[rows]
+                rows, chosen = rows[living], chosen[living]
+            order = np.argsort(rows)
+            values = np.fromiter(map(found.__getitem__, keys[chosen[order]].tolist()), dtype=np.float64)
+            self._others[term] = TermScores(rows[order].astype(np.int32), values)
+        return self._others[term]
 
     def _is_nowhere(self, word: str) -> bool:
         """Return whether the cached terms show that no chunk contains a word."""
         terms = self.known.terms
         return terms is not None and bool(term := self._spelled(word)[2]) and term not in terms
+
+    def _number_of(self, term: Term) -> int | None:
+        """Return the number of a term that is one word."""
+        if term not in self._numbers:
+            is_word = len(term.words) == 1 and not term.prefix
+            self._numbers[term] = self._number(term.words[0]) if is_word else None
+        return self._numbers[term]
 
     def _number(self, word: str) -> int | None:
         """Return the number of a word, or None if the tokenizer does not make one term of it."""
@@ -367,40 +311,3 @@ class PackedSearch:
         """Return the weighted frequency for all 256 codes of each block, so that no code is out of range."""
         text, heading, context = self.view.counts
         return np.asarray(text * self.weights.text + heading * self.weights.heading + context * self.weights.context)
-
-    def _add(self, scores: NDArray[np.float64], found: Mapping[int, float]) -> None:
-        """Add FTS5's scores."""
-        keys = np.fromiter(found, dtype=np.int64)
-        order = np.argsort(keys)
-        rows, chosen = self.view.find(keys[order])
-        scores[rows] += np.fromiter(found.values(), dtype=np.float64)[order][chosen]
-        if self.view.alive is not None:
-            scores[~self.view.alive] = 0.0
-
-    def _top(self, scores: NDArray[np.float64], depth: int) -> _TopRows:
-        """Return the rows with the best positive scores, ties by key."""
-        rows = np.flatnonzero(scores > _threshold(scores, depth))
-        if len(rows) < depth:
-            rows = np.flatnonzero(scores > 0.0)
-        keys, values = self.view.keys[rows], scores[rows]
-        if len(rows) > depth:
-            enough = np.flatnonzero(values >= np.partition(values, len(values) - depth)[len(values) - depth])
-            if len(enough) > depth:
-                enough = np.sort(enough[np.lexsort((keys[enough], -values[enough]))[:depth]])
-            rows, keys, values = rows[enough], keys[enough], values[enough]
-        return _TopRows(rows, keys, values)
-
-
-def _raise(best: _TopRows, scored: TermScores, weight: float) -> None:
-    """Add the scores of a phrase to the best scores."""
-    places, found = scored.find(best.rows.astype(np.int32))
-    best.scores[found] += weight * scored.values[places[found]]
-
-
-def _threshold(scores: NDArray[np.float64], depth: int) -> float:
-    """Estimate from a sample a score that about 1.5 times ``depth`` rows exceed; 0 if there are few rows."""
-    sample = scores[::_SAMPLE]
-    rank = 3 * depth // (2 * _SAMPLE) + 8
-    if len(sample) <= rank:
-        return 0.0
-    return float(np.partition(sample, len(sample) - rank)[len(sample) - rank])

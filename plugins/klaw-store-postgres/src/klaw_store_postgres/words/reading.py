@@ -13,10 +13,12 @@ from attrs import define, field, frozen
 
 from klaw_store_postgres.words import segments
 from klaw_store_postgres.words.blocks import Block, Places, holders
+from klaw_words.scoring import View
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from klaw_core import Keys
     from klaw_store_postgres.session import Session
 
 # The absence of a term in a segment is cached only if at most this many terms are looked up at once.
@@ -68,17 +70,21 @@ _ABSENT = Entry(0)
 
 
 @frozen(eq=False)
-class Rows:
-    """The rows of all segments of a collection in one array. ``starts`` is the first row of each segment."""
+class SegmentView(View):
+    """The rows of all segments of a collection.
 
-    starts: Mapping[int, int]
-    keys: NDArray[np.int64]
-    lengths: NDArray[np.float32]
+    ``state`` is what the view is of: the id and the removed rows of each segment. ``parts`` are the keys and lengths of
+    each segment, by id. ``stamp`` is what cached data depends on.
+    """
+
+    state: tuple[tuple[int, bytes], ...]
+    parts: Mapping[int, tuple[Keys, NDArray[Any]]]
+    stamp: object = field(factory=object, init=False)
 
     @property
     def nbytes(self) -> int:
         """The approximate size in bytes."""
-        return self.keys.nbytes + self.lengths.nbytes
+        return 40 * len(self.keys)
 
 
 @define(eq=False)
@@ -101,12 +107,16 @@ class SegmentReader:
         return {head.id: start for head, start in zip(self.heads, numbers, strict=False)}
 
     @cached_property
-    def rows(self) -> Rows:
+    def view(self) -> SegmentView:
         """The rows of all segments."""
         name = (self.session.scope, self.collection)
-        held: Rows | None = self.session.kept.get(name)
-        if held is None or held.starts != self.starts:
-            held = self.session.kept.put(name, self._read_rows(held))
+        held: SegmentView | None = self.session.kept.get(name)
+        state = tuple((head.id, head.dead.tobytes()) for head in self.heads)
+        if held is None or held.state != state:
+            parts = self._read_rows({} if held is None else held.parts)
+            tokens = sum(head.tokens - head.dead_tokens for head in self.heads)
+            held = SegmentView.of([(*parts[head.id], head.dead) for head in self.heads], tokens, state, parts)
+            self.session.kept.put(name, held)
         return held
 
     def entries(self, terms: Iterable[bytes]) -> Mapping[bytes, Mapping[int, Entry]]:
@@ -179,21 +189,14 @@ class SegmentReader:
         if entry.holders or (self.session.shared_lock is None and asked <= _MAX_CACHED_ABSENT_TERMS):
             self.session.kept.put((number, term), entry)
 
-    def _read_rows(self, before: Rows | None) -> Rows:
-        """Return the rows; the rows of segments in ``before`` are not read again."""
-        parts: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
-        lacking = []
-        for head in self.heads:
-            if before is None or head.id not in before.starts:
-                lacking.append(head.id)
-            else:
-                some = slice(before.starts[head.id], before.starts[head.id] + head.rows)
-                parts[head.id] = before.keys[some], before.lengths[some]
+    def _read_rows(self, known: Mapping[int, tuple[Keys, NDArray[Any]]]) -> Mapping[int, tuple[Keys, NDArray[Any]]]:
+        """Return the keys and lengths of each segment, by id; those in ``known`` are not read again."""
+        parts = {head.id: known[head.id] for head in self.heads if head.id in known}
+        lacking = [head.id for head in self.heads if head.id not in known]
         sql = f"SELECT id, keys, lengths FROM word_segments WHERE {_IN} AND id = ANY(%s)"
         for number, keys, lengths in self.session.rows(sql, (*self.session.scope, self.collection, lacking)):
-            parts[number] = np.frombuffer(keys, "<i8"), np.frombuffer(lengths, "<u4").astype(np.float32)
-        keys, lengths = zip(*(parts[head.id] for head in self.heads), strict=True)
-        return Rows(self.starts, np.concatenate(keys), np.concatenate(lengths))
+            parts[number] = np.frombuffer(keys, "<i8"), np.frombuffer(lengths, "<u4")
+        return parts
 
 
 def _entry(term: bytes, first: bytes, count: int | None, block: Block | None) -> Entry:

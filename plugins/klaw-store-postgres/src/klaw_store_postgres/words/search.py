@@ -2,147 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from attrs import define, field
+from attrs import Factory, field, frozen
 
 from klaw_store_postgres.filtering import SqlSelection
 from klaw_store_postgres.words.blocks import COLUMN_BITS
-from klaw_store_postgres.words.matching import Matcher
-from klaw_store_postgres.words.reading import SegmentReader
-from klaw_store_postgres.words.scoring import Scored, Scorer
+from klaw_store_postgres.words.matching import find
+from klaw_store_postgres.words.reading import SegmentReader, SegmentView
 from klaw_store_postgres.words.tokens import Pattern, pattern_of, shortened
-from klaw_words.query import Term, render
-from klaw_words.searching import Preference, Weights, everyday_from
+from klaw_words.query import Term
+from klaw_words.scoring import K1, ScoredSearch, TermScores, idf
+from klaw_words.searching import Preference, Weights
 from klaw_words.tokenizer import makes_pairs, tokenizer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from klaw_core import Keys
     from klaw_store_postgres.session import Session
 
-
 #: The chunks that a search is limited to: their keys, or a filter that many chunks pass.
-Within: TypeAlias = "NDArray[np.int64] | SqlSelection"
+Within: TypeAlias = "Keys | SqlSelection"
 
 # If many chunks pass a filter, the first chunks of the ranking without the filter are checked: this many times the
 # wanted number. If too few of them pass, all keys that pass are listed.
 _DEEPER = (4, 64)
 
 
-@define(eq=False)
-class PostingsSearch:
-    """Searches one collection in one session: it counts the terms of a question for its plan, then scores chunks."""
+@frozen(eq=False)
+class PostingsSearch(ScoredSearch):
+    """Searches one collection in one session."""
 
     session: Session
     collection: str
     weights: Weights
-    _reader: SegmentReader = field(init=False)
-    _matcher: Matcher = field(init=False)
+    _reader: SegmentReader = field(
+        init=False, default=Factory(lambda self: SegmentReader(self.session, self.collection), takes_self=True)
+    )
     _patterns: dict[Term, Pattern] = field(factory=dict, init=False)
+    _scored: dict[Pattern, TermScores] = field(factory=dict, init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self._reader = SegmentReader(self.session, self.collection)
-        weights = np.zeros(1 << COLUMN_BITS)
-        weights[:3] = self.weights.text, self.weights.heading, self.weights.context
-        self._matcher = Matcher(self._reader, weights)
+    @property
+    def view(self) -> SegmentView:
+        """Return the rows."""
+        return self._reader.view
 
-    @cached_property
+    @property
     def rows(self) -> int:
-        """The number of chunks."""
+        """Return the number of chunks, without reading their rows."""
         return sum(head.rows - len(head.dead) for head in self._reader.heads)
 
-    def expect(self, terms: Sequence[Term]) -> None:
-        """Look up terms with one statement, before single ones are asked for."""
-        self._matcher.expect(map(self._pattern, terms))
+    def expect(self, terms: Sequence[Term], /) -> None:
+        """Look up the words of these terms in all segments with one statement."""
+        self._reader.entries(word for term in terms for word in self._words(term))
 
-    def known_among(self, stems: AbstractSet[str], /) -> AbstractSet[str]:
-        """Return the stems that are terms of the index, with one statement."""
-        terms = {stem.encode(): stem for stem in stems if stem}
-        return {terms[term] for term, held in self._reader.entries(terms).items() if held}
+    def read(self, terms: Sequence[Term], /) -> None:
+        """Read the places of the words of these terms with one statement."""
+        wanted = (term for term in terms if self._kept(self._pattern(term)) is None)
+        self._reader.read({word for term in wanted for word in self._words(term)})
 
-    def holders(self, terms: Sequence[Term], /) -> Sequence[int]:
+    def holders(self, terms: Sequence[Term], /) -> list[int]:
         """Return an upper bound of the number of chunks that contain each term."""
         self.expect(terms)
-        return [self._matcher.about(self._pattern(term)) for term in terms]
+        return super().holders(terms)
 
-    def count(self, term: Term, most: int) -> int:
-        """Return an upper bound of the number of chunks that contain a term, at most ``most``."""
-        return min(self.holders([term])[0], most)
+    def about(self, term: Term, /) -> int:
+        """Return an upper bound of the number of chunks that contain a term: for a phrase, those with its rarest word.
 
-    def has(self, term: Term, /) -> bool:
-        """Return whether any chunk contains a term."""
-        return self._matcher.count(self._pattern(term)) > 0
+        The number of a prefix is exact.
+        """
+        pattern = self._pattern(term)
+        if pattern.prefix or not pattern.terms:
+            return len(self.scored(term).rows)
+        held = self._reader.entries(pattern.terms)
+        return min(sum(entry.holders for entry in held[word].values()) for word in pattern.terms)
 
-    def is_everyday(self, term: Term, /) -> bool:
-        """Return whether a term is in so many chunks that it does not distinguish them."""
-        enough = everyday_from(self.rows)
-        return enough <= self.rows and self._matcher.about(self._pattern(term)) >= enough and (
-            self._matcher.count(self._pattern(term)) >= enough
-        )  # fmt: skip
+    def count(self, term: Term, limit: int, /) -> int:
+        """Return an upper bound of the number of chunks that contain a term, at most ``limit``."""
+        return min(self.about(term), limit)
+
+    def holds(self, term: Term, enough: int, /) -> bool:
+        """Return whether at least ``enough`` chunks contain a term."""
+        pattern = self._pattern(term)
+        is_exact = len(pattern.terms) == 1 and not any(len(head.dead) for head in self._reader.heads)
+        return self.about(term) >= enough and (is_exact or len(self.scored(term).rows) >= enough)
+
+    def scored(self, term: Term, /) -> TermScores:
+        """Return the rows of a term and their scores, computed as FTS5 does."""
+        pattern = self._pattern(term)
+        found = self._kept(pattern)
+        if found is None:
+            weights = np.zeros(1 << COLUMN_BITS)
+            weights[:3] = self.weights.text, self.weights.heading, self.weights.context
+            rows, often = find(self._reader, pattern).frequencies(weights)
+            values = often * (idf(self.rows, len(rows)) * (K1 + 1))
+            values /= often + self.view.norms[rows]
+            found = TermScores(rows, values)
+            if self.session.shared_lock is None:  # a writer has no snapshot: a merge may have removed blocks
+                self.session.kept.put((self.view.stamp, self.weights, pattern), found)
+            self._scored[pattern] = found
+        return found
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether pairs with this word are counted."""
         terms = tokenizer()(word.encode())
         return len(terms) == 1 and makes_pairs(shortened(terms[0]))
 
-    def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Collection[int]]]:
-        """Yield for each term the number of chunks that contain it, and those of ``keys`` that do."""
-        wanted, rows = self._rows_of_keys(keys)
-        patterns = [self._pattern(term) for term in terms]
-        self._matcher.read(patterns)
-        for pattern in patterns:
-            yield self._matcher.count(pattern), wanted[self._matcher.frequencies_at(pattern, rows) >= 0].tolist()
+    def known_among(self, stems: AbstractSet[str], /) -> AbstractSet[str]:
+        """Return the stems that are terms of the index, with one statement."""
+        terms = {stem.encode(): stem for stem in stems if stem}
+        return {terms[term] for term, held in self._reader.entries(terms).items() if held}
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Within | None = None, preferred: Preference | None = None
     ) -> dict[int, float]:
         """Return the scores of the best ``depth`` chunks that contain any of the terms; ties are ordered by key."""
-        scores = self._best(terms, depth, within)
-        if scores and preferred is not None and preferred.phrases and preferred.weight:
-            among = np.array(sorted(scores), np.int64)
-            for key, score in self._best(preferred.phrases, len(scores), among).items():
-                scores[key] += preferred.weight * score
-        return scores
-
-    def best_and_ties(self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None) -> dict[int, float]:
-        """Return what :meth:`best` returns, and all chunks with the same score as the last one."""
-        return self._by_score(self._found(terms, depth, within))
-
-    def _best(self, terms: Sequence[Term], depth: int, within: Within | None = None) -> dict[int, float]:
         if not isinstance(within, SqlSelection):
-            return dict(islice(self._by_score(self._found(terms, depth, within)).items(), depth))
+            return super().best(terms, depth, within, preferred)
+        return super().best(terms, depth, self._passing(terms, depth, within), preferred)
+
+    def _passing(self, terms: Sequence[Term], depth: int, within: SqlSelection) -> Keys:
+        """Return keys that pass a filter, ascending; among them are the best ``depth`` ones."""
         for asked in (depth * factor for factor in _DEEPER):
-            scores = self._by_score(self._found(terms, asked))
-            passing = set(within.among(list(scores)))
-            if len(passing) >= depth or len(scores) < asked:
-                return dict(islice(((key, score) for key, score in scores.items() if key in passing), depth))
-        return self._best(terms, depth, within.keys())
+            keys = self.top(terms, asked, None).keys
+            passing = np.array(sorted(within.among(keys.tolist())), np.int64)
+            if len(passing) >= depth or len(keys) < asked:
+                return passing
+        return within.keys()
 
-    def _found(self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None = None) -> Scored:
-        """Return the best rows that contain any of the terms: ``depth`` of them, and all with the last one's score."""
-        distinct = {render([term]): term for term in terms}
-        patterns = [self._pattern(term) for term in distinct.values()]
-        self._matcher.read(patterns)
-        if depth < 1 or not any(map(self._matcher.count, patterns)):
-            return Scored(np.empty(0, np.int64), np.empty(0))
-        scorer = Scorer(self._matcher, self.rows, self._mean_length)
-        if within is None:
-            return scorer.best(patterns, depth)
-        return scorer.among(patterns, self._rows_of_keys(within)[1], depth)
-
-    def _by_score(self, found: Scored) -> dict[int, float]:
-        """Return scores by key, the best first; ties are ordered by key."""
-        if not len(found.rows):
-            return {}
-        keys = self._reader.rows.keys[found.rows]
-        order = np.lexsort((keys, -found.scores))
-        return dict(zip(keys[order].tolist(), found.scores[order].tolist(), strict=True))
+    def _kept(self, pattern: Pattern) -> TermScores | None:
+        """Return the scores of a pattern, if they are cached."""
+        found = self._scored.get(pattern)
+        if found is None:
+            found = self.session.kept.get((self.view.stamp, self.weights, pattern))
+            if found is not None:
+                self._scored[pattern] = found
+        return found
 
     def _pattern(self, term: Term) -> Pattern:
         found = self._patterns.get(term)
@@ -150,20 +147,7 @@ class PostingsSearch:
             found = self._patterns[term] = pattern_of(term)
         return found
 
-    def _rows_of_keys(self, keys: Sequence[int] | NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the keys that exist, and their ascending rows. The keys of each segment ascend."""
-        wanted = np.array(keys, np.int64)
-        rows = np.full(len(wanted), -1, np.int64)
-        for head in self._reader.heads:
-            start = self._reader.starts[head.id]
-            held = self._reader.rows.keys[start : start + head.rows]
-            at = np.minimum(np.searchsorted(held, wanted), head.rows - 1)
-            found = (held[at] == wanted) & ~np.isin(at, head.dead)
-            rows[found] = start + at[found]
-        order = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
-        return wanted[order], rows[order]
-
-    @cached_property
-    def _mean_length(self) -> float:
-        tokens = sum(head.tokens - head.dead_tokens for head in self._reader.heads)
-        return max(tokens / max(self.rows, 1), 1e-9)
+    def _words(self, term: Term) -> Sequence[bytes]:
+        """Return the terms of a pattern that are complete words: all, except the last one of a prefix pattern."""
+        pattern = self._pattern(term)
+        return pattern.terms[:-1] if pattern.prefix else pattern.terms
