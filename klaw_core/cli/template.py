@@ -53,7 +53,7 @@ _ABOUT_SETTINGS = {
     "conversations": "Which messages are indexed, and patterns of text that must not reach the index.",
     "cache": "How many vectors are cached for texts that occur again.",
     "search": "Collections that a search leaves out unless it names them, besides docs and facts.",
-    "sync": "When the index is updated automatically: before each search, or by `klaw watch` (the other keys).",
+    "sync": "Whether the index is updated before each search.",
 }
 
 

@@ -16,7 +16,7 @@ from attrs import evolve
 from klaw_core.config.files import ConfigFiles
 from klaw_core.config.layers import Layer, Table, expand, forbidden, join, overlay, shown
 from klaw_core.config.places import user_directory
-from klaw_core.config.settings import SETTINGS, keys_of, read_settings
+from klaw_core.config.settings import MOVED, SETTINGS, keys_of, read_settings
 from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection
 from klaw_core.errors import ConfigError
 from klaw_core.kinds import CHUNKER, CONVERTER, Kind
@@ -146,12 +146,17 @@ def unknown_keys_in(name: str, place: str, table: Any, known: tuple[str, ...]) -
         (join(place, "plugins"), inner(table, "plugins"), ("disabled",)),
     ]
     return [
-        f"{name}: unknown key {join(where, key)}{nearest(key, known)}"
+        f"{name}: unknown key {join(where, key)}{_instead(where, key) or nearest(key, known)}"
         for where, table, known in tables
         if isinstance(table, Mapping)
         for key in table
         if key not in known
     ]
+
+
+def _instead(where: str, key: str) -> str:
+    new = MOVED.get((where.rpartition(".")[2], key))
+    return f"; replaced by {new}" if new else ""
 
 
 def nearest(key: str, known: tuple[str, ...]) -> str:

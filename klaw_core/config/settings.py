@@ -21,6 +21,13 @@ SETTINGS: Mapping[str, type[attrs.AttrsInstance]] = {
 }
 
 
+#: Keys of earlier versions, by table, each with the setting that replaced it.
+MOVED: Mapping[tuple[str, str], str] = {
+    ("sync", key): f"extensions.watch.{key}"
+    for key in ["on_start", "watch", "debounce_ms", "conversation_messages", "conversation_bytes", "interval_minutes"]
+}
+
+
 def keys_of(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
     """Return the keys of a table of settings."""
     return tuple(field.name for field in attrs.fields(kind))
@@ -57,8 +64,8 @@ def _expected(field: attrs.Attribute[Any], value: Any) -> str:
     if isinstance(field.default, bool):
         return "" if isinstance(value, bool) else "true or false"
     if isinstance(field.default, int):
-        least, below = field.metadata.get("at_least", 0), field.metadata.get("below", 2**63)
-        good = isinstance(value, int) and not isinstance(value, bool) and least <= value < below
+        least = field.metadata.get("at_least", 0)  # below 2**63 are SQLite's integers
+        good = isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
         return "" if good else f"a whole number of at least {least}"
     roles = field.metadata.get("roles")
     good = isinstance(value, list) and all(isinstance(item, str) and (not roles or item in roles) for item in value)

@@ -16,9 +16,7 @@ if TYPE_CHECKING:  # a search in a fresh process does not need it
 _ROLES = ("user", "assistant", "system", "tool")
 
 # The fields of the settings below are the keys of their tables. `klaw_core.config.settings` reads a table by the types
-# of the defaults and by the metadata: "at_least" (default 0) and "below" (default 2**63, SQLite's integers) limit a
-# number, "roles" are the possible strings.
-_TIMER = {"below": 2**31}  # Python's locks overflow above
+# of the defaults and by the metadata: "at_least" (default 0) limits a number, "roles" are the possible strings.
 
 
 @frozen
@@ -40,22 +38,9 @@ class SearchSettings:
 
 @frozen
 class SyncSettings:
-    """The table ``memory.sync``: when the index is updated automatically.
-
-    ``on_search`` updates the sources of the searched collections before each search. The other keys are for a watcher
-    (klaw-watch). ``on_start``: update everything when it starts. ``watch``: update a file ``debounce_ms`` after its
-    last change. New messages are indexed once there are ``conversation_messages`` of them or they have
-    ``conversation_bytes``; immediately if both are 0. ``interval_minutes``: update everything at this interval; 0 is
-    never.
-    """
+    """The table ``memory.sync``: ``on_search`` updates the sources of the searched collections before each search."""
 
     on_search: bool = False
-    on_start: bool = True
-    watch: bool = True
-    debounce_ms: int = field(default=1500, metadata=_TIMER)
-    conversation_messages: int = 0
-    conversation_bytes: int = 0
-    interval_minutes: int = field(default=60, metadata=_TIMER)
 
 
 @frozen

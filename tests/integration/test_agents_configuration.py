@@ -65,15 +65,7 @@ DECISIONS = {
 SETTINGS_DECISIONS = {
     "cache": {"max_entries"},
     "search": {"separate"},
-    "sync": {
-        "on_search",
-        "on_start",
-        "watch",
-        "debounce_ms",
-        "conversation_messages",
-        "conversation_bytes",
-        "interval_minutes",
-    },
+    "sync": {"on_search"},
     "conversations": {
         "include_roles",
         "redact",
@@ -108,7 +100,7 @@ def full(tmp_path):
         conversations=ConversationSettings(("user",), ("ab+",), True, True, 100, 20, 30),
         cache=CacheSettings(7),
         search=SearchSettings(("diary",)),
-        sync=SyncSettings(True, False, False, 7, 8, 9, 10),
+        sync=SyncSettings(True),
         disabled_plugins=("p",),
         offline=True,
         agent="owner",
@@ -323,10 +315,10 @@ class TestOwnSettings:
         assert (config.embedding.type, config.fusion.type) == ("onnx", "rrf")
 
     def test_tables_are_merged_with_the_inherited_ones(self, ann):
-        user = '[memory.store]\ntype = "sqlite"\nbusy_timeout_seconds = 9.0\n[memory.sync]\ninterval_minutes = 5\n'
-        found = ann(user, "[memory.store]\ncompress = true\n[memory.sync]\non_search = true\n")
+        user = '[memory.store]\ntype = "sqlite"\nbusy_timeout_seconds = 9.0\n[memory.conversations]\nmax_tokens = 99\n'
+        found = ann(user, "[memory.store]\ncompress = true\n[memory.conversations]\npacked_tokens = 9\n")
         assert found.store.options == {"busy_timeout_seconds": 9.0, "compress": True}
-        assert (found.sync.interval_minutes, found.sync.on_search) == (5, True)
+        assert (found.conversations.max_tokens, found.conversations.packed_tokens) == (99, 9)
 
     def test_what_is_not_inherited_can_be_named(self, ann, tmp_path):
         user = (

@@ -357,7 +357,7 @@ class TestSyncOnSearch:
         assert found[0].path == "notes/new.md"
         assert "notes may be out of date" in found.notices[0]
 
-    @pytest.mark.parametrize("table", ["yes", {"on_search": 1}, {"on_serch": True}, {"debounce_ms": -1}, {"watch": 1}])
+    @pytest.mark.parametrize("table", ["yes", {"on_search": 1}, {"on_serch": True}, {"watch": True}])
     def test_an_invalid_table_is_named(self, home, table):
         with pytest.raises(ConfigError, match=r"memory\.sync"):
             home.config(sync=table)

@@ -17,7 +17,7 @@ import pytest
 import klaw_core
 from klaw_core import API, Component, ConfigError, load_config
 from klaw_core.config.options import build_options
-from klaw_core.config.settings import SETTINGS
+from klaw_core.config.settings import MOVED, SETTINGS
 from klaw_core.plugins.discover import discover
 from klaw_core.values.config import CacheSettings, ConversationSettings, Selection, SyncSettings
 
@@ -107,8 +107,8 @@ def read_in(home: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-#: Tables of the core that a distribution reads: that of the default install, and the watcher.
-READERS = {ConversationSettings: "klaw-conversations", SyncSettings: "klaw-watch"}
+#: A table of the core that a distribution of the default install reads.
+READERS = {ConversationSettings: "klaw-conversations"}
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.__module__}.{kind.__qualname__}")
@@ -134,7 +134,16 @@ def test_an_unknown_key_of_a_table_of_the_memory_is_refused(table, tmp_path):
         load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": os.devnull}, overrides=given)
 
 
+@pytest.mark.parametrize(("table", "key"), MOVED)
+def test_a_key_that_was_moved_is_refused_with_its_new_place(table, key, tmp_path):
+    given = {"memory": {table: {key: 1}}}
+    with pytest.raises(ConfigError, match=rf"unknown key memory\.{table}\.{key}; replaced by {MOVED[table, key]}"):
+        load_config(data_dir=tmp_path, environment={"KLAW_CONFIG": os.devnull}, overrides=given)
+
+
+@pytest.mark.needs("klaw-watch")
 def test_every_setting_that_replaces_another_exists():
-    moved = [(kind, new) for kind in CLASSES for new in getattr(kind, "moved", {}).values()]
+    moved = {*MOVED.values(), *(new for kind in CLASSES for new in getattr(kind, "moved", {}).values())}
     known = {name for kind in CLASSES for name in attrs.fields_dict(kind)}
-    assert [new for _, new in moved if new.rpartition(".")[2] not in known] == []
+    assert len(moved) > 5
+    assert [new for new in moved if new.rpartition(".")[2] not in known] == []

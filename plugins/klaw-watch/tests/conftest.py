@@ -15,6 +15,7 @@ from homes import make_home
 
 from klaw_core import Memory, load_config
 from klaw_watch import Watcher
+from klaw_watch.extension import WatchExtension
 
 __all__ = ["make_home"]
 
@@ -42,10 +43,11 @@ class Home:
         file.write_text(text, "utf-8")
         return file
 
-    def configure(self, **sync):
-        settings = {"debounce_ms": 20, **sync}
+    def configure(self, *, on_search=False, **options):
+        settings = {"debounce_ms": 20, **options}
         lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
-        text = "\n".join(["[memory.embedding]", 'type = "none"', "[memory.sync]", *lines])
+        head = ["[memory.embedding]", 'type = "none"', "[memory.sync]", f"on_search = {json.dumps(on_search)}"]
+        text = "\n".join([*head, "[extensions.watch]", *lines])
         (self.path / "klaw.toml").write_text(text, "utf-8")
 
     def open(self):
@@ -121,7 +123,7 @@ def watch(home):
             watched = Watched(memory, None)
             with Watcher(memory, watched.runs.put, look_seconds=0.05, **options) as watched.watcher:
                 assert watched.watcher.wait_ready(PATIENCE)
-                if memory.config.sync.on_start:
+                if memory.extension(WatchExtension).options.on_start:
                     assert watched.runs.get(timeout=PATIENCE).reasons == ("start",)
                 yield watched
 

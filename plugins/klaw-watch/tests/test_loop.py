@@ -7,6 +7,7 @@ import pytest
 
 from klaw_watch.loop import Loop
 from klaw_watch.names import INTERVAL, RESUME, START, WATCH
+from klaw_watch.options import WatchOptions
 
 
 @pytest.fixture
@@ -15,8 +16,8 @@ def reasons(monkeypatch, tmp_path):
 
     def run(*seconds, changes=(), slept=None, **sync):
         settings = {"conversation_messages": 0, "conversation_bytes": 0, "interval_minutes": 0, "on_start": True}
-        settings = SimpleNamespace(**{**settings, "watch": True, **sync})
-        config = SimpleNamespace(sync=settings, data_dir=tmp_path)
+        options = WatchOptions(**{**settings, **sync})
+        config = SimpleNamespace(data_dir=tmp_path)
         memory = SimpleNamespace(config=config, sources=list, watch_paths=dict)
         now, stop, asked = [0.0], threading.Event(), []
         waiting, told = list(seconds), list(changes)
@@ -37,7 +38,8 @@ def reasons(monkeypatch, tmp_path):
 
         monkeypatch.setattr("klaw_watch.loop.time.monotonic", lambda: now[0])
         get_slept = slept or (lambda _now: 0.0)
-        Loop(memory, Indexer(), Events(), stop, lambda: get_slept(now[0]), 1.0, lambda _count, _problem: None).run()
+        parts = (options, Indexer(), Events(), stop)
+        Loop(memory, *parts, lambda: get_slept(now[0]), 1.0, lambda _count, _problem: None).run()
         return asked
 
     return run

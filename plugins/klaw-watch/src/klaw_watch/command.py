@@ -37,7 +37,7 @@ _STOP_SECONDS = 0.7
 def command(settings: Settings, *, only_unit: bool) -> None:
     """Index everything that has changed, then each file shortly after it changes, until interrupted.
 
-    The table `memory.sync` of the configuration sets the delays and intervals. SIGHUP makes it read and chunk all
+    The table `extensions.watch` of the configuration sets the delays and intervals. SIGHUP makes it read and chunk all
     files again. Each data directory has at most one watcher; `klaw status` shows its state.
     """
     if only_unit:

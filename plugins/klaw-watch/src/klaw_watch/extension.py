@@ -18,6 +18,7 @@ from klaw_core import (
 )
 from klaw_watch.background import BackgroundRun
 from klaw_watch.names import CONVERSATION, FORCED, INTERVAL, RESUME, START, WATCH
+from klaw_watch.options import WatchOptions
 from klaw_watch.state import WatchDirectory, WatchState
 
 _MORE_HANDLES = "raise fs.inotify.max_user_watches or max_user_instances (sysctl), then start it again"
@@ -28,6 +29,7 @@ class WatchExtension(AttachedExtension, CheckedExtension, ListeningExtension, St
     """Reports on the watcher of a data directory."""
 
     directory: WatchDirectory
+    options: WatchOptions
     _host: Host | None = field(default=None, init=False)
     name = "watch"
 
@@ -80,14 +82,14 @@ class WatchExtension(AttachedExtension, CheckedExtension, ListeningExtension, St
         """Return the setting of each trigger, which is shown for triggers that never ran."""
         if self._host is None:
             return {}
-        sync = self._host.config.sync
-        waits = [f"{sync.conversation_messages} messages"] if sync.conversation_messages else []
-        waits += [f"{sync.conversation_bytes} bytes"] if sync.conversation_bytes else []
-        every = f"every {sync.interval_minutes} minutes" if sync.interval_minutes else "off"
+        options = self.options
+        waits = [f"{options.conversation_messages} messages"] if options.conversation_messages else []
+        waits += [f"{options.conversation_bytes} bytes"] if options.conversation_bytes else []
+        every = f"every {options.interval_minutes} minutes" if options.interval_minutes else "off"
         return {
-            "search": "on" if sync.on_search else "off",
-            START: "on, has not run yet" if sync.on_start else "off",
-            WATCH: f"on, {sync.debounce_ms} ms after a change" if sync.watch else "off",
+            "search": "on" if self._host.config.sync.on_search else "off",
+            START: "on, has not run yet" if options.on_start else "off",
+            WATCH: f"on, {options.debounce_ms} ms after a change" if options.watch else "off",
             CONVERSATION: f"after {' or '.join(waits)}" if waits else "as for other files",
             INTERVAL: every,
             FORCED: "by SIGHUP, or `klaw index --force`",

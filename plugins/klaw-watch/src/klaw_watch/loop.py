@@ -11,6 +11,7 @@ from klaw_core import Flag, KlawError, Memory
 from klaw_watch.background import BackgroundIndexer
 from klaw_watch.files import FileEvents
 from klaw_watch.names import INTERVAL, RESUME, START, WATCH
+from klaw_watch.options import WatchOptions
 from klaw_watch.roots import Root, identity_of, roots_of
 from klaw_watch.triggers import Backlog, Requests
 
@@ -28,6 +29,7 @@ class Loop:
     """
 
     memory: Memory
+    options: WatchOptions
     indexer: BackgroundIndexer
     events: FileEvents
     stop: Flag
@@ -39,7 +41,7 @@ class Loop:
 
     def run(self) -> None:
         """Request the index run at the start, then run the loop."""
-        settings = self.memory.config.sync
+        settings = self.options
         backlog = Backlog(settings.conversation_messages, settings.conversation_bytes)
         self._requests = Requests(self.memory, self.indexer, backlog)
         self._look(first=True)
@@ -89,7 +91,7 @@ class Loop:
         self.on_look(sum(root.identity is not None for root in self._roots), problem or self._missing())
 
     def _watch(self) -> None:
-        if self.memory.config.sync.watch:
+        if self.options.watch:
             paths = [root.path for root in self._roots if root.identity is not None]
             self._requests.handle(self.events.watch(paths), self._roots)
 

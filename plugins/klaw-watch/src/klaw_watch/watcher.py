@@ -15,9 +15,11 @@ from attrs import define, evolve, field
 
 from klaw_core import Flag, Hold, KlawError, Memory, ThreadLock, operations
 from klaw_watch.background import BackgroundIndexer, BackgroundRun
+from klaw_watch.extension import WatchExtension
 from klaw_watch.files import FileEvents
 from klaw_watch.loop import Loop
 from klaw_watch.names import FORCED
+from klaw_watch.options import WatchOptions
 from klaw_watch.state import WatchDirectory, WatchState
 
 _LOG = logging.getLogger("klaw")
@@ -36,7 +38,7 @@ def _slept() -> float:
 @operations
 @define(eq=False)
 class Watcher:
-    """Keeps the index of a memory up to date, according to the settings ``memory.sync``, until it is stopped.
+    """Keeps the index of a memory up to date, according to ``[extensions.watch]``, until it is stopped.
 
         with Memory.open() as memory, Watcher(memory):
             ...
@@ -84,12 +86,16 @@ class Watcher:
             self._begin()
             self._lock.keep()
 
+    @property
+    def _options(self) -> WatchOptions:
+        return self.memory.extension(WatchExtension).options
+
     def _begin(self) -> None:
         self._state = self.directory.begin()
         self._events = FileEvents(self._stop)
         self._indexer = BackgroundIndexer(
             self.memory,
-            debounce_seconds=self.memory.config.sync.debounce_ms / 1000,
+            debounce_seconds=self._options.debounce_ms / 1000,
             at_start=False,
             on_run=self._note,
         )
@@ -138,9 +144,8 @@ class Watcher:
                 _LOG.warning("%s", error)
 
     def _run(self) -> None:
-        loop = Loop(
-            self.memory, self._indexer, self._events, self._stop, self.get_slept, self.look_seconds, self._looked
-        )
+        parts = (self._options, self._indexer, self._events, self._stop)
+        loop = Loop(self.memory, *parts, self.get_slept, self.look_seconds, self._looked)
         try:
             loop.run()
         except Exception:  # noqa: BLE001  # every error must be reported
