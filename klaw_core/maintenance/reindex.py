@@ -156,8 +156,8 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
     # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
     with alone(), assembly.store.rebuild() as fresh:
         sources = sources.again()  # sources may have been added or forgotten during step 1
-        own = sources.own(sources.complete())
-        elsewhere = sources.not_here()
+        own = _own(sources)
+        elsewhere = _not_here(sources)
         origins = {(each.origin, each.collection) for each in own} | set(elsewhere)
         collections = tuple(dict.fromkeys((MEMORY, *sorted(collection for _, collection in origins))))
         for name in collections:
@@ -187,6 +187,16 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
     )
 
 
+def _own(sources: Sources) -> list[IsolatedSource]:
+    """Return the sources that this machine may index. Raise the errors of ``Sources.complete``, StoreError."""
+    return [source for source in sources.complete() if sources.machines.problem(source) is None]
+
+
+def _not_here(sources: Sources) -> list[tuple[str, str]]:
+    """Return the (origin, collection) of documents that belong, or may belong, to other machines."""
+    return sorted({*sources.machines.elsewhere(), *sources.machines.unrecorded()})
+
+
 def _embed_ahead(
     assembly: Assembly,
     sources: Sources,
@@ -198,8 +208,8 @@ def _embed_ahead(
     on_progress: ProgressCallback,
 ) -> None:
     """Cache the vectors of every source; of one that fails, those of its indexed chunks."""
-    stored = list(sources.not_here())
-    for source in sources.own(sources.complete()):
+    stored = list(_not_here(sources))
+    for source in _own(sources):
         try:
             indexer = sources.indexer(source, embedder=embedder)
             indexer.embed_ahead(source, run, record, alone=alone, on_progress=on_progress)

@@ -60,7 +60,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
             *_orphaned_origins(sources),
-            *(str(problem) for source in known if (problem := sources.problem(source)) is not None),
+            *(str(problem) for source in known if (problem := sources.machines.problem(source)) is not None),
             *indexes,
         ),
         skipped={
@@ -68,8 +68,16 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             for name, skipped in SkippedFiles(DataDirectory(assembly.config.data_dir).skipped).all().items()
             if name in roots
         },
-        elsewhere={name: ", ".join(one.location for one in each) for name, each in sources.elsewhere().items()},
+        elsewhere=_elsewhere(sources),
     )
+
+
+def _elsewhere(sources: Sources) -> dict[str, str]:
+    """Return the places of the machines that index an origin which this one does not, by origin."""
+    found: dict[str, list[str]] = {}
+    for (origin, _), place in sources.machines.elsewhere().items():
+        found.setdefault(origin, []).append(place)
+    return {origin: ", ".join(places) for origin, places in found.items()}
 
 
 def _orphaned_origins(sources: Sources) -> Iterator[str]:
@@ -77,7 +85,7 @@ def _orphaned_origins(sources: Sources) -> Iterator[str]:
     broken = ", or belongs to a plugin or extension that does not work" if sources.broken() else ""
     if not (strays := sources.strays()):
         return
-    unrecorded = {origin for name in sources.collections() for origin in sources.unrecorded(name)}
+    unrecorded = {origin for origin, _ in sources.machines.unrecorded()}
     for name in sorted(strays):
         machine = ", or belongs to a machine that has not indexed since it was updated" if name in unrecorded else ""
         yield f"{name}/ no longer has a source{broken}{machine}: `klaw forget {quote(name)}/` removes it"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from klaw_core.errors import KlawError, NotFoundError, PluginError, QueryError, WorkspaceError
-from klaw_core.interfaces.sharing import SharedSource, SharedSources, SharingStore
 from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.sources.machines import Machines, SharingStore
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
-
-# Files that are compared to decide whether two directories have the same notes.
-_MAX_COMPARED_PATHS = 1000
 
 
 @frozen(eq=False)
@@ -170,81 +166,15 @@ class Sources:
 
     def strays(self) -> set[str]:
         """Return the origins of indexed documents that no longer have a source and are not reserved."""
-        known = {*self.reserved, *(source.origin for source in self.all()), *self.elsewhere()}
+        elsewhere = (origin for origin, _ in self.machines.elsewhere())
+        known = {*self.reserved, *(source.origin for source in self.all()), *elsewhere}
         return {origin for by_origin in self.counts().values() for origin in by_origin} - known
 
-    @property
-    def shared(self) -> SharedSources:
-        """The records of which machine indexes which source."""
+    @cached_property
+    def machines(self) -> Machines:
+        """The machines that index these and other sources of the store."""
         store = self.assembly.store
-        if not isinstance(store, SharingStore):
-            return SharedSources()
-        return store.shared_sources(self.assembly.config.data_dir, self._has_notes)
-
-    def _has_notes(self, held: SharedSource, root: Path) -> bool:
-        """Return whether a directory has at least half of the files that are indexed under a record's name.
-
-        Two machines often have different notes in directories with the same path, such as /root/notes.
-        """
-        paths = self.paths(held.origin, held.collection)
-        compared = paths[:: len(paths) // _MAX_COMPARED_PATHS + 1]
-        own = (os.path.join(root, path.removeprefix(f"{held.origin}/")) for path in compared)  # noqa: PTH118  # fast
-        return 2 * sum(map(os.path.exists, own)) >= len(compared)
-
-    def free_elsewhere(self) -> Mapping[str, Collection[str]]:
-        """Return the names that other machines use, with the directories of this machine that have the same notes."""
-        free: dict[str, list[str]] = {}
-        for name, each in self.elsewhere().items():
-            # The list of indexed files is long, so it is read only for directories that exist here.
-            here = (one for one in each if one.directory and Path(one.directory).is_dir())
-            free[name] = [one.directory for one in here if self._has_notes(one, Path(one.directory))]
-        return free
-
-    def elsewhere(self) -> Mapping[str, Sequence[SharedSource]]:
-        """Return the sources that other machines index in the same store, and this one does not, by origin.
-
-        A source of this machine whose name another machine uses for other notes is one of them.
-        """
-        found: dict[str, list[SharedSource]] = {}
-        others = list(self.shared.elsewhere())
-        here = {(source.origin, source.collection) for source in self.own(self.all())} if others else set()
-        for shared in others:
-            if (shared.origin, shared.collection) not in here:
-                found.setdefault(shared.origin, []).append(shared)
-        return found
-
-    def own(self, sources: Sequence[IsolatedSource]) -> Sequence[IsolatedSource]:
-        """Return those of some sources that this machine may index. Raise StoreError."""
-        return [source for source in sources if self.problem(source) is None]
-
-    def origins(self, collection: str) -> set[str]:
-        """Return the origins whose documents a collection may hold: those of its sources, here or elsewhere."""
-        shared = (one.origin for each in self.elsewhere().values() for one in each if one.collection == collection)
-        return {*(source.origin for source in self.of(collection)), *shared}
-
-    def not_here(self) -> Sequence[tuple[str, str]]:
-        """Return the (origin, collection) of documents that belong, or may belong, to other machines."""
-        recorded = {(one.origin, one.collection) for each in self.elsewhere().values() for one in each}
-        found = {(origin, name) for name in self.collections() for origin in self.unrecorded(name)}
-        return sorted(recorded | found)
-
-    def unrecorded(self, collection: str) -> set[str]:
-        """Return the indexed origins without a source that no machine has recorded; none in a store of one machine.
-
-        They may belong to a machine whose version of Klaw records nothing yet, or to an extension that only other
-        machines have, so only `klaw forget` removes their documents.
-        """
-        if not self.shared.are_recorded:
-            return set()
-        recorded = {one.origin for one in self.shared.all().values() if one.collection == collection}
-        with self.assembly.store.read() as snapshot:
-            indexed = set(snapshot.counts(collection))
-        return indexed - recorded - self.origins(collection) - self.reserved
-
-    def forget_records(self, origin: str, collections: Sequence[str]) -> None:
-        """Remove the records of which machines index an origin in these collections, so that its name is free."""
-        found = self.shared.all().values()
-        self.shared.remove(one for one in found if one.origin == origin and one.collection in collections)
+        return store.machines(self) if isinstance(store, SharingStore) else Machines()
 
     def indexer(
         self, source: IsolatedSource, *, store: Store[Any] | None = None, embedder: Embedder | None = None
@@ -252,20 +182,11 @@ class Sources:
         """Return the indexer of a source, after recording that this machine indexes it.
 
         Everything that writes or removes documents of a source gets its indexer here, so that no way leads around the
-        records. The sources of an extension with a reserved origin are those of all machines. Other parameters as for
-        ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for other notes, StoreError.
+        records. Other parameters as for ``Assembly.indexer``. Raise WorkspaceError if another machine uses its name for
+        other notes, StoreError.
         """
-        shared = self.shared
-        if shared.are_recorded and source.origin not in self.reserved:
-            shared.claim(source.origin, source.collection, source.root)
+        self.machines.claim(source)
         return self.assembly.indexer(source.collection, store=store, embedder=embedder)
-
-    def problem(self, source: IsolatedSource) -> KlawError | None:
-        """Return why this machine may not index a source, None if it may. Raise StoreError."""
-        shared = self.shared
-        if not shared.are_recorded or source.origin in self.reserved:
-            return None
-        return shared.problem(source.origin, source.collection, source.root)
 
     def counts(self) -> Mapping[str, Mapping[str, tuple[int, int]]]:
         """Return (documents, chunks) by collection and origin."""

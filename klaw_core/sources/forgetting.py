@@ -42,10 +42,8 @@ class Forgetter:
         name = target.rstrip("/")
         if name != target:
             own = [source for source in sources if source.origin == name]
-            if any(source.can(Removable) for source in own) or name in {
-                *self.sources.strays(),
-                *self.sources.elsewhere(),
-            }:
+            elsewhere = (origin for origin, _ in self.sources.machines.elsewhere())
+            if any(source.can(Removable) for source in own) or name in {*self.sources.strays(), *elsewhere}:
                 return self._forget_origin(name, own)
             if any(source.configured for source in own):
                 raise NotFoundError(
@@ -70,7 +68,7 @@ class Forgetter:
             self.sources.assembly.copies.drop([target])
             drop_indexed_again(collection_of_source, waiting.origin, [target], waiting.still_forgotten)
             return ForgetReport((target,), 0)
-        self._require_own(path, origin, collection)
+        self.sources.machines.check_own(path, origin, collection)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
         if found and not found[0].can(Forgettable):
             raise _cannot_forget(found[0], path)
@@ -83,19 +81,9 @@ class Forgetter:
         drop_indexed_again(self.get_collection(collection), origin, [path], still_forgotten)
         return ForgetReport((path,), removed)
 
-    def _require_own(self, path: str, origin: str, collection: str) -> None:
-        """Raise NotFoundError if another machine has the file of an indexed document."""
-        for other in self.sources.elsewhere().get(origin, ()):
-            if other.collection == collection:
-                there = f"`klaw forget {quote(path)}` on {other.machine.host}"
-                raise NotFoundError(
-                    f"{path} is a note of {other.location}, whose next index run would add it again",
-                    hint=f"{there}; if that machine no longer exists: `klaw forget {quote(origin)}/`",
-                )
-
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
         removed, gone = 0, []
-        taken = {other.collection for other in self.sources.elsewhere().get(origin, ())} if own else set()
+        taken = {name for other, name in self.sources.machines.elsewhere() if other == origin} if own else set()
         # If other machines use the name of a source, only the collections of its other sources have own documents.
         collections = sorted({source.collection for source in own} - taken) if taken else self.sources.collections()
         for name in collections:
@@ -104,7 +92,7 @@ class Forgetter:
             gone += paths
         for source in own:
             source.use(Removable, Removable.remove)
-        self.sources.forget_records(origin, collections)
+        self.sources.machines.forget(origin, collections)
         self.sources.assembly.copies.keep_only(origin, tuple)
         still_forgotten = {source.collection: source.still_forgotten for source in own}
         for name in collections:

@@ -86,7 +86,7 @@ class IndexRuns:
         report = IndexReport()
         for source in sources:
             only = None if named is None else named[source]
-            if only is not None and (problem := self.sources.problem(source)) is not None:
+            if only is not None and (problem := self.sources.machines.problem(source)) is not None:
                 report += _skipped(source.origin, problem)
                 continue
             try:

@@ -545,20 +545,20 @@ class TestNotesOfTwoMachines:
     def test_of_two_that_index_one_name_at_once_the_first_gets_it(self, one_name):
         one, two, _ = one_name
         (source,) = two._sources.with_origin("notes")
-        shared = two._sources.shared
+        shared = two._sources.machines
         seen = [{}, shared.journal.get(["memory/notes"])]  # it has looked before the other has recorded its own
         refused = pytest.raises(WorkspaceError, match="another name")
         with patch.object(type(shared.journal), "get", side_effect=seen), refused:
-            shared.claim("notes", "memory", source.root)
+            shared.claim(source)
         assert one.status().elsewhere == {}
 
     def test_notes_that_no_machine_has_recorded_are_kept(self, one_name):
         one, two, _ = one_name
-        two._sources.shared.journal.forget(["memory/notes"])  # an earlier version has recorded nothing
+        two._sources.machines.journal.forget(["memory/notes"])  # an earlier version has recorded nothing
         two.forget("notes/")  # its own list
-        two._sources.shared.journal.forget(["memory/notes"])
+        two._sources.machines.journal.forget(["memory/notes"])
         one.index(force=True)
-        two._sources.shared.journal.forget(["memory/notes"])
+        two._sources.machines.journal.forget(["memory/notes"])
         (finding,) = two.doctor(fix=True).findings
         assert (finding.check, finding.hint, finding.fixed) == ("ghost-source", "klaw forget notes/", False)
         assert ["or belongs to a machine that has not indexed" in problem for problem in two.status().problems] == [
@@ -633,7 +633,7 @@ class TestNotesOfTwoMachines:
     def test_a_record_of_an_earlier_version_gets_the_id(self, machine):
         one, notes = machine("one", boat="# Boat at the pier")
         one.index(notes)
-        journal = one._sources.shared.journal
+        journal = one._sources.machines.journal
         (record,) = journal.replay().records.values()
         journal.append([{key: value for key, value in record.items() if key != "machine"}])
         assert one.status().elsewhere == {}

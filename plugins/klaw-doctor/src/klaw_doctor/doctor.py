@@ -99,18 +99,25 @@ class Doctor:
     def _check_sources(self, name: str) -> Iterator[Finding]:
         try:
             sources = self.sources.of(name)
-            known, reserved = self.sources.origins(name), self.sources.reserved
-            kept = self.sources.unrecorded(name)
-            yield from check_origins(self.assembly.collection(name), known, reserved, self.sources.broken(), kept)
+            known, kept = self._origins(name)
+            reserved, broken = self.sources.reserved, self.sources.broken()
+            yield from check_origins(self.assembly.collection(name), known, reserved, broken, kept)
             indexer = self.assembly.indexer(name)
         except KlawError as error:
             yield Finding("sources", "error", error.message, name, error.hint)
             return
         for source in sources:
-            if (problem := self.sources.problem(source)) is not None:
+            if (problem := self.sources.machines.problem(source)) is not None:
                 yield Finding("name-taken", "warning", problem.message, source.origin, problem.hint)
                 continue
             yield from guarded("source", source.origin, check_source, source, indexer)
+
+    def _origins(self, name: str) -> tuple[set[str], set[str]]:
+        """Return the origins with documents in a collection: of sources, here or elsewhere, and those of none."""
+        machines = self.sources.machines
+        elsewhere = (origin for origin, collection in machines.elsewhere() if collection == name)
+        unrecorded = {origin for origin, collection in machines.unrecorded() if collection == name}
+        return {*(source.origin for source in self.sources.of(name)), *elsewhere}, unrecorded
 
     def _fix(self, found: Sequence[Finding]) -> None:
         """Try every fix; the second run of the checks reports what could not be fixed."""
@@ -139,8 +146,8 @@ class Doctor:
         """Index the sources for which the checks found differences."""
         sources, collection = self.sources.of(name), self.assembly.collection(name)
         if not self.sources.broken():
-            kept = self.sources.reserved | self.sources.unrecorded(name)
-            remove_unknown_origins(collection, self.sources.origins(name) | kept)
+            known, kept = self._origins(name)
+            remove_unknown_origins(collection, known | kept | self.sources.reserved)
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         damaged = any(finding.check == _DAMAGED for finding in found)
         for source in sources:

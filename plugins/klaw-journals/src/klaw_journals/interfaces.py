@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from klaw_core.interfaces.sharing import SharingStore
+from klaw_core.sources.machines import SharingStore
 
 if TYPE_CHECKING:
-    from klaw_core.interfaces.sharing import SharedSource, SharedSources
+    from klaw_core.sources.catalogue import Sources
+    from klaw_core.sources.machines import Machines
     from klaw_core.values.runs import SkippedEntry
     from klaw_journals.contents import Appendable, JournalName, LogLine, LogRecord, Replay
 
@@ -192,11 +192,11 @@ class JournalingStore(SharingStore):
 
     __slots__ = ()
 
-    def shared_sources(self, data_dir: Path, has_notes: Callable[[SharedSource, Path], bool], /) -> SharedSources:
+    def machines(self, sources: Sources, /) -> Machines:
         """Return the records of sources, which are a journal."""
         from klaw_journals.sharing import RecordedSources
 
-        return RecordedSources.of(self.journals, data_dir, has_notes)
+        return RecordedSources.of(self.journals, sources)
 
     if TYPE_CHECKING:  # an attribute or a property
 

@@ -103,7 +103,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
             name,
             collection=collection,
             configured={source.origin: source.root for source in sources.assembly.sources if source.root is not None},
-            elsewhere=sources.free_elsewhere(),
+            elsewhere=sources.machines.free_elsewhere(),
             **changes,
         )
         return workspace.origin

@@ -108,17 +108,17 @@ class WorkspaceManager:
             hint = f"run `klaw index --name {quote(name)} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
         sources = runs.sources
-        taken = [*(source.origin for source in sources.all()), *sources.elsewhere()]
+        elsewhere = (origin for origin, _ in sources.machines.elsewhere())
+        taken = [*(source.origin for source in sources.all()), *elsewhere]
         registry.rename(name, new, taken=taken)
         runs = self.get_runs()  # under the new name
         report = runs.over(runs.sources.with_origin(new), on_progress=on_progress, alone=True)
         runs.skipped.replace(name, ())
-        others = [one for one in sources.shared.elsewhere() if one.id == f"{workspace.collection}/{name}"]
-        if others:
-            what = f"{name}/ stays indexed, because {others[0].location} is indexed under this name"
+        if (other := runs.sources.machines.elsewhere().get((name, workspace.collection))) is not None:
+            what = f"{name}/ stays indexed, because {other} is indexed under this name"
             return report + IndexReport(notices=(what,))
         self.get_collection(workspace.collection).remove(sources.paths(name, workspace.collection))
-        sources.shared.remove_own(name)
+        runs.sources.machines.forget(name, [workspace.collection])
         return report
 
     def remove(self, name: str) -> ForgetReport:
