@@ -263,8 +263,16 @@ class Assembly:
             return ()
         from klaw_core.searching.reranking import Stage
 
-        kept = (selection for selection in selections if not self._lacks_key(selection))
-        return tuple(Stage(selection.type, self._prepare(selection, or_else=True)) for selection in kept)
+        return tuple(
+            Stage(selection.type, self._builder(selection), selection.paths)
+            for selection in selections
+            if selection.is_default or not self._lacks_key(selection)
+        )
+
+    def _builder(self, selection: Selection) -> Callable[[], Any]:
+        """Return the function that builds a reranker; a default one is looked up at its first use."""
+        prepare = partial(self._prepare, selection, or_else=True)
+        return (lambda: prepare()()) if selection.is_default else prepare()  # noqa: PLW0108  # built later
 
     def _lacks_key(self, selection: Selection) -> bool:
         """Whether the owner keeps an option to itself: an agent's search works without this stage, which would fail."""

@@ -201,6 +201,8 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     chosen["extensions"] = _extensions(table.get("extensions"), problems)
     for key, settings in SETTINGS.items():
         chosen[key] = read_settings(settings, f"memory.{key}", memory.get(key), problems)
+    if memory.get("reranking") == DEFAULTS["memory"]["reranking"]:
+        chosen["reranking"] = tuple(evolve(selection, is_default=True) for selection in chosen["reranking"])
     if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
     for key in ("retrieval", "reranking"):  # an explanation of a score identifies components by name
@@ -281,6 +283,10 @@ def _picked(selections: Mapping[str, Any]) -> list[Selection]:
     return [item for group in chosen for item in group if isinstance(item, Selection) and item.type]
 
 
+# The keys that belong to the table and not to the component.
+_RESERVED = {"retriever": ("weight",), "reranker": ("paths",)}
+
+
 def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Selection:
     if not isinstance(table, Mapping):
         problems.append(f"{place}: expected a table with a key 'type'")
@@ -293,13 +299,17 @@ def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Select
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
         problems.append(f"{place}.weight: expected a number of at least 0, got {shown(weight)}")
         weight = 1.0
-    reserved = {"type", "weight"} if kind == "retriever" else {"type"}
+    reserved = {"type", *_RESERVED.get(kind, ())}
+    paths = table.get("paths", []) if kind == "reranker" else []
+    if not isinstance(paths, list) or not all(isinstance(path, str) and path for path in paths):
+        problems.append(f"{place}.paths: expected a list of beginnings of paths, got {shown(paths)}")
+        paths = []
     fallback: tuple[Selection, ...] = ()
     if place == "memory.embedding":
         reserved.add("fallback")
         fallback = _fallback(table.get("fallback", []), f"{place}.fallback", problems)
     options = {key: value for key, value in table.items() if key not in reserved}
-    return Selection(kind, name, place, options, float(weight), fallback)
+    return Selection(kind, name, place, options, float(weight), fallback, paths=tuple(paths))
 
 
 def _fallback(entries: Any, place: str, problems: list[str]) -> tuple[Selection, ...]:

@@ -17,7 +17,7 @@ DEFAULTS: Mapping[str, Any] = {
         "embedding": {"type": "onnx"},
         "retrieval": [{"type": "sqlite-vec", "weight": 1.0}, {"type": "fts5", "weight": 1.0}],
         "fusion": {"type": "rrf"},
-        "reranking": [],
+        "reranking": [{"type": "chat", "paths": ["conversations/"]}],
         "sources": [],
         "formats": {},
         "converters": {},

@@ -93,14 +93,7 @@ class Searcher:
         familiar = 1.0 if request.vector is not None else self._questions.familiarity(request.text, vectors)
         with self.store.read() as snapshot:
             scope = _scope(snapshot, request, plans, familiar, notices)
-            reorders = bool(self.stages or preferences)
-            final = request.limit, request.per_document  # they apply to the final order
-            collector = self._find(scope, request.limit, notices, *((None, None) if reorders else final))
-            for name, preference in preferences:
-                from klaw_core.searching.preferring import prefer
-
-                preferred = prefer(name, preference, collector.taken, notices)
-                collector = _collect(scope, preferred, ResultCollector(None, None))
+            collector, stages = self._collected(scope, request, preferences, notices)
             if scope.unreadable:
                 from klaw_core.values.findings import FIX
 
@@ -108,16 +101,11 @@ class Searcher:
             hints = [] if collector.count else list(_why_nothing(scope, request.filters))
             hints += _suggestions(scope, collector)
         found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
-        if self.stages and found:
-            from klaw_core.searching.reranking import rerank
-
-            asked = scope.target_of(found[0][0].key).query
-            asked = evolve(asked, text=self.redactor.text(asked.text))
-            most = request.per_document
-            found, failures = rerank(self.stages, self.store, asked, found, request.limit, per_document=most)
+        if stages:
+            found, failures = self._rerank(stages, scope, found, request)
             notices.extend(failures)
-        if reorders:
-            collector = _collect(scope, found, ResultCollector(*final))
+        if stages or preferences:
+            collector = _collect(scope, found, ResultCollector(request.limit, request.per_document))
         also = collector.left_out
         ranked = [scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken]
         accepted = SearchResults(tuple(filter(request.accepts, ranked)))
@@ -131,6 +119,39 @@ class Searcher:
         Return None if the embedder is remote or fails, or if the last search used no vector.
         """
         return self._questions.nearest(question, list(map(self.redactor.text, texts)))
+
+    def _collected(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        preferences: Sequence[tuple[str, Preference]],
+        notices: list[str],
+    ) -> tuple[ResultCollector, Sequence[Stage]]:
+        """Collect the results, and the stages that concern any of them.
+
+        If these or preferences change the order, all hits are collected, since any of them may come first.
+        """
+        final = request.limit, request.per_document
+        collector = self._find(scope, request.limit, notices, *((None, None) if preferences else final))
+        stages = [stage for stage in self.stages if any(stage.concerns(stored) for stored, _ in collector.taken)]
+        if stages and not preferences:
+            collector = self._find(scope, request.limit, notices, None, None)
+        for name, preference in preferences:
+            from klaw_core.searching.preferring import prefer
+
+            preferred = prefer(name, preference, collector.taken, notices)
+            collector = _collect(scope, preferred, ResultCollector(None, None))
+        return collector, stages
+
+    def _rerank(
+        self, stages: Sequence[Stage], scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], request: SearchRequest
+    ) -> tuple[Sequence[tuple[StoredChunk, Hit]], Sequence[str]]:
+        from klaw_core.searching.reranking import rerank
+
+        asked = scope.target_of(found[0][0].key).query
+        asked = evolve(asked, text=self.redactor.text(asked.text))
+        judged = [(stored, evolve(hit, relevance=scope.relevance(hit.key))) for stored, hit in found]
+        return rerank(stages, self.store, asked, judged, request.limit, per_document=request.per_document)
 
     def _plan(self, request: SearchRequest, name: str, space: SpaceRecord | None, notices: list[str]) -> _Plan:
         """Return how to search one collection: embed the question if a retriever needs it. Raise as :meth:`search`."""

@@ -35,15 +35,24 @@ _MAX_CANDIDATES = 100
 
 @frozen(eq=False, repr=False)
 class Stage:
-    """A configured reranker. It is built at its first use, and again if that fails."""
+    """A configured reranker. It is built at its first use, and again if that fails.
+
+    It gets only candidates whose path begins with one of ``paths``, if there are any, and reorders them among their
+    places.
+    """
 
     name: str
     build: Callable[[], Reranker]
+    paths: tuple[str, ...] = ()
 
     @cached_property
     def reranker(self) -> Reranker:
         """The reranker. Raise what its factory raises."""
         return self.build()
+
+    def concerns(self, stored: StoredChunk) -> bool:
+        """Return whether it gets this chunk."""
+        return not self.paths or stored.path.startswith(self.paths)
 
 
 def rerank(
@@ -72,7 +81,9 @@ def rerank(
         # The next stage may need any of them.
         wanted = limit if stage is stages[-1] and not needs_all else max(limit, _MAX_CANDIDATES)
         try:
-            candidates = _apply(stage, store, query, candidates, wanted)
+            own = [candidate for candidate in candidates if stage.concerns(candidate.stored)]
+            moved = _apply(stage, store, query, own, wanted) if own else own
+            candidates = moved if len(own) == len(candidates) else _in_places(stage, candidates, moved)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a stage fails open, whatever it raises
             notices.append(f"not reranked by {stage.name}: {as_klaw_error(error)}")
     return [(candidate.stored, candidate.hit) for candidate in candidates], notices
@@ -109,7 +120,7 @@ def _moved(name: str, candidates: Sequence[Candidate], scored: Sequence[RerankSc
         score = float(item.score)  # numpy's numbers cannot be converted to JSON
         raw = score if item.raw is None else float(item.raw)
         part = Contribution(name, rank, raw, 1.0, score - candidate.hit.score)
-        front.append(_changed(candidate, score, part))
+        front.append(_changed(candidate, score, part, item.relevance))
     if not rest:
         return front
     lowest = front[-1].hit.score
@@ -123,6 +134,22 @@ def _moved(name: str, candidates: Sequence[Candidate], scored: Sequence[RerankSc
     return [*front, *behind]
 
 
+def _in_places(stage: Stage, candidates: Sequence[Candidate], moved: Sequence[Candidate]) -> list[Candidate]:
+    """Put what a stage has moved into the places of what it concerns; each place keeps its score."""
+    rest = iter(moved)
+    return [
+        _with_score(next(rest), candidate.hit.score) if stage.concerns(candidate.stored) else candidate
+        for candidate in candidates
+    ]
+
+
+def _with_score(candidate: Candidate, score: float) -> Candidate:
+    """Return a candidate that a stage has moved, with another score; the stage's part is the difference."""
+    *others, last = candidate.hit.contributions
+    part = evolve(last, value=last.value + score - candidate.hit.score)
+    return evolve(candidate, hit=evolve(candidate.hit, score=score, contributions=(*others, part)))
+
+
 def _abstained(name: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     return [
         _changed(candidate, candidate.hit.score, Contribution(name, rank, 0.0, 0.0, 0.0))
@@ -130,14 +157,19 @@ def _abstained(name: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def _changed(candidate: Candidate, score: float, part: Contribution) -> Candidate:
-    return evolve(candidate, hit=Hit(candidate.key, score, (*candidate.hit.contributions, part)))
+def _changed(candidate: Candidate, score: float, part: Contribution, relevance: float | None = None) -> Candidate:
+    hit = candidate.hit
+    relevance = hit.relevance if relevance is None else relevance
+    return evolve(candidate, hit=Hit(candidate.key, score, (*hit.contributions, part), relevance))
 
 
 def _check(name: str, scored: Sequence[RerankScore], known: set[int], limit: int) -> None:
     """Raise PluginContractError unless the answer is valid: known keys, distinct, best first, at least one."""
     keys = {item.key for item in scored}
-    sound = all(abs(item.score) <= _MAX_SCORE and math.isfinite(item.raw or 0.0) for item in scored)  # false for NaN
+    sound = all(
+        abs(item.score) <= _MAX_SCORE and math.isfinite(item.raw or 0.0) and 0 <= (item.relevance or 0.0) <= 1
+        for item in scored
+    )  # false for NaN
     ordered = all(first.score >= second.score for first, second in pairwise(scored))
     if not (sound and ordered and keys <= known) or len(keys) != len(scored) or not 0 < len(keys) <= limit:
         raise PluginContractError(

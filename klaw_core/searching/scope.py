@@ -61,12 +61,15 @@ class Scope:
     relevance: Callable[[int], float | None] = field(default=lambda _key: None, init=False)
     _read: dict[int, StoredChunk] = field(factory=dict, init=False)
     _asked: set[tuple[str, str]] = field(factory=set, init=False)
+    _last: tuple[int, list[Ranking]] | None = field(default=None, init=False)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
         """Return one ranking of at most ``depth`` hits per retriever, ordered by its own scores.
 
-        If a retriever fails, a notice names it. Raise RetrievalError if all fail.
+        If a retriever fails, a notice names it. Raise RetrievalError if all fail. The last rankings are kept.
         """
+        if self._last is not None and self._last[0] == depth:
+            return self._last[1]
         found: dict[str, list[Ranking]] = {}
         failure: RetrievalError | None = None
         for number, target in enumerate(self.targets):
@@ -90,7 +93,8 @@ class Scope:
         if failure is not None and not found:
             raise failure
         merged = (each[0] if len(each) == 1 else _merged(each, depth) for each in found.values())
-        return self._with_relevance(list(merged))
+        self._last = depth, self._with_relevance(list(merged))
+        return self._last[1]
 
     def _lacking(self, configured: ConfiguredRetriever, query: Query, *, found: bool) -> Iterable[str]:
         """Return a notice if a retriever lacks chunks, at the first question to it."""
@@ -215,7 +219,7 @@ class Scope:
             metadata=stored.metadata,
             similarity=next(similarities, None),
             origin=stored.origin,
-            relevance=self.relevance(hit.key),
+            relevance=self.relevance(hit.key) if hit.relevance is None else hit.relevance,
             also=tuple([f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also]),
         )
 

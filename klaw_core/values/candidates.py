@@ -44,12 +44,13 @@ class RerankScore:
     """A stage's result for one candidate: its new score, which replaces the old one.
 
     ``raw`` is what the stage computed the score from (a model's logit, an age in days), for ``--explain``; by
-    default the score itself.
+    default the score itself. ``relevance`` replaces that of the candidate's hit, unless it is None.
     """
 
     key: int
     score: float
     raw: float | None = None
+    relevance: float | None = None
 
 
 def has_clear_winner(candidates: Sequence[Candidate], margin: float = 0.3) -> bool:

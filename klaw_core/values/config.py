@@ -83,7 +83,8 @@ class Selection:
     """A table that selects a component: its ``type``, its options as written, and its place in the file.
 
     ``problem`` says why it cannot be used (a ``${VAR}`` that is not set) if the rest works without it. ``inherited``
-    are the options that an agent has from the owner's configuration.
+    are the options that an agent has from the owner's configuration. ``paths``: a reranker gets only chunks below these
+    paths. ``is_default``: no file names it, so it is left out where its plugin is not installed.
     """
 
     kind: str
@@ -94,6 +95,8 @@ class Selection:
     fallback: tuple[Selection, ...] = ()  # for an embedder: the ones to use if it fails, in this order
     problem: str = ""
     inherited: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    is_default: bool = False
 
 
 def named_embedding(text: str, current: Selection) -> Selection:

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
-from klaw_core import API, Component, NoOptions, RerankScore, RetrievalError
+from klaw_core import API, Component, ConfigError, Memory, NoOptions, RerankScore, RetrievalError
 from klaw_core.cli.effective import effective, toml
 from klaw_core.cli.result_forms import result_to_json
 from klaw_core.cli.results import _reasons
@@ -285,3 +285,79 @@ def test_one_note_does_not_fill_the_results_of_a_stage_either(with_stages, home,
         assert of_long == min(per_document or 5, 5), per_document
         assert len(results) == 5
     assert {limit for _, _, limit in asked} == {5, 100}, "all are asked for only if the limit matters"
+
+
+class TestPaths:
+    @pytest.fixture
+    def opened(self, home, notes):
+        """Open a memory with a stage for some paths; return it and what the stage was asked."""
+        opened = []
+
+        def open_with(paths, answer=reverse):
+            asked = []
+            stub = Stub(answer, asked)
+            home.extra.append(("reranker", Component("some", NoOptions, lambda _options, _context: stub, API)))
+            opened.append(home.open(reranking=[{"type": "some", "paths": paths}]))
+            opened[-1].index(notes)
+            return opened[-1], asked
+
+        yield open_with
+        for memory in opened:
+            memory.close()
+
+    def test_a_stage_gets_only_its_paths_and_moves_them_among_their_places(self, home, opened):
+        with home.open(reranking=[]) as memory:
+            memory.index(home.notes)
+            before = memory.search("harbour tide")
+        memory, asked = opened(["notes/1", "notes/3", "notes/4"])
+        after = memory.search("harbour tide")
+        own = [result.path for result in before if result.path[6] in "134"]
+        ((_, candidates, _),) = asked
+        assert [candidate.stored.path for candidate in candidates] == own
+        moved = iter(reversed(own))
+        assert paths(after) == [next(moved) if path in own else path for path in paths(before)]
+        assert [result.score for result in after] == pytest.approx([result.score for result in before])
+        for result in after:
+            assert sum(part.value for part in result.explain) == pytest.approx(result.score)
+            assert ("some" in [part.component for part in result.explain]) == (result.path in own)
+
+    def test_a_stage_whose_paths_are_not_among_the_results_is_not_asked(self, opened):
+        memory, asked = opened(["elsewhere/"])
+        assert memory.search("harbour tide")
+        assert asked == []
+
+    def test_a_failing_stage_changes_nothing_and_is_named(self, opened):
+        memory, _ = opened(["notes/1", "notes/3"], lambda _candidates, _limit: 1 / 0)
+        (notice,) = memory.search("harbour tide").notices
+        assert "not reranked by some" in notice
+
+    @pytest.mark.parametrize("paths", ["notes/", [1], [""], {"a": 1}])
+    def test_paths_are_a_list_of_beginnings(self, home, paths):
+        with pytest.raises(ConfigError, match=r"memory\.reranking\[0\]\.paths: expected a list of beginnings of paths"):
+            home.open(reranking=[{"type": "mmr", "paths": paths}])
+
+
+def test_a_stage_may_change_how_relevant_a_result_is(with_stages, notes):
+    memory, asked = with_stages(lambda found, _limit: [RerankScore(found[0].key, 1.0, relevance=0.77)])
+    memory.index(notes)
+    first, *_ = memory.search("harbour tide")
+    assert first.relevance == 0.77
+    ((_, candidates, _),) = asked
+    assert {candidate.hit.relevance for candidate in candidates} != {None}  # it is told the relevance so far
+
+
+@pytest.mark.parametrize("relevance", [-0.1, 1.1, math.nan])
+def test_a_relevance_that_is_none_is_refused(with_stages, notes, relevance):
+    memory, _ = with_stages(lambda found, _limit: [RerankScore(found[0].key, 1.0, relevance=relevance)])
+    memory.index(notes)
+    (notice,) = memory.search("harbour tide").notices
+    assert "not reranked by stub0" in notice
+
+
+def test_the_default_stage_is_left_out_where_its_plugin_is_missing(home, notes):
+    installed = home.registry()
+    offers = {key: found for key, found in installed.offers.items() if key != ("reranker", "chat")}
+    with Memory.open(home.config(), registry=evolve(installed, offers=offers)) as memory:
+        memory.index(notes)
+        assert not memory.search("harbour tide").notices
+        assert not [problem for problem in memory.status().problems if "chat" in problem]

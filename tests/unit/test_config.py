@@ -61,7 +61,10 @@ class TestLayers:
             ("sqlite-vec", 1.0),
             ("fts5", 1.0),
         ]
-        assert (empty.fusion.type, empty.reranking, empty.sources) == ("rrf", (), ())
+        assert (empty.fusion.type, empty.sources) == ("rrf", ())
+        assert [(stage.type, stage.paths, stage.is_default) for stage in empty.reranking] == [
+            ("chat", ("conversations/",), True)
+        ]
         assert (empty.disabled_plugins, empty.offline) == ((), False)
         assert empty.table == nothing.table
 

@@ -255,3 +255,13 @@ def test_facts_are_extracted_from_messages_of_these_roles_only(open_memory, say,
     memory.index()
     values = {fact.value for fact in memory.extension(Facts).list(everything=True)}
     assert values == {{"user": "Lyon", "assistant": "Rome"}[role] for role in roles}
+
+
+@pytest.mark.parametrize("arrange", [True, False])
+def test_outdated_statements_are_marked_if_that_is_on(open_memory, say, arrange):
+    memory = open_memory(arrange=arrange)
+    say(memory, "My Zotero library has 45 sources.")
+    say(memory, "My Zotero library now has 52 sources.", days=1)
+    memory.index()
+    context = memory.context("How many sources are in my Zotero library?").volatile
+    assert ("perhaps outdated" in context) == arrange

@@ -7,7 +7,7 @@ from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klaw_facts.arranging.stale import mark_stale
+from klaw_facts.stale import mark_stale
 from klaw_tools import ContextItem
 
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)

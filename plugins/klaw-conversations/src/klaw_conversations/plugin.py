@@ -1,4 +1,4 @@
-"""The hook implementation of klaw-conversations: the extension, with the rank that it has among Klaw's own."""
+"""The hook implementations of klaw-conversations: the extension, and the reranker of messages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from klaw_core import Component, ComponentContext, NoOptions, hookimpl
-from klaw_journals import FileJournals
 
 if TYPE_CHECKING:
-    from klaw_core import Extension
+    from klaw_core import Extension, Reranker
 
 _API = 2
 
@@ -20,7 +19,18 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
     yield Component("conversations", NoOptions, _conversations, _API, "messages and summaries of chats", rank=40)
 
 
+@hookimpl
+def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
+    """Yield ``chat``, which is used for messages unless ``[[memory.reranking]]`` is configured."""
+    from klaw_conversations.reranker import ChatReranker
+
+    yield Component(
+        "chat", NoOptions, lambda *_: ChatReranker(), _API, "messages that answer come before those that ask"
+    )
+
+
 def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:
     from klaw_conversations.extension import ConversationsExtension
+    from klaw_journals import FileJournals
 
     return ConversationsExtension(FileJournals(context.data_dir))

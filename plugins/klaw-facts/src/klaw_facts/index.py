@@ -30,9 +30,9 @@ from klaw_core import (
     SkippedEntry,
     Source,
 )
-from klaw_facts.arranging.stale import content_words
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
+from klaw_facts.stale import content_words
 from klaw_facts.validity import told, told_end
 from klaw_facts.values import Fact, FactResults
 from klaw_journals import format_ts

@@ -70,8 +70,7 @@ class FactsOptions:
     ``slots``: whether a slot has one value at a time (``single``) or several (``many``), added to the built-in ones.
     ``gate``: when memory is searched for a message: as ``rules`` decide, ``always``, or ``never``.
     ``mode``: how facts are searched for a context: ``enhanced`` (words and vectors) or ``classic`` (words).
-    ``arrange``: whether a context marks outdated statements, puts replies after their questions and prefers a named
-    speaker, by rules for English, Russian and Chinese.
+    ``arrange``: whether a context marks outdated statements, by rules for English, Russian and Chinese.
     ``max_facts``: maximum number of facts in a context.
     ``cut``: facts with less than this share of the best score are not offered.
     ``decay_weight``: the share of its score that a fact can lose with age.

@@ -11,8 +11,6 @@ from datetime import UTC, datetime, timedelta
 from attrs import define, field, frozen
 
 from klaw_core import Filters, KlawError, estimate_tokens
-from klaw_facts.arranging import arranged
-from klaw_facts.arranging.stale import content_words
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
@@ -20,6 +18,7 @@ from klaw_facts.gate import declines
 from klaw_facts.index import FactIndex, passes, path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
+from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
 from klaw_tools import ContextItem, ContextNotice, ContextQuestion
@@ -150,11 +149,11 @@ class Recall:
             yield from self._days(state, question, moment)
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem]) -> Iterable[ContextItem]:
-        """Return the items without later ones than asked for, arranged if that is configured."""
+        """Return the items without later ones than asked for; outdated statements are marked if that is on."""
         until = min((moment for moment in (question.as_of, question.known_at) if moment is not None), default=None)
         kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
-        return arranged(timed, question.message) if self.options.arrange else timed
+        return mark_stale(timed, question.message) if self.options.arrange else timed
 
     def _profile(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
         """Yield the lines of the profile that a tenth of the budget has room for: it is in every context.

@@ -1,0 +1,179 @@
+"""The stage ``chat``: replies before questions, the person who is asked for, and everything else in its place."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_conversations.reranker import WEIGHTS, ChatReranker, features
+from klaw_core import Candidate, Chunk, Hit, Message, Query, StoredChunk
+from klaw_testing.laws import law
+from klaw_testing.reranker import RerankerContract
+
+MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
+
+
+class TestChatReranker(RerankerContract):
+    @pytest.fixture
+    def reranker(self):
+        return ChatReranker()
+
+
+def chat(*messages, name="tg_1", first_key=1):
+    """Return one candidate for each message, by line; all have the same score and relevance."""
+    found = []
+    for line, text in enumerate(messages, start=1):
+        chunk = Chunk(
+            f"{name}-{line}", text, 0, len(text), line, line, context="\n".join(messages[max(0, line - 3) : line - 1])
+        )
+        stored = StoredChunk(first_key + line, chunk, f"conversations/{name}/2026-02-23.jsonl", "conversation", MONDAY)
+        found.append(Candidate(stored, Hit(first_key + line, 0.5, (), 0.3)))
+    return found
+
+
+def ranked(question, candidates):
+    """Return the texts in the order of the stage."""
+    texts = {candidate.key: candidate.stored.chunk.text for candidate in candidates}
+    scores = ChatReranker().rerank(Query(question, "memory", None, None), candidates, len(candidates))
+    return list(texts.values()) if scores is None else [texts[score.key] for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "reply", "other"),
+    [
+        ("What did Ben paint?", "Ada: What did you paint, Ben?", "Ben: A sunrise.", "Ada: I paint, too."),
+        ("Что нарисовал Ваня?", "Аня: Что ты нарисовал?", "Ваня: Рассвет.", "Аня: Я тоже нарисовала кота."),
+        ("小王画了什么？", "小李: 你画了什么？", "小王: 日出。", "小李: 我也画画。"),
+    ],
+)
+def test_a_reply_comes_before_its_question_and_before_a_mention(question, asked, reply, other):
+    assert ranked(question, chat(other, asked, reply))[0] == reply
+
+
+def test_the_answer_of_an_assistant_comes_before_the_question_about_a_subject():
+    asked = "User: How do I rotate the signing keys?"
+    answer = "Assistant: Run keytool rotate, then restart the gateway."
+    assert ranked("how are signing keys rotated", chat(asked, answer)) == [answer, asked]
+
+
+@pytest.mark.parametrize("question", ["What is my editor?", "Какой у меня редактор?", "我的编辑器是什么？"])
+def test_what_a_person_said_comes_before_what_an_assistant_said_of_it(question):
+    said, noted = "User: My editor is Helix.", "Assistant: Your editor is Helix, noted."
+    messages = chat(noted, said)
+    assert ranked(question, messages) == [said, noted]
+
+
+def test_a_later_piece_of_a_long_message_is_the_assistants():
+    said, piece = "User: My editor is Helix.", "Note: your editor is Helix, and so on."
+    first, second = chat(piece, said)
+    stored = first.stored
+    chunk = Chunk("c", piece, 0, len(piece), 1, 1, continues="paragraph")
+    first = Candidate(StoredChunk(stored.key, chunk, stored.path, stored.source, stored.created_at), first.hit)
+    others = chat("Assistant: Hello!", name="tg_1", first_key=10)
+    assert ranked("What is my editor?", [first, second, *others])[0] == said
+
+
+def test_the_messages_of_a_named_speaker_come_first():
+    other, own = "Ada: The kiln of Ben is new, I like it.", "Ben: The kiln in my shed is new, I like it."
+    assert ranked("Which kiln does Ben have?", chat(other, own))[0] == own
+    assert ranked("Which kiln does Ada have?", chat(own, other))[0] == other
+
+
+def test_a_message_with_a_day_answers_a_question_of_when():
+    plain, dated = "Ada: We moved the kiln, I think.", "Ada: We moved the kiln yesterday."
+    messages = chat("Ben: Hello.", plain, dated)
+    assert ranked("When did they move the kiln?", messages)[0] == dated
+    assert ranked("Did they move the kiln?", chat("Ben: Hello.", dated, plain))[0] == dated  # nothing else differs
+
+
+def test_nothing_changes_where_nobody_replies():
+    messages = chat("Ada: What did I paint?", "Ada: A sunrise.", "Ada: I paint.")
+    assert ChatReranker().rerank(Query("What did Ada paint?", "memory", None, None), messages, 3) is None
+
+
+def test_a_reply_is_as_relevant_as_its_question_as_far_as_that_is_the_one_asked():
+    asked, reply = chat("Ada: What did you paint?", "Ben: A sunrise.")
+    reply = Candidate(reply.stored, Hit(reply.key, 0.5, (), 0.01))
+    scores = ChatReranker().rerank(Query("What did Ben paint?", "memory", None, None), [asked, reply], 2)
+    assert [score.key for score in scores] == [reply.key, asked.key]
+    assert 0.2 < scores[0].relevance <= 0.3
+    assert scores[1].relevance is None
+
+
+def test_every_feature_of_a_message_has_a_weight():
+    (row, *_) = features("What did Ben paint?", chat("Ada: What did you paint?", "Ben: A sunrise."))
+    assert {*row, "fused"} - {"assistant"} == set(WEIGHTS)
+
+
+_texts = st.lists(
+    st.sampled_from(
+        ["Ada: What did you paint?", "Ben: A sunrise.", "Ada: We paint.", "User: My kiln?", "Assistant: Yes.", "no one"]
+    ),
+    max_size=6,
+)
+_questions = st.sampled_from(["What did Ben paint?", "my kiln", "when", "画", "?"])
+
+
+@law
+@given(_texts, _texts, _questions)
+def test_law_a_chat_keeps_its_places_and_no_message_is_lost(first, second, question):
+    messages = [*chat(*first, name="tg_1"), *chat(*second, name="tg_2", first_key=50)]
+    messages.sort(key=lambda candidate: candidate.key % 7)
+    scores = ChatReranker().rerank(Query(question, "memory", None, None), messages, len(messages))
+    if scores is None:
+        return
+    paths = {candidate.key: candidate.stored.path for candidate in messages}
+    assert sorted(score.key for score in scores) == sorted(paths)
+    assert [paths[score.key] for score in scores] == [candidate.stored.path for candidate in messages]
+    assert [score.score for score in scores] == [candidate.hit.score for candidate in messages]
+    assert max(score.relevance or 0.0 for score in scores) <= 0.3  # no question has more
+
+
+def say(memory, *messages):
+    meta = {"channel": "tg", "chat_id": "1"}
+    memory.conversations.append_many(
+        Message("user", text, MONDAY.replace(minute=minute), id=str(minute), meta={**meta, "name": name})
+        for minute, (name, text) in enumerate(messages)
+    )
+    memory.index()
+
+
+LINES = (
+    ("Ada", "How was the weekend in the mountains, was there any snow?"),
+    ("Ben", "There was none at all, but we walked up to the old hut."),
+    ("Ada", "And what did you paint there, at the lake below the hut?"),
+    ("Ben", "A sunrise, in oil, with the two boats of the fisherman."),
+    ("Ada", "Clara also said that you paint there, at the lake below the hut."),
+)
+
+
+def test_a_search_finds_the_reply_first_and_says_why(home):
+    with home.open() as memory:
+        say(memory, *LINES)
+        (best, *_) = memory.search("What did Ben paint at the lake?")
+        assert best.content == "Ben: A sunrise, in oil, with the two boats of the fisherman."
+        assert best.explain[-1].component == "chat"
+        assert sum(part.value for part in best.explain) == pytest.approx(best.score)
+    with home.open(reranking=[]) as memory:
+        (best, *_) = memory.search("What did Ben paint at the lake?")
+        assert best.content != "Ben: A sunrise, in oil, with the two boats of the fisherman."
+
+
+def test_notes_keep_their_places_and_scores_among_messages(home):
+    home.write("lake.md", "# The lake\n\nWe paint at the lake below the hut.\n")
+    home.write("hut.md", "# The hut\n\nThe hut above the lake is old, and Ben has the key.\n")
+
+    def found(memory):
+        say(memory, *LINES)
+        memory.index(home.notes)
+        return memory.search("What did Ben paint at the lake?")
+
+    with home.open(reranking=[]) as memory:
+        before = found(memory)
+    with home.open() as memory:
+        after = memory.search("What did Ben paint at the lake?")
+    notes = [(place, result.path, result.score) for place, result in enumerate(before) if result.chat_id is None]
+    assert notes == [(place, result.path, result.score) for place, result in enumerate(after) if result.chat_id is None]
+    assert len(notes) == 2
+    assert [result.content for result in before] != [result.content for result in after]
