@@ -35,8 +35,8 @@ WEIGHTS: Mapping[str, float] = {
 }
 # In a chat with an assistant, a question in the first person is answered by what the person said, chosen on half of
 # BEAM; any other by the assistant, whose answer follows the person's question.
-_OF_ONESELF = {"fused": 1.0, "assistant": -0.4}
-_OF_A_SUBJECT = {"fused": 1.0, "asks": -0.3, "reply": 0.3}
+_OF_ONESELF: Mapping[str, float] = {"fused": 1.0, "assistant": -0.4}
+_OF_A_SUBJECT: Mapping[str, float] = {"fused": 1.0, "asks": -0.3, "reply": 0.3}
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _MAX_SPEAKER_CHARACTERS = 60
 _STEM_CHARACTERS = 5  # the beginning of a word stands for its forms, in any language with endings
