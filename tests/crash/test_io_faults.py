@@ -14,6 +14,7 @@ SAMPLE = 1
 BUG, SAID = ("index", "full", "missing-transaction"), "keys, the store"
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("stay", ["once", "sticky"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -25,6 +26,7 @@ def test_a_call_that_fails_costs_nothing_that_was_acknowledged(drive, cases, sce
     assert outcome["failures"] == []
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_a_defect_is_seen(drive):
     scene, kind, bug = BUG
     outcome = drive(scene, "--fault", kind, "--points", "20", "--bug", bug, "--until", SAID)

@@ -27,6 +27,7 @@ def test_every_file_has_something_that_computes_it():
     assert {path.relative_to(EXPECTED).with_suffix("").as_posix() for path in EXPECTED.rglob("*.txt")} == set(FILES)
 
 
+@pytest.mark.needs("klaw-conversations", "klaw-facts")
 def test_every_command_has_a_case_or_a_reason():
     called = [line.partition("<")[0].split() for lines in COMMANDS.values() for line in lines]
     paths = {path for path, _ in leaves()}

@@ -144,6 +144,7 @@ def test_a_name_that_nothing_has_is_refused_or_named(line, klaw):
     assert "nope" in klaw(line).stderr, "the name is ignored without a word"
 
 
+@pytest.mark.needs("klaw-facts")
 def test_every_option_that_names_something_has_a_line():
     times = {"WHEN"}
     found = {line for line, option in options(click.types.StringParamType).items() if option.metavar not in times}

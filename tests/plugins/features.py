@@ -18,6 +18,17 @@ from checkout import installable, left_out
 ROOT = Path(__file__).parents[2]
 
 
+#: Pages of the documentation that are about a feature, or use it as their example.
+PAGES = {
+    "docs/explanation/archival-memory.md": "klaw-conversations",
+    "docs/how-to/conversations.md": "klaw-conversations",
+    "docs/how-to/evaluate.md": "klaw-conversations",
+    "docs/reference/jsonl-format.md": "klaw-conversations",
+    "docs/tutorial/a-week-with-an-agent.md": "klaw-conversations",
+    "plugins/langchain-klaw/README.md": "klaw-conversations",
+}
+
+
 def absent(root: Path = ROOT) -> frozenset[str]:
     """Return the distributions that Klaw knows, and that cannot be installed from the checkout."""
     from klaw_core.plugins.catalogue import CATALOGUE  # here, so that a session without them can load this module
@@ -84,6 +95,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         needed = {name for mark in item.iter_markers("needs") for name in mark.args}
+        if item.path.suffix == ".md":
+            needed |= {PAGES[page] for page in [item.path.relative_to(ROOT).as_posix()] if page in PAGES}
         for name in sorted(needed & absent()) if needed else ():
             item.add_marker(pytest.mark.skip(reason=_reason(name)))
 

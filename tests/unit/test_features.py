@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkout import installable, is_here, left_out, with_requirements
-from features import absent, missing
+from features import PAGES, absent, missing
 
 from klaw_core.errors import PluginNotFoundError
 from klaw_core.plugins.catalogue import CATALOGUE
@@ -67,6 +67,8 @@ def test_an_error_of_a_plugin_that_the_test_did_not_ask_for_is_no_reason_to_skip
 
 def test_marks_name_distributions_that_klaw_knows():
     known = {row.distribution for row in CATALOGUE}
+    assert {page for page in PAGES if is_here(ROOT, page) and not (ROOT / page).exists()} == set()
+    assert set(PAGES.values()) <= known
     marks = {
         name.value
         for path in files_of_tests()

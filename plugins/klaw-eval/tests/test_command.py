@@ -24,7 +24,6 @@ def fused(report, metric="ndcg@10"):
     return report["modes"]["fused"][metric]["mean"]
 
 
-@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("form", ["squad", "beir", "smart"])
 def test_every_format_is_indexed_and_found(form, klaw, request):
     report = record(klaw("eval", request.getfixturevalue(form), "--json"))
@@ -41,7 +40,6 @@ def test_a_translation_is_rejected_for_formats_other_than_squad(klaw, beir, loco
     assert "--bilingual is for SQuAD" in result.stderr
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_a_report_starts_with_its_settings(klaw, beir):
     result = klaw("eval", beir)
 
@@ -124,7 +122,6 @@ def test_a_text_counts_as_found_in_any_chunk_that_contains_it(klaw, tmp_path, wr
     assert fused(report, "mrr") == 1
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_relevant_ids_that_are_all_missing_are_rejected(klaw, beir):
     (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\tKILN.txt\t1\n2\tBOAT.txt\t1\n", "utf-8")
 
@@ -146,7 +143,6 @@ def test_own_questions_about_another_index_are_refused(klaw, tmp_path, write_lin
     assert "the questions expect 'work/b.md'; the index has 'notes/…'" in result.stderr
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_single_missing_ids_count_as_not_found(klaw, beir):
     (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\tkiln\t1\n2\tgone\t1\n", "utf-8")
 
@@ -156,7 +152,6 @@ def test_single_missing_ids_count_as_not_found(klaw, beir):
     assert fused(record(klaw("eval", beir, "--json")), "any@10") == 0.5
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_fail_under_exits_1_and_still_prints(klaw, squad):
     good = klaw("eval", squad, "--fail-under", "ndcg@10=.5")
     bad = klaw("eval", squad, "--fail-under", "mrr=.5", "--fail-under", "any@5=1.01")
@@ -172,7 +167,6 @@ def test_an_invalid_threshold_is_a_usage_error(klaw, squad, value):
     assert klaw("eval", squad, "--fail-under", value).exit_code == 2
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_comparing_a_configuration_with_itself_shows_no_difference(klaw, squad, tmp_path):
     words = tmp_path / "words.toml"
 
@@ -183,7 +177,6 @@ def test_comparing_a_configuration_with_itself_shows_no_difference(klaw, squad, 
     assert report["differences"]["fused"]["mrr"] == {"mean": 0, "low": 0, "high": 0}
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_comparing_two_configurations_pairs_the_questions(klaw, squad, tmp_path):
     # An index of the conversations' store only: nothing that is longer than eight tokens stays in one chunk.
     (tmp_path / "short.toml").write_text(
@@ -198,7 +191,6 @@ def test_comparing_two_configurations_pairs_the_questions(klaw, squad, tmp_path)
         assert difference["low"] <= difference["mean"] <= difference["high"]
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_reports_of_halves_are_marked_and_add_up(klaw, write_json):
     paragraphs = [
         {"context": f"Vessel {number} sails.", "qas": [{"id": f"{number}", "question": f"Does {number} sail?"}]}
@@ -221,7 +213,6 @@ def test_an_empty_half_is_an_error(klaw, squad):
     assert "no question of crafts is in the half 'report'" in result.stderr
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_a_limit_reduces_the_questions(klaw, squad):
     report = record(klaw("eval", squad, "-n", "2", "--json"))
 
@@ -273,7 +264,6 @@ def test_a_store_at_a_fixed_location_is_rejected(klaw, squad, tmp_path):
     assert "where no test set must be indexed" in result.stderr
 
 
-@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_one_run_and_a_comparison_are_plotted(klaw, squad, beir, tmp_path, ending):
     words, picture = tmp_path / "words.toml", tmp_path / f"picture.{ending}"
@@ -292,7 +282,6 @@ def test_one_run_and_a_comparison_are_plotted(klaw, squad, beir, tmp_path, endin
         assert one.startswith(b"\x89PNG")
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_the_same_report_gives_the_same_picture(klaw, squad, tmp_path):
     pictures = [tmp_path / "a.svg", tmp_path / "b.svg"]
     for picture in pictures:
@@ -301,7 +290,6 @@ def test_the_same_report_gives_the_same_picture(klaw, squad, tmp_path):
     assert pictures[0].read_bytes() == pictures[1].read_bytes()
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_a_picture_that_cannot_be_written_is_an_error(klaw, squad, tmp_path):
     result = klaw("eval", squad, "--plot", tmp_path / "nowhere" / "a.svg")
 
@@ -341,7 +329,6 @@ def test_an_error_of_a_file_is_one_line(klaw, tmp_path):
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_the_default_configuration_has_three_modes(klaw, squad, tmp_path):
     (tmp_path / "default.toml").write_text("", "utf-8")
 
@@ -365,8 +352,9 @@ def test_the_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.needs("klaw-conversations")
-@pytest.mark.parametrize("form", ["squad", "beir", "smart", "locomo"])
+@pytest.mark.parametrize(
+    "form", ["squad", "beir", "smart", pytest.param("locomo", marks=pytest.mark.needs("klaw-conversations"))]
+)
 def test_relevance_is_higher_if_the_documents_are_indexed(form, klaw, request, tmp_path):
     options = ["--keep", tmp_path / "kept", "--json", *(["--pooled"] if form == "locomo" else [])]
     report = record(klaw("eval", request.getfixturevalue(form), "--relevance", *options))
@@ -379,7 +367,6 @@ def test_relevance_is_higher_if_the_documents_are_indexed(form, klaw, request, t
     assert fused(again, "any@10") == 1
 
 
-@pytest.mark.needs("klaw-conversations")
 def test_relevance_explains_its_figures(klaw, squad):
     result = klaw("eval", squad, "--relevance")
 

@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 import pytest
 
-from klaw_core import Memory, load_config, to_json
+from klaw_core import Memory, PluginNotFoundError, load_config, to_json
 from klaw_journals import NewDocument
 from klaw_serve.answers import json_body
 from klaw_serve.events import EventHub
+from klaw_serve.operations import Operation, OperationError
 from klaw_serve.table import OPERATIONS
 from klaw_serve.tenants import Tenant
 
@@ -247,3 +248,16 @@ def test_read_only_offers_no_operation_that_writes(home):
         assert running.rpc("memory.save", text="no")["error"]["code"] == -32601
         assert running.ask("POST", "/api/tools/memory_save", {"arguments": {"content": "no"}}).status in {404, 405}
         assert "memory.save" not in json.dumps(running.get("/openapi.json").json)
+
+
+def test_a_feature_that_the_server_does_not_have_is_named_with_what_installs_it():
+    def run(_tenant, _given):
+        raise PluginNotFoundError(
+            "extension 'conversations' is not installed", hint="pip install 'klaw[conversations]'"
+        )
+
+    with pytest.raises(OperationError) as caught:
+        Operation("memory.chats", "GET", "/api/chats", "", run).call(None, {})
+    assert caught.value.status == 501
+    assert "'conversations' is not installed" in caught.value.message
+    assert caught.value.hint == "pip install 'klaw[conversations]'"

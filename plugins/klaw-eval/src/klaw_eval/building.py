@@ -162,6 +162,8 @@ def _units_by_place(corpus: Corpus, unit: str, memory: Memory) -> Mapping[tuple[
     """Return the id of each note (with line 0) and of each line of a journal."""
     units = {(f"{_WORKSPACE}/{note_path(number)}", 0): page.id for number, page in enumerate(corpus.pages)}
     turns = {turn.id: turn for talk in corpus.talks for turn in talk.turns}
+    if not turns:  # notes alone, for which no journals are needed
+        return units
     journal = memory.conversations.journal
     for file in journal.files().files:
         path = f"conversations/{file.chat.name}/{file.name}"

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from klaw_core import (
     KlawError,
     NotFoundError,
+    PluginNotFoundError,
     QueryError,
     RecordError,
     StoreFullError,
@@ -34,6 +35,7 @@ _STATUSES: tuple[tuple[type[KlawError], int], ...] = (
     (WorkspaceError, 409),
     (StoreLockedError, 503),
     (StoreFullError, 507),
+    (PluginNotFoundError, 501),  # of a feature that the server does not have; the hint says what to install
 )
 _SERVER_ERROR = 500
 
