@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -189,14 +189,13 @@ def _override(settings: Settings, key: str, value: Any) -> Iterator[str]:
     Layers of a higher precedence are the data directory, the project, and the environment.
     """
     from klaw_core.cli.effective import masked, toml
-    from klaw_core.config.layers import decided
     from klaw_core.errors import ConfigError
 
     try:
         config = settings.load_config()
     except ConfigError:  # from another layer; the next command reports it
         return
-    layer, winning = decided(config.layers, key)
+    layer, winning = _decided(config.layers, key)
     if winning == value or layer in {"", str(_user_file(settings))}:
         return
     if winning is None:
@@ -248,7 +247,6 @@ class _Checked:
 def _checked(settings: Settings, key: str, source: str, *, alone: bool = False) -> _Checked:
     """Check a text of the configuration file with the other layers, or ``alone``."""
     from klaw_core.cli.effective import check_options
-    from klaw_core.config.layers import decided
     from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
 
@@ -261,7 +259,7 @@ def _checked(settings: Settings, key: str, source: str, *, alone: bool = False) 
         try:
             config = load_config(config_file=candidate, data_dir=data_dir, directory=project, environment=environment)
             problems, missing = check_options(config)
-            decisive = decided(config.layers, key)[0] in {"", str(candidate)}
+            decisive = _decided(config.layers, key)[0] in {"", str(candidate)}
         except ConfigError as error:
             problems, missing, decisive = list(error.problems), [], False
     return _Checked(tuple(_renamed(problems, candidate, file)), tuple(missing), decisive)
@@ -269,3 +267,20 @@ def _checked(settings: Settings, key: str, source: str, *, alone: bool = False) 
 
 def _renamed(problems: Sequence[str], candidate: Path, file: Path) -> list[Any]:
     return [problem.replace(str(candidate), str(file)) for problem in problems]
+
+
+def _decided(layers: Sequence[tuple[str, Mapping[str, Any]]], place: str) -> tuple[str, Any]:
+    """Return the name of the layer that decides about a setting, and the value; None if a layer has removed it.
+
+    A layer removes a setting by another ``type`` of its table.
+    """
+    from klaw_core.config.layers import leaves, overlay
+
+    name, value = "", None
+    table: Mapping[str, Any] = {}
+    for layer, own in layers:
+        table = overlay(table, own)
+        found = dict(leaves(table)).get(place)
+        if found != value:
+            name, value = layer, found
+    return name, value

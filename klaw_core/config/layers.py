@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,21 +102,6 @@ def overlay(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Table:
         else:
             merged[key] = value
     return merged
-
-
-def decided(layers: Sequence[tuple[str, Mapping[str, Any]]], place: str) -> tuple[str, Any]:
-    """Return the name of the layer that decides about a setting, and the value; None if a layer has removed it.
-
-    A layer removes a setting by another ``type`` of its table.
-    """
-    name, value = "", None
-    table: Mapping[str, Any] = {}
-    for layer, own in layers:
-        table = overlay(table, own)
-        found = dict(leaves(table)).get(place)
-        if found != value:
-            name, value = layer, found
-    return name, value
 
 
 def forbidden(layer: Layer) -> Iterator[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field
@@ -35,15 +34,14 @@ from klaw_core.interfaces.extension import (
 )
 from klaw_core.kinds import EXTENSION
 from klaw_core.plugins.registry import Registry
-from klaw_core.sources.catalogue import OwnedSources
 from klaw_core.values.config import Config, Selection
 
 if TYPE_CHECKING:
+    from klaw_core.sources.catalogue import OwnedSources
     from klaw_core.values.candidates import Preference
     from klaw_core.values.events import Event
 
 T = TypeVar("T")
-_LOG = logging.getLogger("klaw")
 
 
 def build_extension(
@@ -105,19 +103,25 @@ def having(extensions: Mapping[str, Extension], ability: type[T]) -> list[tuple[
 
 @define(eq=False)
 class Extensions:
-    """The extensions of one memory, built in ``context`` and attached to ``host``. Safe to use from several threads.
+    """The extensions of one memory, built in ``context``; those that use the memory are attached to ``host``.
 
+    Safe to use from several threads.
     An extension that cannot be built is left out and reported by :meth:`problems`; :meth:`get` raises its error.
     """
 
     config: Config
     registry: Registry
-    host: Host
+    make_host: Callable[[], Host]
     context: ComponentContext
     _built: dict[str, Extension] = field(factory=dict, init=False)
     _failed: dict[str, KlawError] = field(factory=dict, init=False)
     _listeners: list[Callable[[Event], None]] = field(factory=list, init=False)
     _lock: ThreadLock = field(factory=partial(ThreadLock, "the list of extensions"), init=False)
+
+    @cached_property
+    def host(self) -> Host:
+        """The services of the memory for extensions."""
+        return self.make_host()
 
     def get(self, name: str) -> Extension:
         """Return an extension. Raise PluginError, ConfigError if it does not exist or cannot be built."""
@@ -155,6 +159,8 @@ class Extensions:
 
         Raise the KlawError of an extension whose files cannot be read.
         """
+        from klaw_core.sources.catalogue import OwnedSources  # a search needs no source
+
         owned = []
         for name, extension in self.having(SourcedExtension):
             origins = frozenset(extension.origins)
@@ -189,7 +195,11 @@ class Extensions:
             try:
                 listener(event)
             except (Exception, SystemExit) as error:  # noqa: BLE001  # it may raise anything; the event has happened
-                _LOG.warning("a listener failed at %s: %s", type(event).__name__, as_klaw_error(error))
+                import logging  # its import is slow, and most listeners do not fail
+
+                logging.getLogger("klaw").warning(
+                    "a listener failed at %s: %s", type(event).__name__, as_klaw_error(error)
+                )
 
     def _listeners_for(self, kind: type) -> Iterator[Callable[[Event], None]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built."""

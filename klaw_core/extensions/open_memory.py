@@ -25,7 +25,7 @@ from klaw_core.values.config import Config
 if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.extension import Extension
+    from klaw_core.interfaces.extension import Extension, Host
     from klaw_core.searching.flow import Searcher
     from klaw_core.sources.catalogue import Sources
     from klaw_core.sources.index_runs import IndexRuns, LastRun
@@ -126,10 +126,13 @@ class OpenMemory(ABC):
     def extensions(self) -> Extensions:
         """The installed extensions."""
         from klaw_core.extensions.host import Extensions
+
+        return Extensions(self.config, self._assembly.registry, self._make_host, self._assembly.context)
+
+    def _make_host(self) -> Host:
         from klaw_core.extensions.memory_host import MemoryHost
 
-        host = MemoryHost(self._assembly, lambda: self._runs, self.search_for, lambda: self.extensions)
-        return Extensions(self.config, self._assembly.registry, host, self._assembly.context)
+        return MemoryHost(self._assembly, lambda: self._runs, self.search_for, lambda: self.extensions)
 
     @overload
     def extension(self, key: str) -> Extension: ...
