@@ -2,11 +2,12 @@
 
 from datetime import UTC, date, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import Chunk, Replacement
-from klaw_journals import StoredMessage, changed_rows
+from klaw_journals import Session, StoredMessage, changed_rows
 
 IDS = st.sampled_from("abcdef")
 HELD = st.lists(IDS, max_size=6).map(lambda ids: [(10 + place, name) for place, name in enumerate(ids)])
@@ -62,3 +63,13 @@ def test_law_of_one_id_in_a_chat_the_earliest_place_stays(given_messages, rows):
 
 def test_an_earlier_day_is_an_earlier_place():
     assert changed_rows([said("a", 0, day=2), said("a", 50)], lambda _: None) == (1, [], [said("a", 50)])
+
+
+@pytest.mark.parametrize(
+    ("models", "model"),
+    [([], ""), (["", None, 3, ["x"]], ""), ([None, "late", "early"], "late"), ([7, "only"], "only")],
+)
+def test_a_session_has_the_latest_model_and_begins_with_the_last_break(models, model):
+    first, last = (datetime(2026, 2, day, tzinfo=UTC) for day in (1, 5))
+    assert Session.of("telegram_1", first, None, iter(models)) == Session("telegram_1", model, first, first)
+    assert Session.of("telegram_1", first, last, models) == Session("telegram_1", model, last, first)

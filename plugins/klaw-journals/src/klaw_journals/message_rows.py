@@ -52,6 +52,15 @@ class Session:
     segment_start: datetime
     created_at: datetime
 
+    @classmethod
+    def of(cls, chat_id: str, first: datetime, last_break: datetime | None, models: Iterable[object]) -> Session:
+        """Return the state of a chat: from its first message, its last break, and what assistants gave as ``model``.
+
+        ``models`` is read, latest first, until one is a name.
+        """
+        model = next((name for name in models if isinstance(name, str) and name), "")
+        return cls(chat_id, model, first if last_break is None else last_break, first)
+
 
 @frozen
 class Summary:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -91,17 +91,16 @@ class PostgresMessages:
         if first is None:
             return None
         last_break = self._one(chat_id, "created_at", "AND type = 'session_break'", "day DESC, position DESC")
-        start = first if last_break is None else last_break
+        start = None if last_break is None else from_milliseconds(last_break)
+        return Chat.of(chat_id, from_milliseconds(first), start, self._models(chat_id))
+
+    def _models(self, chat_id: str) -> Iterator[object]:
+        """Yield what the messages of assistants give as their model, latest first."""
         sql = f"""SELECT metadata FROM messages WHERE {_CHAT} AND role = 'assistant' AND metadata LIKE '%%"model"%%'
                   ORDER BY day DESC, position DESC"""
-        model = ""
-        for limit in ("LIMIT 10", ""):  # almost always the first one
+        for limit in ("LIMIT 10", "OFFSET 10"):  # almost always one of the first
             rows = self.resource.rows(f"{sql} {limit}", self._of(chat_id))
-            models = (json.loads(from_text(metadata)).get("model") for (metadata,) in rows)
-            model = next((name for name in models if isinstance(name, str) and name), "")
-            if model:
-                break
-        return Chat(chat_id, model, from_milliseconds(start), from_milliseconds(first))
+            yield from (json.loads(from_text(metadata)).get("model") for (metadata,) in rows)
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""

@@ -63,13 +63,8 @@ class MemoryMessages:
         if not messages:
             return None
         breaks = [message for message in messages if message.type == _BREAK]
-        models = [message.metadata.get("model") for message in messages if message.role == "assistant"]
-        return Session(
-            chat_id,
-            next((model for model in reversed(models) if isinstance(model, str) and model), ""),
-            (breaks[-1] if breaks else messages[0]).created_at,
-            messages[0].created_at,
-        )
+        models = (message.metadata.get("model") for message in reversed(messages) if message.role == "assistant")
+        return Session.of(chat_id, messages[0].created_at, breaks[-1].created_at if breaks else None, models)
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""
