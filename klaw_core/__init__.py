@@ -50,7 +50,7 @@ _MODULES = {
     "values.documents": "Document DocumentRecord Entry RecordedDocuments Replacement",
     "values.environment": "child_environment",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
-    "values.findings": "Diagnosis Finding",
+    "values.findings": "Finding",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",

@@ -96,7 +96,7 @@ from klaw_core.values.conversions import Conversion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
 from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
-from klaw_core.values.findings import Diagnosis, Finding
+from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
@@ -148,7 +148,6 @@ __all__ = [
     "Converter",
     "DatabaseCorruptError",
     "Descriptor",
-    "Diagnosis",
     "Divisible",
     "Document",
     "DocumentRecord",

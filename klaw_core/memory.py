@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
-    from klaw_core.values.findings import Diagnosis
     from klaw_core.values.listings import ListedDocument
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
     from klaw_core.values.tools import Json, Tool
@@ -414,14 +413,13 @@ class Memory(OpenMemory):
 
         return take_status(self._assembly, self._sources, self.extensions)
 
-    def doctor(self, *, fix: bool = False) -> Diagnosis:
+    def doctor(self, *, fix: bool = False) -> Any:
         """Check everything: store, indexes, vector spaces, files, plugins; with ``fix`` fix what is safe to fix.
 
         Reads every document and every page of the store, and asks the model for one vector. Problems are in
-        the answer, and do not raise.
+        the answer, a ``klaw_doctor.diagnosis.Diagnosis``, and do not raise.
         """
-        found: Diagnosis = self._part("doctor").diagnose(self._assembly, self._sources, self.extensions, fix=fix)
-        return found
+        return self._part("doctor").diagnose(self._assembly, self._sources, self.extensions, fix=fix)
 
     def export(self, target: str | Path | BinaryIO) -> Any:
         """Write workspaces, core memory, saved memories, conversations, summaries and all other journals as JSON Lines.

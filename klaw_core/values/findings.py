@@ -32,23 +32,6 @@ class Finding:
     fixed: bool = False
 
 
-@frozen
-class Diagnosis:
-    """All findings, the most severe first; empty for a healthy memory."""
-
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def remaining(self) -> tuple[Finding, ...]:
-        """The findings that were not fixed."""
-        return tuple(finding for finding in self.findings if not finding.fixed)
-
-    @property
-    def healthy(self) -> bool:
-        """Whether no error remains; warnings and notes may."""
-        return all(finding.severity != "error" for finding in self.remaining)
-
-
 def named(items: Sequence[str]) -> str:
     """Return the first few items for a message, and how many more there are."""
     more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""

@@ -16,7 +16,6 @@ from klaw_core import (
     API,
     Chunk,
     Component,
-    Diagnosis,
     EmbeddingError,
     Finding,
     LanguageModelError,
@@ -26,6 +25,7 @@ from klaw_core import (
     VectorSpace,
 )
 from klaw_core.interfaces.index import Index
+from klaw_doctor.diagnosis import Diagnosis
 from klaw_doctor.doctor import diagnose_unopened, guarded
 from klaw_journals.chats import Chat
 from klaw_journals.messages import Message

@@ -12,9 +12,10 @@ from zlib import crc32
 import pytest
 from attrs import define, evolve, field
 
-from klaw_core import Chat, Diagnosis, Memory, Message, NewDocument, NotFoundError, RecordError, WorkspaceError
+from klaw_core import Chat, Memory, Message, NewDocument, NotFoundError, RecordError, WorkspaceError
 from klaw_core.sources.catalogue import Sources
 from klaw_core.values.config import Selection
+from klaw_doctor.diagnosis import Diagnosis
 from klaw_journals import JournalingStore, LogRecord, Replay
 from klaw_journals.contents import JournalName
 from klaw_journals.file_journals import FileJournals

@@ -1,11 +1,13 @@
 """Without the distribution of a feature, the methods that pass on to it name the extra that installs it."""
 
+import sys
 from io import BytesIO
 
 import pytest
 from attrs import evolve
 from features import absent
 
+import klaw_core
 from klaw_core import NewDocument, PluginNotFoundError
 from klaw_core.plugins.installing import install_extras
 
@@ -98,3 +100,13 @@ def without(home, monkeypatch, extra):
     offers = {key: found for key, found in registry.offers.items() if found[0].distribution != f"klaw-{extra}"}
     assert len(offers) < len(registry.offers) or f"klaw-{extra}" in absent()
     monkeypatch.setattr(type(home), "registry", lambda _self: evolve(registry, offers=offers))
+
+
+def test_a_name_that_a_missing_library_defines_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "klaw_journals"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "klaw_journals", None)
+    monkeypatch.delitem(vars(klaw_core), "Message", raising=False)
+    with pytest.raises(ImportError, match="Message is of klaw_journals, which is not installed") as caught:
+        _ = klaw_core.Message
+    assert install_extras(["default"]) in str(caught.value)

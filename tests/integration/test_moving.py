@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from attrs import define, frozen
 
-from klaw_core import API, Component, Diagnosis, EmbeddingError, StoreLockedError, VectorSpace
+from klaw_core import API, Component, EmbeddingError, StoreLockedError, VectorSpace
 from klaw_core.embedding.run import PROBE
 from klaw_core.values.text import text_hash
+from klaw_doctor.diagnosis import Diagnosis
 
 WIDE = {"type": "counting", "dimension": 16}
 NOTES = 300  # several calls' worth: one that fails leaves the others cached

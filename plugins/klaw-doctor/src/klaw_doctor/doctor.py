@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import CheckedExtension, Config, Diagnosis, Extension, Finding, Index, KlawError
+from klaw_core import CheckedExtension, Config, Extension, Finding, Index, KlawError
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import as_klaw_error
@@ -24,6 +24,7 @@ from klaw_core.sources.catalogue import Sources
 from klaw_doctor.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
 from klaw_doctor.checks.language_model import check_language_model
 from klaw_doctor.checks.sources import check_origins, check_source, remove_unknown_origins
+from klaw_doctor.diagnosis import Diagnosis
 from klaw_doctor.directories import check_directory, make_directory_private
 
 _WORST_FIRST = ("error", "warning", "note")

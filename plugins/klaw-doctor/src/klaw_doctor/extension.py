@@ -12,10 +12,11 @@ from attrs import define, evolve
 from klaw_core import AttachedExtension, Extension
 
 if TYPE_CHECKING:
-    from klaw_core import Diagnosis, Host
+    from klaw_core import Host
     from klaw_core.assembly import Assembly
     from klaw_core.extensions.host import Extensions
     from klaw_core.sources.catalogue import Sources
+    from klaw_doctor.diagnosis import Diagnosis
     from klaw_journals.records import ExportReport, ImportReport
 
 

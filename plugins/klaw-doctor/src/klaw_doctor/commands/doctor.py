@@ -9,7 +9,7 @@ import click
 from klaw_core.cli.kit import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core import Diagnosis
+    from klaw_doctor.diagnosis import Diagnosis
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
@@ -50,7 +50,8 @@ def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
         config = settings.load_config()
         return diagnose_unopened(config, discover(disabled=config.disabled_plugins), error)
     with memory:
-        return memory.doctor(fix=fix)
+        found: Diagnosis = memory.doctor(fix=fix)
+        return found
 
 
 def _show(settings: Settings, diagnosis: Diagnosis) -> None:
