@@ -12,7 +12,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(
-    include=["klaw_core", "klaw_embed_onnx", "klaw_fts5", "klaw_models", "klaw_store_sqlitevec"]
+    include=["klaw_core", "klaw_embed_onnx", "klaw_fts5", "klaw_models", "klaw_store_sqlitevec", "klaw_words"]
 ):
     from targets import TARGETS
 

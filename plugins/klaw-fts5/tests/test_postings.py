@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from klaw_fts5.errors import DamagedError
 from klaw_fts5.packed.counting import TermCounter
-from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import (

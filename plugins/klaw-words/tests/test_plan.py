@@ -28,9 +28,6 @@ class Known:
         self.asked.append(("is everyday", term))
         return term.words[0] in self.everyday
 
-    def makes_pairs(self, word: str, /) -> bool:
-        return word not in {"the", "of", "we"}
-
 
 def planned(text: str, *everyday: str) -> tuple[list[str], str]:
     """Return the steps and the pairs for a text, where half of the chunks hold the words of ``everyday``."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_words.query import Term
-from klaw_words.scoring import ScoredSearch, TermScores, TopRows, View, idf
+from klaw_words.scoring import Part, ScoredSearch, TermScores, TopRows, View, idf, merge_rows
 from klaw_words.searching import Preference, Weights, search
 
 _parts = st.lists(
@@ -20,18 +20,18 @@ _parts = st.lists(
 )
 
 
-def view_of(parts: Sequence[Sequence[tuple[int, int, bool]]]) -> View:
-    """Return the view of parts of rows: key, length, and whether the row is dead."""
+def made_of(parts: Sequence[Sequence[tuple[int, int, bool]]]) -> list[Part]:
+    """Return parts of rows: key, length, and whether the row is dead."""
     kept = [sorted({row[0]: row for row in part}.values()) for part in parts]
-    made = [
-        (
-            np.array([key for key, _, _ in part]),
-            np.array([length for _, length, _ in part]),
-            np.flatnonzero([dead for *_, dead in part]),
-        )
+    return [
+        (*map(np.array, list(zip(*part, strict=True))[:2]), np.flatnonzero([dead for *_, dead in part]))
         for part in kept
     ]
-    return View.of(made, sum(length for part in kept for _, length, dead in part if not dead))
+
+
+def view_of(parts: Sequence[Sequence[tuple[int, int, bool]]]) -> View:
+    made = made_of(parts)
+    return View.of(made, sum(int(np.delete(lengths, dead).sum()) for _, lengths, dead in made))
 
 
 @given(parts=_parts, asked=st.sets(st.integers(0, 400)))
@@ -49,6 +49,17 @@ def test_dead_rows_are_not_counted_in_the_mean_length() -> None:
     assert view.alive.tolist() == [True, False, True]
     assert view.norms[[0, 2]].tolist() == pytest.approx([1.2 * (0.25 + 0.75 * 2 / 3), 1.2 * (0.25 + 0.75 * 4 / 3)])
     assert view_of([[(1, 2, False)]]).alive is None
+
+
+@given(parts=_parts.filter(bool))
+def test_merged_rows_are_the_live_ones_in_order_of_key(parts: list[list[tuple[int, int, bool]]]) -> None:
+    made = made_of(parts)
+    keys, lengths, moved = merge_rows(made)
+    assert keys.tolist() == sorted(key for some, _, dead in made for key in np.delete(some, dead).tolist())
+    for (some, sizes, dead), rows in zip(made, moved, strict=True):
+        assert np.flatnonzero(rows < 0).tolist() == dead.tolist()
+        assert keys[rows[rows >= 0]].tolist() == np.delete(some, dead).tolist()
+        assert lengths[rows[rows >= 0]].tolist() == np.delete(sizes, dead).tolist()
 
 
 def test_a_term_in_most_rows_weighs_next_to_nothing() -> None:
@@ -90,9 +101,6 @@ class Listed(ScoredSearch):
     def scored(self, term: Term, /) -> TermScores:
         held = self.held.get(" ".join(term.words), {})
         return TermScores(np.array(sorted(held), np.int32), np.array([held[row] for row in sorted(held)]))
-
-    def makes_pairs(self, word: str, /) -> bool:
-        return bool(word)
 
 
 def listed(**held: dict[int, float]) -> Listed:

@@ -1,4 +1,4 @@
-"""Convert SQLite's errors in a search. Elsewhere they pass, and the store that owns the connection converts them."""
+"""Damaged packed postings, and SQLite's errors in a search; elsewhere its store converts them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ import apsw
 from klaw_core import RetrievalError
 
 _REBUILD = "rebuild the index: klaw reindex"
+
+
+class DamagedError(Exception):
+    """A row of the packed form is missing or damaged. FTS5 is used instead."""
+
+
+#: Exceptions when reading a damaged row; the last ones if a blob has become text.
+DAMAGE = (DamagedError, UnicodeDecodeError)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from klaw_fts5.sql import Statements
 from klaw_words.plan import asks
 from klaw_words.query import Term, render
 from klaw_words.searching import Preference, Weights, everyday_from
-from klaw_words.tokenizer import FUNCTION_TERMS, makes_pairs, tokenizer
+from klaw_words.tokenizer import FUNCTION_TERMS
 
 # Rows. If there are hundreds of terms, all that are in more rows count as equally frequent.
 _RARE = 1_000
@@ -53,11 +53,6 @@ class ExactSearch:
         """Return whether half of the chunks contain a term, without counting further."""
         enough = everyday_from(self.rows)
         return enough <= self.rows and self.count(term, enough) >= enough
-
-    def makes_pairs(self, word: str, /) -> bool:
-        """Return whether a word is a single term that forms pairs with its neighbours."""
-        terms = tokenizer()(word.encode())
-        return len(terms) == 1 and makes_pairs(terms[0])
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None

@@ -16,10 +16,9 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Hit, Index, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_fts5.errors import as_retrieval_error
+from klaw_fts5.errors import DAMAGE, as_retrieval_error
 from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import KnowledgeCache, WordKnowledge
-from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
 from klaw_words.query import MAX_CHARACTERS, Term

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from attrs import frozen
-
 from klaw_core import check_collection_name
 from klaw_words.tokenizer import TOKENIZER
 
@@ -96,169 +94,114 @@ DELETE_STATES = "DELETE FROM packed_words"
 STANDARD = ("memory", "docs")
 
 
-@frozen(eq=False, repr=False)
 class PackedStatements:
     """The statements of one collection's packed postings. ``name`` is the prefix of the names of its tables."""
 
-    name: str
-    create: str
-    make_room_for_pairs: str
-    blocks: str
-    block: str
-    insert_block: str
-    delete_block: str
-    next_id: str
-    own: str
-    postings: str
-    own_span: str
-    bucket_span: str
-    insert_postings: str
-    write_dead: str
-    empty: str
+    def __init__(self, name: str) -> None:
+        empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"
+        self.name = name
+        self.create = _CREATE_PACKED.format(name=name)
+        self.make_room_for_pairs = f"DROP TABLE IF EXISTS {name}_sequences; {empty}"
+        self.blocks = (
+            "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "
+            f"positions FROM {name}_blocks AS blocks LEFT JOIN {name}_dead AS dead ON block = id "
+            "ORDER BY rows DESC, first, id"
+        )
+        self.block = f"SELECT check_sum, mixes, keys, lengths FROM {name}_blocks WHERE id = ?"
+        self.insert_block = f"INSERT INTO {name}_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self.delete_block = (
+            f"DELETE FROM {name}_blocks WHERE id = :block; DELETE FROM {name}_dead WHERE block = :block; "
+            f"DELETE FROM {name}_postings WHERE id BETWEEN :first AND :last"
+        )
+        self.next_id = f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings"
+        self.own = f"SELECT term, id, some.count FROM carray(?) CROSS JOIN {name}_postings some ON term = value"
+        self.postings = (
+            f"SELECT id, term, some.count, check_sum, data FROM carray(?) CROSS JOIN {name}_postings some ON id = value"
+        )
+        self.own_span = (
+            f"SELECT id, term, count, check_sum, data FROM {name}_postings "
+            "WHERE id >= ? AND id < ? AND term BETWEEN ? AND ? ORDER BY id"
+        )
+        self.bucket_span = (
+            f"SELECT id, count, check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"
+        )
+        self.insert_postings = f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)"
+        self.write_dead = f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)"
+        self.empty = empty
 
 
-@frozen(eq=False, repr=False)
 class Statements:
     """The statements of one collection's tables. Values are bound; only the tables' names are formatted.
 
-    ``make`` creates all tables of the collection, equal to those of ``memory`` after all migrations.
+    ``table`` is the FTS5 table, and ``name`` the prefix of the names of the packed tables. ``make`` creates all tables
+    of the collection, equal to those of ``memory`` after all migrations.
     """
 
-    table: str
-    make: str
-    create: str
-    widen: str
-    rearrange: str
-    merge_later: str
-    insert: str
-    delete: str
-    known: str
-    flush: str
-    structure: str
-    merge_marked: str
-    optimize: str
-    reset: str
-    keys: str
-    check: str
-    count: str
-    key_digest: str
-    present: str
-    matches: str
-    held_by: str
-    hits: str
-    search: str
-    search_within: str
-    vocabulary: str
-    drop_vocabulary: str
-    unreachable: str
-    sample_terms: str
-    terms: str
-    next_term: str
-    holders: str
-    packed: PackedStatements
+    def __init__(self, table: str, name: str) -> None:
+        # Merging segments later saves a seventh of the time of adding, and does not slow down searches.
+        merge_later = f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)"
+        packed = PackedStatements(name)
+        columns = "text, heading, context"
+        self.table = table
+        self.make = ";".join((_CREATE.format(table=table, columns=columns), merge_later, packed.create))
+        self.create = _CREATE.format(table=table, columns="heading, text")
+        self.widen = f"DROP TABLE {table};" + _CREATE.format(table=table, columns="heading, text, context")
+        self.rearrange = f"DROP TABLE {table};" + _CREATE.format(table=table, columns=columns)
+        self.merge_later = merge_later
+        self.insert = f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)"
+        self.delete = f"DELETE FROM {table} WHERE rowid = ?"
+        self.known = f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))"
+        self.flush = f"INSERT INTO {table}({table}, rank) VALUES ('merge', 0)"
+        self.structure = f"SELECT block FROM {table}_data WHERE id = 10"
+        self.merge_marked = _MERGE_MARKED.format(table=table)
+        self.optimize = f"INSERT INTO {table}({table}) VALUES ('optimize')"
+        self.reset = f"INSERT INTO {table}({table}) VALUES ('delete-all')"
+        self.keys = f"SELECT rowid FROM {table} ORDER BY rowid"
+        self.check = f"PRAGMA integrity_check({table})"
+        self.count = f"SELECT COUNT(*) FROM {table}_docsize"
+        self.key_digest = _KEY_DIGEST.format(table=table)
+        self.present = f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))"
+        self.matches = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
+        # The unary plus makes SQLite read the term's rows once, instead of querying FTS5 for each key.
+        self.held_by = f"SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND +rowid IN (SELECT value FROM carray(?2))"
+        self.hits = f"SELECT rowid, -bm25({table}, ?1, ?2, ?3) FROM {table} WHERE {table} MATCH ?4 ORDER BY rowid"
+        self.search = _SEARCH.format(table=table, within="")
+        self.search_within = _SEARCH.format(table=table, within=_WITHIN)
+        self.vocabulary = (
+            f"CREATE VIRTUAL TABLE temp.{name}_vocabulary USING fts5vocab(main, {table}, row); "
+            f"CREATE VIRTUAL TABLE temp.{name}_instances USING fts5vocab(main, {table}, instance)"
+        )
+        self.drop_vocabulary = f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances"
+        # Every nth term is read in the order of the pages, and then looked up through the table ``…_idx``.
+        self.unreachable = (
+            f"WITH numbered AS (SELECT term, row_number() OVER () AS number FROM {name}_vocabulary), "
+            "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
+            "SELECT COUNT(*) FROM numbered, size WHERE number % step = 0 AND NOT EXISTS "
+            f"(SELECT 1 FROM {name}_instances AS found WHERE found.term = numbered.term)"
+        )
+        # Every nth term, and the most frequent terms; as bytes, because a long term may end within a character.
+        self.sample_terms = (
+            f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "
+            "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
+            "SELECT CAST(term AS BLOB) FROM numbered, size WHERE number % step = 0 OR number IN "
+            "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
+        )
+        self.terms = f"SELECT CAST(term AS BLOB) FROM {name}_vocabulary LIMIT ?"
+        # From the instances, because the other table would read all rows of a term to count them.
+        self.next_term = f"SELECT CAST(term AS BLOB) FROM {name}_instances WHERE term >= ? LIMIT 1"
+        self.holders = f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)"
+        self.packed = packed
 
 
 @lru_cache(maxsize=256)
 def statements(collection: str) -> Statements:
     """Return the statements of a collection. Raise QueryError for an invalid collection name."""
     if is_standard(collection):
-        return _statements(f"{collection}_fts", f"{collection}_words")
+        return Statements(f"{collection}_fts", f"{collection}_words")
     prefix = f"c{len(collection)}_{check_collection_name(collection)}"
-    return _statements(f"{prefix}_fts", f"{prefix}_words")
+    return Statements(f"{prefix}_fts", f"{prefix}_words")
 
 
 def is_standard(collection: str) -> bool:
     """Return whether migrations create the collection's tables; others are created on the first write."""
     return collection in STANDARD
-
-
-def _statements(table: str, name: str) -> Statements:
-    """Return the statements for ``table`` and the packed tables of ``name``; both names come from this module."""
-    # Merging segments later saves a seventh of the time of adding, and does not slow down searches.
-    merge_later = f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)"
-    packed = _packed(name)
-    columns = "text, heading, context"
-    return Statements(
-        table=table,
-        make=";".join((_CREATE.format(table=table, columns=columns), merge_later, packed.create)),
-        create=_CREATE.format(table=table, columns="heading, text"),
-        widen=f"DROP TABLE {table};" + _CREATE.format(table=table, columns="heading, text, context"),
-        rearrange=f"DROP TABLE {table};" + _CREATE.format(table=table, columns=columns),
-        merge_later=merge_later,
-        insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",
-        delete=f"DELETE FROM {table} WHERE rowid = ?",
-        known=f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
-        flush=f"INSERT INTO {table}({table}, rank) VALUES ('merge', 0)",
-        structure=f"SELECT block FROM {table}_data WHERE id = 10",
-        merge_marked=_MERGE_MARKED.format(table=table),
-        optimize=f"INSERT INTO {table}({table}) VALUES ('optimize')",
-        reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",
-        keys=f"SELECT rowid FROM {table} ORDER BY rowid",
-        check=f"PRAGMA integrity_check({table})",
-        count=f"SELECT COUNT(*) FROM {table}_docsize",
-        key_digest=_KEY_DIGEST.format(table=table),
-        present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
-        matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",
-        # The unary plus makes SQLite read the term's rows once, instead of querying FTS5 for each key.
-        held_by=f"SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND +rowid IN (SELECT value FROM carray(?2))",
-        hits=f"SELECT rowid, -bm25({table}, ?1, ?2, ?3) FROM {table} WHERE {table} MATCH ?4 ORDER BY rowid",
-        search=_SEARCH.format(table=table, within=""),
-        search_within=_SEARCH.format(table=table, within=_WITHIN),
-        vocabulary=(
-            f"CREATE VIRTUAL TABLE temp.{name}_vocabulary USING fts5vocab(main, {table}, row); "
-            f"CREATE VIRTUAL TABLE temp.{name}_instances USING fts5vocab(main, {table}, instance)"
-        ),
-        drop_vocabulary=f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances",
-        # Every nth term is read in the order of the pages, and then looked up through the table ``…_idx``.
-        unreachable=(
-            f"WITH numbered AS (SELECT term, row_number() OVER () AS number FROM {name}_vocabulary), "
-            "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
-            "SELECT COUNT(*) FROM numbered, size WHERE number % step = 0 AND NOT EXISTS "
-            f"(SELECT 1 FROM {name}_instances AS found WHERE found.term = numbered.term)"
-        ),
-        # Every nth term, and the most frequent terms; as bytes, because a long term may end within a character.
-        sample_terms=(
-            f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "
-            "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
-            "SELECT CAST(term AS BLOB) FROM numbered, size WHERE number % step = 0 OR number IN "
-            "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
-        ),
-        terms=f"SELECT CAST(term AS BLOB) FROM {name}_vocabulary LIMIT ?",
-        # From the instances, because the other table would read all rows of a term to count them.
-        next_term=f"SELECT CAST(term AS BLOB) FROM {name}_instances WHERE term >= ? LIMIT 1",
-        holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",
-        packed=packed,
-    )
-
-
-def _packed(name: str) -> PackedStatements:
-    empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"
-    return PackedStatements(
-        name=name,
-        create=_CREATE_PACKED.format(name=name),
-        make_room_for_pairs=f"DROP TABLE IF EXISTS {name}_sequences; {empty}",
-        blocks=(
-            "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "
-            f"positions FROM {name}_blocks AS blocks LEFT JOIN {name}_dead AS dead ON block = id "
-            "ORDER BY rows DESC, first, id"
-        ),
-        block=f"SELECT check_sum, mixes, keys, lengths FROM {name}_blocks WHERE id = ?",
-        insert_block=f"INSERT INTO {name}_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        delete_block=(
-            f"DELETE FROM {name}_blocks WHERE id = :block; DELETE FROM {name}_dead WHERE block = :block; "
-            f"DELETE FROM {name}_postings WHERE id BETWEEN :first AND :last"
-        ),
-        next_id=f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings",
-        own=f"SELECT term, id, some.count FROM carray(?) CROSS JOIN {name}_postings some ON term = value",
-        postings=(
-            f"SELECT id, term, some.count, check_sum, data FROM carray(?) CROSS JOIN {name}_postings some ON id = value"
-        ),
-        own_span=(
-            f"SELECT id, term, count, check_sum, data FROM {name}_postings "
-            "WHERE id >= ? AND id < ? AND term BETWEEN ? AND ? ORDER BY id"
-        ),
-        bucket_span=(f"SELECT id, count, check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"),
-        insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",
-        write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",
-        empty=empty,
-    )

@@ -9,6 +9,7 @@ from typing import Protocol
 from attrs import field, frozen
 
 from klaw_words.query import MAX_TERMS, Term, read_terms
+from klaw_words.tokenizer import is_pairing
 
 # English question words and personal pronouns. They are rare in short messages and in documents, and would otherwise
 # count as much as informative words. `us` and `mine` are not listed, because they have other meanings (US, a pit).
@@ -69,9 +70,6 @@ class Counts(Protocol):
     def is_everyday(self, term: Term, /) -> bool:
         """Return whether so many chunks contain a term that it is not informative."""
 
-    def makes_pairs(self, word: str, /) -> bool:
-        """Return whether a word forms pairs with its neighbours."""
-
 
 @frozen
 class Plan:
@@ -114,16 +112,16 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
         for term, reading in readings.items()
         if (reading is None or reading in tell) and not _is_question_word(term)
     }
-    return Plan(steps, _pairs(chosen, telling, counts), informative)
+    return Plan(steps, _pairs(chosen, telling), informative)
 
 
-def _pairs(chosen: Sequence[Term], telling: Sequence[Term], counts: Counts) -> tuple[Term, ...]:
+def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
     """Return the phrases of two words, at least one of them informative, and none a function word.
 
     Compounds are phrases already.
     """
     tell, known = set(telling), set(chosen)
-    pairing = {term for term in chosen if _is_word(term) and counts.makes_pairs(term.words[0])}
+    pairing = {term for term in chosen if _is_word(term) and is_pairing(term.words[0])}
     phrases = (
         Term(first.words + second.words)
         for first, second in pairwise(chosen)

@@ -1,6 +1,6 @@
 """Okapi BM25 as FTS5 computes it, for indexes that store their postings in immutable parts.
 
-An index implements the six calls of :class:`ScoredSearch`: it finds the rows of one term and their scores, in a format
+An index implements the five calls of :class:`ScoredSearch`: it finds the rows of one term and their scores, in a format
 of its own. The search adds these up, and counts, filters and orders.
 """
 
@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import log
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from attrs import field, frozen
@@ -24,6 +24,8 @@ from klaw_words.searching import Preference, Weights, everyday_from
 K1, B = 1.2, 0.75
 # FTS5's inverse document frequency of a term in more than half of the rows.
 _MIN_IDF = 1e-6
+#: A part of an index: the ascending keys of its rows, their lengths in tokens, and its dead rows.
+Part: TypeAlias = tuple[Keys, NDArray[Any], NDArray[Any]]
 # One of 64 rows is in the sample from which a threshold for the best scores is estimated.
 _SAMPLE = 64
 
@@ -32,6 +34,19 @@ def idf(rows: int, holders: float) -> float:
     """Return the inverse document frequency of a term that is in ``holders`` of ``rows`` rows."""
     found = log((rows - holders + 0.5) / (holders + 0.5))
     return found if found > 0 else _MIN_IDF
+
+
+def merge_rows(parts: Sequence[Part]) -> tuple[Keys, NDArray[Any], list[NDArray[np.int64]]]:
+    """Return the keys and lengths of all live rows, by key, and the new row of each part's old ones; -1 if dead."""
+    living = [np.ones(len(keys), np.bool_) for keys, _, _ in parts]
+    for alive, (_, _, dead) in zip(living, parts, strict=True):
+        alive[dead] = False
+    keys = np.concatenate([some[alive] for (some, _, _), alive in zip(parts, living, strict=True)])
+    lengths = np.concatenate([some[alive] for (_, some, _), alive in zip(parts, living, strict=True)])
+    order = np.argsort(keys, kind="stable")
+    places = np.full(sum(map(len, living)), -1, np.int64)
+    places[np.flatnonzero(np.concatenate(living))[order]] = np.arange(len(order))
+    return keys[order], lengths[order], np.split(places, np.cumsum([len(alive) for alive in living])[:-1])
 
 
 @frozen(eq=False)
@@ -70,8 +85,8 @@ class View:
     norms: NDArray[np.float64]
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Keys, NDArray[Any], NDArray[np.integer]]], tokens: int, *more: object) -> Self:
-        """Return the view of parts: keys, lengths in tokens, and dead rows of each. Live rows have ``tokens``."""
+    def of(cls, parts: Sequence[Part], tokens: int, *more: object) -> Self:
+        """Return the view of parts, whose live rows have ``tokens``."""
         starts = tuple(accumulate((len(keys) for keys, _, _ in parts), initial=0))
         alive = np.ones(starts[-1], dtype=np.bool_)
         for (start, end), (_, _, dead) in zip(pairwise(starts), parts, strict=True):
@@ -155,10 +170,6 @@ class ScoredSearch(ABC):
     @abstractmethod
     def scored(self, term: Term, /) -> TermScores:
         """Return the live rows of a term and their scores."""
-
-    @abstractmethod
-    def makes_pairs(self, word: str, /) -> bool:
-        """Return whether a word is one term that forms pairs with adjacent words."""
 
     @property
     def rows(self) -> int:

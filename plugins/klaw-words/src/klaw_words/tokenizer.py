@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import cast
 
@@ -75,3 +76,10 @@ def makes_pairs(term: bytes, /) -> bool:
     if term in FUNCTION_TERMS:
         return False
     return term.isascii() or len(term) > _MAX_CHARACTER_BYTES or not is_unspaced(term.decode("utf-8", "replace"))
+
+
+@lru_cache(maxsize=20_000)
+def is_pairing(word: str, /) -> bool:
+    """Return whether a word of a question is one term that forms pairs with its neighbours."""
+    terms = tokenizer()(word.encode())
+    return len(terms) == 1 and makes_pairs(terms[0])

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.errors import DamagedError
 from klaw_fts5.packed.postings import (
     MAX_ROWS,
     TERM_BITS,

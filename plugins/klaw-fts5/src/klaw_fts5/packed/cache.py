@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TypeAlias
 
 import apsw
 from attrs import frozen
 
+from klaw_fts5.errors import DamagedError
 from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows, require_agreement
-from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import BlockView, make_view
 from klaw_fts5.sql import PackedStatements
@@ -19,11 +18,6 @@ from klaw_words.scoring import TermScores
 # Cached rows take 10 bytes each (10 MB for a million chunks), postings 12 bytes each. A view has 16 bytes per row.
 _ROWS_BYTES = 24 << 20
 _WORDS_BYTES = 32 << 20
-# Words of questions, about 200 bytes each. A full cache is cleared.
-_MAX_SPELLINGS = 20_000
-
-#: A word's number, whether it forms pairs with adjacent words, and its term: (None, False, "") if it is not one term.
-Spelled: TypeAlias = tuple[int | None, bool, str]
 
 
 @frozen(eq=False)
@@ -52,9 +46,6 @@ class Cache:
         self._rows = Kept(_ROWS_BYTES)
         self._views: dict[str, tuple[bytes, BlockView]] = {}
         self._words = Kept(_WORDS_BYTES)
-        self._spelled: dict[str, Spelled] = {}
-        #: Returns the cached result of the tokenizer for a word, or None.
-        self.spelled = self._spelled.get
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> BlockView:
         """Return the view of a state's blocks. Raise DamagedError if they do not match the state."""
@@ -82,12 +73,6 @@ class Cache:
     def drop(self, blocks: Iterable[int]) -> None:
         """Drop blocks that were merged. A reader of an older snapshot reads them again."""
         self._rows.drop(blocks)
-
-    def keep_spelled(self, word: str, spelled: Spelled) -> None:
-        """Cache the tokenizer's result for a word, which does not depend on the state or the file."""
-        if len(self._spelled) >= _MAX_SPELLINGS:
-            self._spelled.clear()
-        self._spelled[word] = spelled
 
     def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, TermBounds]:
         """Return the cached terms in ``scope``, which consists of a state's stamp and everything scores depend on."""

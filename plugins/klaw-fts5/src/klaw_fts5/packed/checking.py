@@ -8,8 +8,8 @@ import apsw
 import numpy as np
 
 from klaw_core import Keys
+from klaw_fts5.errors import DAMAGE
 from klaw_fts5.packed.blocks import Block, read_blocks, read_own, read_part, read_postings, read_rows
-from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import Statements

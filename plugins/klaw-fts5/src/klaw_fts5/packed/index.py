@@ -11,10 +11,10 @@ import numpy as np
 from attrs import field, frozen
 
 from klaw_core import KeyDigest, Keys
+from klaw_fts5.errors import DAMAGE
 from klaw_fts5.packed.blocks import Block, read_blocks
 from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import TermCounter
-from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.postings import MAX_ROWS, distinct
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.packed.writing import merge, write_batch

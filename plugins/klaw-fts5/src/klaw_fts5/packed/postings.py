@@ -20,7 +20,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.errors import DamagedError
 
 #: Rows per block, so that positions have at most 16 bits.
 MAX_ROWS = 65_536

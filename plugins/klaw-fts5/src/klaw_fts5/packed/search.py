@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from klaw_core import Keys
 from klaw_fts5.exact import ExactSearch
-from klaw_fts5.knowledge import WordKnowledge, term_text
+from klaw_fts5.knowledge import WordKnowledge
 from klaw_fts5.packed.blocks import Own, PostingLists, read_own, read_postings
-from klaw_fts5.packed.cache import Cache, Spelled, TermBounds
-from klaw_fts5.packed.numbers import term_number
+from klaw_fts5.packed.cache import Cache, TermBounds
+from klaw_fts5.packed.numbers import spelled
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.state import PackedState
@@ -26,7 +26,6 @@ from klaw_words.plan import asks
 from klaw_words.query import Term, render
 from klaw_words.scoring import K1, ScoredSearch, TermScores, idf
 from klaw_words.searching import Preference, Weights, everyday_from
-from klaw_words.tokenizer import makes_pairs, tokenizer
 
 # Rows. FTS5 finds prefixes and some phrases. If it finds more rows than this, it answers the whole query.
 _MAX_OTHER_ROWS = 20_000
@@ -49,8 +48,6 @@ class PackedSearch(ScoredSearch):
     view: BlockView
     known: WordKnowledge = field(factory=WordKnowledge)
     _held: dict[int, TermBounds] = field(init=False, factory=dict)
-    _numbers: dict[Term, int | None] = field(init=False, factory=dict)
-    _kept: dict[Term, bool] = field(init=False, factory=dict)
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _others: dict[Term, TermScores] = field(init=False, factory=dict)
@@ -114,10 +111,6 @@ class PackedSearch(ScoredSearch):
             return self._scored(number)
         return self._compound(term) if self._is_kept(term) else self._found(term)
 
-    def makes_pairs(self, word: str, /) -> bool:
-        """Return whether a word is one term that forms pairs with adjacent words."""
-        return self._spelled(word)[1]
-
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None = None, preferred: Preference | None = None
     ) -> dict[int, float]:
@@ -153,15 +146,15 @@ class PackedSearch(ScoredSearch):
 
         FTS5 also finds phrases of three or more words if it is fast, because the postings only have pairs.
         """
-        if term not in self._kept:
-            pairs = () if term.prefix or term.literal or len(term.words) == 1 else self._pairs(term.words) or ()
-            self._kept[term] = len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
-        return self._kept[term]
+        if term.prefix or term.literal or len(term.words) == 1:
+            return False
+        pairs = self._pairs(term.words) or ()
+        return len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
 
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the numbers of all pairs of adjacent words, or None if a word forms no pairs."""
         if words not in self._numbers_of_pairs:
-            known = [number for number, pairing, _ in map(self._spelled, words) if pairing and number is not None]
+            known = [number for number, pairing, _ in map(spelled, words) if pairing and number is not None]
             pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(words) else None
             self._numbers_of_pairs[words] = pairs
         return self._numbers_of_pairs[words]
@@ -214,29 +207,15 @@ class PackedSearch(ScoredSearch):
     def _is_nowhere(self, word: str) -> bool:
         """Return whether the cached terms show that no chunk contains a word."""
         terms = self.known.terms
-        return terms is not None and bool(term := self._spelled(word)[2]) and term not in terms
+        return terms is not None and bool(term := spelled(word)[2]) and term not in terms
 
     def _number_of(self, term: Term) -> int | None:
         """Return the number of a term that is one word."""
-        if term not in self._numbers:
-            is_word = len(term.words) == 1 and not term.prefix
-            self._numbers[term] = self._number(term.words[0]) if is_word else None
-        return self._numbers[term]
+        return None if term.prefix or len(term.words) > 1 else spelled(term.words[0])[0]
 
     def _number(self, word: str) -> int | None:
         """Return the number of a word, or None if the tokenizer does not make one term of it."""
-        return self._spelled(word)[0]
-
-    def _spelled(self, word: str) -> Spelled:
-        """Return a word's number, whether it forms pairs with adjacent words, and its term."""
-        spelled = self.cache.spelled(word)
-        if spelled is None:
-            terms = tokenizer()(word.encode())
-            spelled = (None, False, "")
-            if len(terms) == 1:
-                spelled = term_number(terms[0]), makes_pairs(terms[0]), term_text(terms[0])
-            self.cache.keep_spelled(word, spelled)
-        return spelled
+        return spelled(word)[0]
 
     def _holds(self, number: int, enough: int) -> bool:
         """Return whether at least ``enough`` live rows contain a term. For frequent terms only the counts are read."""

@@ -23,6 +23,7 @@ from klaw_fts5.packed.postings import (
     pack_own,
 )
 from klaw_fts5.sql import PackedStatements
+from klaw_words.scoring import merge_rows
 
 # Bytes. Reading a bucket of this size takes about as long as finding it.
 _BUCKET_BYTES = 4096
@@ -45,30 +46,16 @@ def merge(connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[B
     """
     blocks = sorted(blocks, key=lambda block: block.first)
     held = [read_rows(connection, sql, block) for block in blocks]
-    living = [block.living() for block in blocks]
-    keys = np.concatenate([rows.keys[alive] for rows, alive in zip(held, living, strict=True)])
-    order = np.argsort(keys, kind="stable")
-    lengths = np.concatenate([rows.lengths[alive] for rows, alive in zip(held, living, strict=True)])
+    described = [(rows.keys, rows.lengths, block.dead) for rows, block in zip(held, blocks, strict=True)]
+    keys, lengths, places = merge_rows(described)
     mixes, codes = number_mixes([rows.mixes for rows in held])
-    parts = list(_parts(connection, sql, blocks, _moved(living, order), codes)) if len(keys) else []
+    moved = [rows.astype(np.uint16) for rows in places]
+    parts = list(_parts(connection, sql, blocks, moved, codes)) if len(keys) else []
     next_id = _next_id(connection, sql)
     for block in blocks:
         connection.execute(sql.delete_block, {"block": block.id, "first": block.own_at, "last": block.last_id})
     if parts:
-        _write(connection, sql, Rows(keys[order], lengths[order], mixes), parts, next_id)
-
-
-def _moved(living: Sequence[np.ndarray], order: np.ndarray) -> list[np.ndarray]:
-    """Return for each block the new positions of its rows, given the order of the live rows."""
-    places = np.empty(len(order), dtype=np.uint16)
-    places[order] = np.arange(len(order))
-    moved, start = [], 0
-    for alive in living:
-        to = np.zeros(len(alive), dtype=np.uint16)
-        to[alive] = places[start : start + int(alive.sum())]
-        start += int(alive.sum())
-        moved.append(to)
-    return moved
+        _write(connection, sql, Rows(keys, lengths, mixes), parts, next_id)
 
 
 def _parts(

@@ -13,11 +13,10 @@ from klaw_store_postgres.filtering import SqlSelection
 from klaw_store_postgres.words.blocks import COLUMN_BITS
 from klaw_store_postgres.words.matching import find
 from klaw_store_postgres.words.reading import SegmentReader, SegmentView
-from klaw_store_postgres.words.tokens import Pattern, pattern_of, shortened
+from klaw_store_postgres.words.tokens import Pattern, pattern_of
 from klaw_words.query import Term
 from klaw_words.scoring import K1, ScoredSearch, TermScores, idf
 from klaw_words.searching import Preference, Weights
-from klaw_words.tokenizer import makes_pairs, tokenizer
 
 if TYPE_CHECKING:
     from klaw_core import Keys
@@ -104,11 +103,6 @@ class PostingsSearch(ScoredSearch):
                 self.session.kept.put((self.view.stamp, self.weights, pattern), found)
             self._scored[pattern] = found
         return found
-
-    def makes_pairs(self, word: str, /) -> bool:
-        """Return whether pairs with this word are counted."""
-        terms = tokenizer()(word.encode())
-        return len(terms) == 1 and makes_pairs(shortened(terms[0]))
 
     def known_among(self, stems: AbstractSet[str], /) -> AbstractSet[str]:
         """Return the stems that are terms of the index, with one statement."""

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from klaw_store_postgres.words.blocks import COLUMN_BITS, LAST_POSITION, SPOT_BITS, Block, Postings, blocks
 from klaw_store_postgres.words.tokens import terms_of
+from klaw_words.scoring import merge_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,23 +148,11 @@ def heads(session: Session, collection: str) -> list[SegmentHead]:
 def merge(session: Session, collection: str, numbers: Sequence[int]) -> Sequence[_Size]:
     """Merge segments into one without their removed rows; return the sizes of all segments afterwards."""
     parts = list(_read_segments(session, collection, numbers).values())
-    kept = [np.setdiff1d(np.arange(head.rows), head.dead) for head, _, _ in parts]
-    keys = np.concatenate([held[rows] for (_, held, _), rows in zip(parts, kept, strict=True)])
-    lengths = np.concatenate([sizes[rows] for (_, _, sizes), rows in zip(parts, kept, strict=True)])
-    order = np.argsort(keys)
-    places = np.empty(len(keys), np.int64)
-    places[order] = np.arange(len(keys))
-    # The new row of each old row, by segment; -1 for a removed row.
-    renumbered: dict[int, NDArray[np.int64]] = {}
-    start = 0
-    for (head, _, _), rows in zip(parts, kept, strict=True):
-        table = np.full(head.rows, -1, np.int64)
-        table[rows] = places[start : start + len(rows)]
-        start += len(rows)
-        renumbered[head.id] = table
+    keys, lengths, moved = merge_rows([(held, sizes, head.dead) for head, held, sizes in parts])
+    renumbered = {head.id: rows for (head, _, _), rows in zip(parts, moved, strict=True)}
     postings = _renumbered(session, collection, renumbered)
     _delete(session, collection, numbers)
-    return _write(session, collection, keys[order], lengths[order], postings)
+    return _write(session, collection, keys, lengths, postings)
 
 
 def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray[np.int64]]) -> Postings:
