@@ -98,9 +98,10 @@ class Forgetful:
     __slots__ = ()
 
     @abstractmethod
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+    def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return which of these indexed documents were forgotten, by any process, since this object was made.
 
+        Their list can be long; it is read when the first of them is, and can be iterated over once.
         An index run asks at its end: a document that it read before ``forget`` and wrote after it must go again.
         """
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
-from typing import TypeAlias, overload
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from klaw_core.errors import NotFoundError
 from klaw_core.indexing.collection import Collection
@@ -15,9 +14,6 @@ from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.reading import Reader
 from klaw_core.values.runs import ForgetReport
-
-#: Returns which of some paths to remove.
-_Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
 
 @frozen(eq=False, repr=False)
@@ -60,26 +56,26 @@ class Forgetter:
             waiting = self.reader.waiting(target)
             if waiting is None or not waiting.can(Forgettable):
                 raise
-            # The document is not indexed yet, or none of its chunks can be read. A running rebuild may already have
-            # cached its vectors, so it is removed from the collection too.
-            collection_of_source = self.get_collection(waiting.collection)
-            collection_of_source.remove([target], forget=True)
-            waiting.use(Forgettable, Forgettable.forget, [target])
-            self.sources.assembly.copies.drop([target])
-            drop_indexed_again(collection_of_source, waiting.origin, [target], waiting.still_forgotten)
-            return ForgetReport((target,), 0)
+            return self._forget_document(waiting.collection, target, waiting)
         self.sources.machines.check_own(path, origin, collection)
-        found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
-        if found and not found[0].can(Forgettable):
-            raise _cannot_forget(found[0], path)
-        removed = self.get_collection(collection).remove([path], forget=True).chunks
-        still_forgotten: _Choice = _all
-        for source in found:  # at most one
+        owner = next((each for each in sources if (each.origin, each.collection) == (origin, collection)), None)
+        if owner is not None and not owner.can(Forgettable):
+            raise _cannot_forget(owner, path)
+        return self._forget_document(collection, path, owner)
+
+    def _forget_document(self, name: str, path: str, source: IsolatedSource | None) -> ForgetReport:
+        """Forget a document of a collection, and of its source, if it still has one.
+
+        It may not be indexed yet, or none of its chunks may be readable. It is removed from the collection all the
+        same, because a running rebuild may already have cached its vectors.
+        """
+        collection = self.get_collection(name)
+        removed = collection.remove([path], forget=True)
+        if source is not None:
             source.use(Forgettable, Forgettable.forget, [path])
-            still_forgotten = source.still_forgotten
         self.sources.assembly.copies.drop([path])
-        drop_indexed_again(self.get_collection(collection), origin, [path], still_forgotten)
-        return ForgetReport((path,), removed)
+        drop_indexed_again(collection, [path], source)
+        return ForgetReport((path,), removed.chunks)
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
         removed, gone = 0, []
@@ -94,10 +90,9 @@ class Forgetter:
             source.use(Removable, Removable.remove)
         self.sources.machines.forget(origin, collections)
         self.sources.assembly.copies.keep_only(origin, tuple)
-        still_forgotten = {source.collection: source.still_forgotten for source in own}
+        sources = {source.collection: source for source in own}
         for name in collections:
-            paths = self.sources.paths(origin, name)
-            drop_indexed_again(self.get_collection(name), origin, paths, still_forgotten.get(name, _all))
+            drop_indexed_again(self.get_collection(name), self.sources.paths(origin, name), sources.get(name))
         return ForgetReport(tuple(gone), removed)
 
 
@@ -109,41 +104,15 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
     records. The source is asked again in the transaction that removes: a document that was saved between its look at
     its records and at the index is in the index but was not forgotten.
     """
-    indexed = _IndexedPaths(collection, source.origin)
-    gone = source.use(Forgetful, Forgetful.forgotten, indexed) or ()
-    if not gone:
-        return 0
-    return len(collection.remove(gone, forget=True, only=source.still_forgotten).paths)
+    gone = source.use(Forgetful, Forgetful.forgotten, indexed_paths(collection, source.origin))
+    return len(collection.remove(gone, forget=True, only=source.still_forgotten).paths) if gone else 0
 
 
-@define(eq=False)
-class _IndexedPaths(Sequence[str]):
-    """The indexed documents of an origin, read on first use, because not every source needs them."""
-
-    collection: Collection
-    origin: str
-    _read: list[str] | None = field(default=None, init=False)
-
-    def _paths(self) -> list[str]:
-        if self._read is None:
-            with self.collection.store.read() as snapshot:
-                self._read = list(snapshot.manifest(self.collection.name, self.origin))
-        return self._read
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        return self._paths()[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths())
-
-    def __len__(self) -> int:
-        return len(self._paths())
+def indexed_paths(collection: Collection, origin: str) -> Iterator[str]:
+    """Yield the indexed documents of an origin. They are read when the first is asked for: not every source asks."""
+    with collection.store.read() as snapshot:
+        paths = list(snapshot.manifest(collection.name, origin))
+    yield from paths
 
 
 def _cannot_forget(source: IsolatedSource, path: str) -> NotFoundError:
@@ -159,18 +128,14 @@ def _cannot_forget(source: IsolatedSource, path: str) -> NotFoundError:
     )
 
 
-def _all(paths: Sequence[str]) -> Sequence[str]:
-    return paths
+def drop_indexed_again(collection: Collection, paths: Sequence[str], source: IsolatedSource | None) -> None:
+    """Remove forgotten documents that an index run has written again, and vectors that a rebuild has cached of them.
 
-
-def drop_indexed_again(collection: Collection, origin: str, paths: Sequence[str], still_forgotten: _Choice) -> None:
-    """Remove forgotten documents that an index run has written again.
-
-    This happens if a run writes a document after it was removed, and ends before it was recorded as forgotten.
-    ``still_forgotten`` is called in the transaction that removes: what was saved again since then stays.
+    This happens if a run writes a document after it was removed, and ends before it was recorded as forgotten. The
+    source is asked in the transaction that removes: what was saved again since then stays.
     """
     with collection.store.read() as snapshot:
-        again = [path for path in paths if snapshot.record(collection.name, origin, path) is not None]
+        again = [path for path in paths if snapshot.record(collection.name, path.partition("/")[0], path) is not None]
     if again:
-        collection.remove(again, forget=True, only=still_forgotten)
+        collection.remove(again, forget=True, only=(lambda found: found) if source is None else source.still_forgotten)
     collection.forget_cached(paths)

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from klaw_core import EmbeddingError, NewDocument, SpaceRecord, StoreLockedError, VectorSpaceError
-from klaw_core.sources.forgetting import _IndexedPaths
+from klaw_core.sources import forgetting
 from klaw_journals.chats import Chat
 from klaw_journals.messages import Message
 from klaw_journals.record_journal import FileJournal
@@ -235,14 +235,14 @@ def test_a_text_saved_while_a_run_looks_for_forgotten_texts_stays(home, monkeypa
         one.conversations.append(Message("user", "something else", MOMENT, meta=Chat("web", "8").meta))
         one.index()
         pending, written = [write], []
-        original = _IndexedPaths._paths
+        original = forgetting.indexed_paths
 
-        def meet(self):
-            if pending and self.origin == {_save: "saved", _add: "documents", _say: "conversations"}[write]:
+        def meet(collection, origin):
+            if pending and origin == {_save: "saved", _add: "documents", _say: "conversations"}[write]:
                 written.append(pending.pop()(two))
-            return original(self)
+            yield from original(collection, origin)
 
-        monkeypatch.setattr(_IndexedPaths, "_paths", meet)
+        monkeypatch.setattr(forgetting, "indexed_paths", meet)
         assert one.index().removed == 0
         assert found(one, "lantern") == written
         check(one)

@@ -104,7 +104,7 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
                         after.insert([message for message in before.all(name) if message.day == day])
                         after.put_file(file)
 
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+    def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the documents that no longer exist, or none if some files cannot be read."""
         now = list(self.scan())
         if any(isinstance(item, SkippedEntry) and item.keep for item in now):

@@ -325,7 +325,7 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
         lines = self.journal.operations()
         return next((line for line in lines if line["op"] == "assert" and line["id"] == name), None)
 
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+    def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the facts that are no longer in the journal, or hidden.
 
         While a part of the journal is broken, it may be any fact, except those that this object has forgotten.

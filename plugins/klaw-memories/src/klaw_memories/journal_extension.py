@@ -272,7 +272,7 @@ class JournalSource(Source, Forgettable, Forgetful):
         self.owner.journal.forget([self.owner.id_of(self.collection, path) for path in paths])
         self._forgotten.update(paths)
 
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+    def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the documents that are no longer in the journal.
 
         A broken line may contain any record. If there is one, only what this object has forgotten counts.

@@ -6,7 +6,7 @@ The list is not in klaw.db, so that a deleted klaw.db can be rebuilt from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
@@ -65,7 +65,7 @@ class RememberedWorkspace(Workspace, Forgettable, Forgetful, Removable):
         for path in paths:
             self.registry.exclude(self.origin, path.removeprefix(f"{self.origin}/"))
 
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+    def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the notes that were excluded after this object was made, or all if the workspace was forgotten."""
         current = self.registry.all().get(self.origin)
         if current is None:

@@ -103,7 +103,7 @@ class DiarySource(Source, Forgettable, Forgetful):
         for path in paths:
             (self.root / path.removeprefix(f"{NAME}/")).unlink(missing_ok=True)
 
-    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+    def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the days whose files are gone."""
         there = {f"{NAME}/{path.name}" for path in self._files()}
         return [path for path in paths if path not in there]
