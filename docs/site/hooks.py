@@ -9,12 +9,16 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+sys.path.append(str(Path(__file__).parent))
+from llms import llms  # beside this file
 
 ROOT = Path(__file__).parent.parent.parent
 _SECTIONS = {
@@ -71,6 +75,12 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
                 line = _CODE.sub(lambda code: code.group().replace("\\|", "|"), line)
         lines.append(line)
     return "\n".join(lines)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Add the list of all pages that language models read."""
+    text = llms(Path(config.docs_dir), config.site_name, config.site_description or "", _SECTIONS)
+    (Path(config.site_dir) / "llms.txt").write_text(text, "utf-8")
 
 
 def _retargeted(link: re.Match[str], source: str, place: str) -> str:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         refuse_before_subcommand,
     )
     from klaw_core.cli.streams import echo, trusted
+    from klaw_core.cli.units import systemd_unit
 
 # The public names by the module that defines them. Each is imported at its first use, so that a command loads only the
 # modules that it uses.
@@ -71,6 +72,7 @@ _MODULES = {
     "served": "NotServedError ServedMemory Server",
     "settings": "Settings common_options given_options pass_settings refuse_before_subcommand",
     "streams": "echo trusted",
+    "units": "systemd_unit",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
@@ -108,6 +110,7 @@ __all__ = [
     "show",
     "since",
     "size",
+    "systemd_unit",
     "tilde",
     "trusted",
     "until",

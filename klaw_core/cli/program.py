@@ -33,6 +33,15 @@ COMMANDS = {
 ALIASES = {"add": "index", "ls": "list"}
 
 
+def _show_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if not value or context.resilient_parsing:
+        return
+    from klaw_core.cli.newest import version_lines
+
+    click.echo("\n".join(version_lines(check=context.params["check"])))
+    context.exit()
+
+
 @click.group(
     cls=KlawGroup,
     modules=COMMANDS,
@@ -41,9 +50,12 @@ ALIASES = {"add": "index", "ls": "list"}
     epilog="\b\nTo start: klaw init; klaw index DIR; klaw search QUESTION.\nTo try it on sample notes: klaw demo.\n"
     "Commands that are not installed name what installs them.",
 )
-@click.version_option(package_name="klaw", prog_name="klaw", message="%(prog)s %(version)s")
+@click.option("--version", is_flag=True, expose_value=False, callback=_show_version, help="Show the version and exit.")
+@click.option("--check", is_flag=True, is_eager=True, help="With --version: ask PyPI for the newest one, too.")
 @common_options
 @click.pass_context
-def cli(context: click.Context) -> None:
+def cli(context: click.Context, *, check: bool) -> None:
     """Search your notes by words and by meaning, all in one SQLite file."""
+    if check:
+        raise click.UsageError("--check goes with --version", context)
     context.ensure_object(Settings)

@@ -117,10 +117,16 @@ def written() -> Iterator[tuple[Path, str]]:
     yield ROOT / "pyproject.toml", _listed(f"{head}[tool.uv.sources]\n{rest}")
     for project in PROJECTS[1:]:
         text = (project / "pyproject.toml").read_text("utf-8")
+        if re.search(r'"klaw[\w-]*\[', _field("dependencies", text) or ""):
+            raise SystemExit(f"{project.name}: pip 24 does not find what is required with an extra in a clone")
         head, _, rest = text.partition("[project]")
         body, sep, tools = rest.partition("\n[tool.")
         yield project / "LICENSE", licence
         yield project / "pyproject.toml", _shared(f"{head}[project]{_bounded(body, version)}{sep}{tools}", core)
+    described = ROOT / "plugins" / "klaw-mcp" / "server.json"  # for the registry of MCP servers
+    if described.exists():
+        text = described.read_text("utf-8")
+        yield described, re.sub(r'("version": "|==)[\d.]+"', rf'\g<1>{version}"', text)
     first, *_ = (ROOT / "constraints.txt").read_text("utf-8").splitlines(keepends=True)
     places = "".join(f"{name} @ file://${{PWD}}/plugins/{name}\n" for name in names())
     yield ROOT / "constraints.txt", first + places

@@ -172,7 +172,8 @@ def main() -> None:
     say(f"{len(built)} files of version {version} are sound: {target.relative_to(ROOT)}")
     if options.dry_run:
         return
-    for path in [*projects(tree), tree / "CHANGELOG.md"]:
+    written = [tree / "CHANGELOG.md", *tree.glob("plugins/klaw-mcp/server.json")]
+    for path in [*projects(tree), *written]:
         file = path / "pyproject.toml" if path.is_dir() else path
         shutil.copy(file, ROOT / file.relative_to(tree))
     shutil.rmtree(ROOT / "dist", ignore_errors=True)

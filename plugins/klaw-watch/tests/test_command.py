@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from klaw_core.cli.kit import systemd_unit
 from klaw_core.cli.program import cli
 from klaw_watch.loop import _STOPPED_SECONDS
 from klaw_watch.state import WatchDirectory
-from klaw_watch.unit import unit
 
 # No run takes longer, on any machine; nothing is measured by it.
 PATIENCE = 300
@@ -144,4 +144,5 @@ def test_the_systemd_unit_starts_this_command(home):
     [("/a b", '"/a b"'), ("/50%", "/50%%"), ("/$HOME", "/$$HOME"), ('/a"b', '"/a\\"b"'), ("/a;b", '"/a;b"')],
 )
 def test_the_systemd_unit_quotes_its_arguments(word, quoted):
-    assert f"ExecStart=/bin/klaw watch --data-dir {quoted}\n" in unit(["/bin/klaw", "watch", "--data-dir", word], word)
+    shown = systemd_unit(word, ["/bin/klaw", "watch", "--data-dir", word])
+    assert f"ExecStart=/bin/klaw watch --data-dir {quoted}\n" in shown

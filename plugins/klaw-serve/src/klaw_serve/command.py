@@ -10,10 +10,14 @@ from klaw_core.cli.kit import (
     Settings,
     common_options,
     data,
+    echo,
+    given_options,
     notify,
+    own_command,
     pass_settings,
     print_json,
     refuse_before_subcommand,
+    systemd_unit,
 )
 from klaw_serve.options import DEFAULT_PORT, Listening
 
@@ -35,6 +39,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of Klaw encrypts.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Also accept this host name.")
 @click.option("--read-only", is_flag=True, help="Offer only calls that change nothing.")
+@click.option("--unit", "only_unit", is_flag=True, help="Print a systemd unit that runs this command, and exit.")
 @common_options
 @pass_settings
 @click.pass_context
@@ -49,6 +54,7 @@ def command(
     behind_proxy: bool,
     names: tuple[str, ...],
     read_only: bool,
+    only_unit: bool,
 ) -> None:
     """Serve REST, JSON-RPC, WebSocket, MCP (if klaw-mcp is installed) and a page, until interrupted.
 
@@ -64,6 +70,9 @@ def command(
         )
     if tls_key and not tls_cert:
         raise click.UsageError("--tls-key needs --tls-cert")
+    if only_unit:
+        _print_unit(context, settings)
+        return
     from klaw_serve.options import Limits
     from klaw_serve.run import serve
 
@@ -76,6 +85,21 @@ def command(
             notify(settings, f"serving at {url}")
 
     serve(settings.open_memory(), listening, Limits(), read_only=read_only, on_ready=ready)
+
+
+def _print_unit(context: click.Context, settings: Settings) -> None:
+    """Print the unit of systemd that runs the command that was given."""
+    words = ["serve"]
+    for name, option in given_options(context).items():
+        value = context.params[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            if name != "only_unit":
+                words += (
+                    [option] if each is True else [option, str(each.absolute() if isinstance(each, Path) else each)]
+                )
+    description = f"Klaw serves its memory ({settings.load_config().data_dir})"
+    text = systemd_unit(description, own_command(settings, *words), TimeoutStopSec=20)
+    print_json({"unit": text}) if settings.json else echo(text, nl=False)
 
 
 @command.command("token", short_help="Print the token that clients need.")

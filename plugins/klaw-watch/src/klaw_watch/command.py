@@ -21,6 +21,7 @@ from klaw_core.cli.kit import (
     own_command,
     pass_settings,
     print_json,
+    systemd_unit,
 )
 
 if TYPE_CHECKING:
@@ -41,9 +42,13 @@ def command(settings: Settings, *, only_unit: bool) -> None:
     files again. Each data directory has at most one watcher; `klaw status` shows its state.
     """
     if only_unit:
-        from klaw_watch.unit import unit
-
-        text = unit(own_command(settings, "watch"), str(settings.load_config().data_dir))
+        text = systemd_unit(
+            f"Klaw keeps its index up to date ({settings.load_config().data_dir})",
+            own_command(settings, "watch"),
+            ExecReload="/bin/kill -HUP $MAINPID",
+            TimeoutStopSec=5,
+            Nice=10,
+        )
         print_json({"unit": text}) if settings.json else echo(text, nl=False)
         return
     from klaw_watch.watcher import Watcher
