@@ -41,3 +41,13 @@ def test_every_shipped_extension_is_tested_by_the_contract(tmp_path):
     texts = [path.read_text("utf-8") for path in ROOT.glob("plugins/*/tests/test_contract.py")]
     tested = {name for text in texts for name in re.findall(r'^    name = "(\w+)"$', text, re.MULTILINE)}
     assert tested == set(shipped_extensions(tmp_path))
+
+
+def test_only_the_conformance_kit_ships_what_is_for_tests():
+    sources = [path for path in ROOT.glob("plugins/*/src/**/*.py") if "klaw_testing" not in path.parts]
+    tools = re.compile(
+        r"^\s*(?:import|from) (?:pytest|pytest_httpserver|werkzeug|hypothesis|klaw_testing)\b", re.MULTILINE
+    )
+    assert len(sources) > 300
+    assert [path for path in sources if tools.search(path.read_text("utf-8"))] == []
+    assert tools.search("import pytest\n")

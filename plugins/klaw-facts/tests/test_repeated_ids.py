@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from klaw_conversations.names import full_name
 from klaw_facts import Facts
 from klaw_journals import BadLine, Chat, Message
 
@@ -31,7 +32,7 @@ def facts(memory):
 
 def full_names(memory):
     said = [line for line in memory.conversations.read(CHAT) if not isinstance(line, BadLine)]
-    return {line.written.content: line.full_name for line in said}
+    return {line.written.content: full_name(line.written) for line in said}
 
 
 def test_every_message_is_read_and_quoted(memory):

@@ -75,11 +75,6 @@ class JournalEntry:
         """The message as it is in the line."""
         return self.message if self.message.id == self.id else evolve(self.message, id=self.id)
 
-    @property
-    def full_name(self) -> str:
-        """The name that no other message of the chat can have, whatever is appended or forgotten."""
-        return full_name(self.written)
-
     def is_called(self, name: str) -> bool:
         """Return whether this is the name of the message in its chat, or its full name."""
         return self.message.id == name or (may_be_full(name) and full_name(self.written) == name)
