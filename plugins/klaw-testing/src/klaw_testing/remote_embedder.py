@@ -218,7 +218,7 @@ def _bomb() -> bytes:
 
 def _silence(wire: Wire) -> Script:
     def script(_connection: socket.socket) -> None:
-        wire.released.wait(5)
+        wire.released.wait(300)
 
     return script
 
