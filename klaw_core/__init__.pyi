@@ -1,6 +1,7 @@
 from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
 from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
+from klaw_core.cli.conditions import parse_condition
 from klaw_core.cli.json_forms import to_json
 from klaw_core.cli.moments import parse_moment
 from klaw_core.config.load import load_config
@@ -100,7 +101,7 @@ from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
-from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
+from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part
 from klaw_core.values.migrations import Migration
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status

@@ -122,9 +122,9 @@ def command(
     given = {"--explain": explain, "--full": full}
     if unshown := [name for name in _LESS.get(form or "", ()) if given[name]]:
         raise click.UsageError(f"--format {form} does not show what {' and '.join(unshown)} would add")
+    from klaw_core.cli.conditions import parse_condition
     from klaw_core.cli.output import data
     from klaw_core.cli.results import ResultStyle
-    from klaw_core.values.metadata import parse_condition
     from klaw_core.values.search import Filters, SearchRequest
 
     text = sys.stdin.read() if query == ("-",) else " ".join(query)

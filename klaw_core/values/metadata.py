@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
 from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
@@ -32,7 +31,6 @@ _ORDERING = {"<", "<=", ">", ">="}
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|0o[0-7]+|0x[0-9a-fA-F]+")
 # Python refuses to parse an integer with more digits than some thousands; none that is so long fits into a store.
 _MAX_NUMBER_CHARACTERS = 100
-_WRITTEN = re.compile(r"\s*([^\s=!<>]+)\s*(=|!=|<=|>=|<|>)(?![=<>!])(.*)", re.DOTALL)
 
 
 @frozen
@@ -58,7 +56,7 @@ class Condition:
     @value.validator
     def _check_value(self, _attribute: Any, value: object) -> None:
         values = value if isinstance(value, tuple) else (value,)
-        if isinstance(value, tuple) != (self.operator == "in") or not all(map(_is_single, values)):
+        if isinstance(value, tuple) != (self.operator == "in") or not all(map(is_single, values)):
             raise QueryError(
                 f"cannot filter {self.key!r} by {quoted(value)}", hint="give a string, a number or a boolean"
             )
@@ -86,19 +84,6 @@ class Condition:
     def _in_order(self, item: Any) -> bool:
         value: Any = self.value
         return bool({"<": item < value, "<=": item <= value, ">": item > value, ">=": item >= value}[self.operator])
-
-
-def parse_condition(text: str) -> Condition:
-    """Return the condition that ``key=value``, ``key!=value``, ``key>=3`` or ``key=a,b`` (one of them) means.
-
-    Numbers, ``true`` and ``false`` are read as such; a value in double quotes is a string. Raise QueryError.
-    """
-    match = _WRITTEN.fullmatch(text)
-    if match is None:
-        raise QueryError(f"{quoted(text)} is not a condition", hint="use key=value, key!=value, key>=3 or key=a,b")
-    key, operator, written = match.group(1), match.group(2), match.group(3).strip()
-    values = tuple(_parsed(part.strip()) for part in written.split(",")) if operator == "=" else (_parsed(written),)
-    return Condition(key, "in", values) if len(values) > 1 else Condition(key, operator, values[0])  # type: ignore[arg-type]  # one of the operators, by the pattern
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
@@ -142,7 +127,7 @@ def _checked_value(key: str, value: Any) -> MetadataValue:
         raise RecordError(
             f"metadata {key!r}: a value may have {MAX_VALUE_CHARACTERS:,} characters of valid Unicode at most"
         )
-    if not _is_single(value):
+    if not is_single(value):
         raise RecordError(f"metadata {key!r}: expected a string, a number, a boolean or a list of strings")
     if isinstance(value, str) and (len(value) > MAX_VALUE_CHARACTERS or has_surrogates(value)):
         raise RecordError(
@@ -152,27 +137,8 @@ def _checked_value(key: str, value: Any) -> MetadataValue:
     return result
 
 
-def to_value(value: Any) -> MetadataValue | None:
-    """Return a YAML or JSON value as metadata; None if metadata cannot contain it (an object, null, a mixed list).
-
-    A date or time becomes its ISO 8601 string, other scalars in a list become strings.
-    """
-    if isinstance(value, list | tuple):
-        items = [_scalar(item) for item in value]  # one level only, because untrusted YAML may be nested deeply
-        return tuple(map(_written, items)) if all(_is_single(item) for item in items) else None
-    result: MetadataValue = _scalar(value)
-    return result if _is_single(result) else None
-
-
-def _written(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _scalar(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime | date) else value
-
-
-def _is_single(value: object) -> bool:
+def is_single(value: object) -> bool:
+    """Return whether a value can be a value of metadata that is no list, or one in a condition."""
     if isinstance(value, bool | str):
         return True
     if isinstance(value, int):
@@ -187,7 +153,7 @@ def number_of(text: str) -> int | float | None:
     number = (
         float(text) if set(".eE") & set(text) and text[:2] != "0x" else int(text, 0 if text[1:2] in {"o", "x"} else 10)
     )
-    return number if _is_single(number) else None
+    return number if is_single(number) else None
 
 
 def _is_text(value: object) -> bool:
@@ -196,17 +162,3 @@ def _is_text(value: object) -> bool:
 
 def _equal(left: object, right: object) -> bool:
     return _is_text(left) == _is_text(right) and left == right
-
-
-def _parsed(text: str) -> str | int | float | bool:
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        return text[1:-1]
-    if text in {"true", "false"}:
-        return text == "true"
-    for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        return number if _is_single(number) else text
-    return text

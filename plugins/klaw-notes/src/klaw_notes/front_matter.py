@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from typing import Any
 
-from klaw_core import Metadata, RecordError, check_metadata
-from klaw_core.values.metadata import MAX_KEYS, number_of, to_value
+from klaw_core import Metadata, MetadataValue, RecordError, check_metadata
+from klaw_core.values.metadata import MAX_KEYS, is_single, number_of
 from klaw_words.days import DATE_KEYS, written_moment
 
 # The longest block that is parsed, longer than in any real note: parsing YAML takes a microsecond per byte.
@@ -164,7 +164,27 @@ def _as_metadata(values: dict[Any, Any]) -> Metadata:
         if name in _LISTS and isinstance(value, str):
             value = [part.strip().removeprefix("#") for part in value.split(",") if part.strip()]  # noqa: PLW2901  # the same value as a list
         try:
-            found |= check_metadata({name: to_value(value)})
+            found |= check_metadata({name: _to_value(value)})
         except RecordError:
             continue
     return found
+
+
+def _to_value(value: Any) -> MetadataValue | None:
+    """Return a value of YAML as metadata; None if metadata cannot contain it (an object, null, a mixed list).
+
+    A date or time becomes its ISO 8601 string, other scalars in a list become strings.
+    """
+    if isinstance(value, list | tuple):
+        items = [_scalar(item) for item in value]  # one level only, because untrusted YAML may be nested deeply
+        return tuple(map(_written, items)) if all(is_single(item) for item in items) else None
+    result: MetadataValue = _scalar(value)
+    return result if is_single(result) else None
+
+
+def _written(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _scalar(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime | date) else value
