@@ -39,7 +39,7 @@ GONE = {
 }
 MODULES = ("fcntl", "grp", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty")
 _STATVFS = os.statvfs
-_OPEN, _REPLACE, _UNLINK = os.open, os.replace, os.unlink
+_OPEN, _FSYNC, _REPLACE, _UNLINK = os.open, os.fsync, os.replace, os.unlink
 _READ, _WRITE, _DELETE, _BACKUP_SEMANTICS = 1 << 31, 1 << 30, 1 << 16, 1 << 25
 _CODES = {errno.ENOENT: 2, errno.ENOTDIR: 3, errno.EACCES: 5, errno.EEXIST: 80}
 #: Descriptors from this one on are of files that may be replaced and removed while they are open.
@@ -75,6 +75,18 @@ def _replace(source, target, **more):
     if os.path.lexists(target):
         _refuse_open(target, unless_shared=False)
     _REPLACE(source, target, **more)
+
+
+def _rename(source, target, **more):
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(source), None, str(target))
+    _REPLACE(source, target, **more)
+
+
+def _fsync(descriptor):
+    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & 3 == os.O_RDONLY:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    _FSYNC(descriptor)
 
 
 def _unlink(path, **more):
@@ -168,7 +180,8 @@ def _become() -> None:
         except ImportError:  # of a plugin that is not here
             continue
     os.O_BINARY, os.O_NOINHERIT = 1 << 28, 1 << 29
-    os.open, os.replace, os.rename, os.unlink, os.remove = _open, _replace, _replace, _unlink, _unlink
+    os.open, os.fsync = _open, _fsync
+    os.replace, os.rename, os.unlink, os.remove = _replace, _rename, _unlink, _unlink
     for module, names in GONE.items():
         for name in names.split():
             vars(module).pop(name, None)
@@ -178,7 +191,7 @@ def _become() -> None:
     msvcrt.get_osfhandle, msvcrt.open_osfhandle = lambda descriptor: descriptor, _open_osfhandle
     sys.modules["msvcrt"] = msvcrt
     ctypes.WinDLL, ctypes.get_last_error, ctypes.WinError = Kernel, lambda: _last[0], _error
-    shutil.disk_usage = _disk_usage  # which asks Windows there
+    shutil.disk_usage, shutil._use_fd_functions = _disk_usage, False  # what Windows has instead
     sys.platform = "win32"
 
 

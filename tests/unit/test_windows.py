@@ -36,6 +36,22 @@ with Memory.open() as memory:
     assert memory.search("lantern", mode="fts")
     assert memory.doctor().healthy
 """
+MODELS = """
+from pathlib import Path
+from klaw_models.cache import ModelCache
+import klaw_models.cache
+klaw_models.cache.read_manifest = lambda place: None
+def fill(place):
+    (place / "model.json").write_text("{}")
+    (place / "model.onnx").write_bytes(b"a graph")
+cache = ModelCache(Path.cwd())
+cache.put("mine", fill)
+cache.put("mine", fill)
+assert cache.names() == ["mine"]
+cache.remove("mine")
+assert cache.names() == []
+assert [path.name for path in cache.directory.iterdir()] == [".lock"]
+"""
 LOCKS = """
 import os
 from pathlib import Path
@@ -118,4 +134,4 @@ def test_chats_are_kept_changed_and_rebuilt(tmp_path):
 
 @pytest.mark.cold_start
 def test_locks_and_replacements_are_those_of_windows(tmp_path):
-    like_windows(tmp_path, LOCKS)
+    like_windows(tmp_path, LOCKS + MODELS)

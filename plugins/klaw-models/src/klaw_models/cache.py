@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import Descriptor, FileLock
+from klaw_core import Descriptor, FileLock, sync_directory
 from klaw_models.errors import ModelError, storage_error
 from klaw_models.manifest import MANIFEST
 from klaw_models.places import cache_directory
@@ -100,15 +100,15 @@ class ModelCache:
         _make_private(place.parent)
         aside = self._set_aside(place) if place.exists() else None
         made.rename(place)
-        _sync(place.parent)
+        sync_directory(place.parent)
         if aside:
             shutil.rmtree(aside)
 
     def _set_aside(self, place: Path) -> Path:
-        """Rename a model's directory; return its new path, which is to be deleted."""
+        """Move a model's directory into one that is to be deleted, and return that."""
         aside = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.directory))
-        place.rename(aside)  # rename(2) replaces an empty directory
-        _sync(place.parent)
+        place.rename(aside / "model")
+        sync_directory(place.parent)
         return aside
 
     @contextmanager
@@ -145,9 +145,8 @@ def _sync_tree(directory: Path) -> None:
     """Restrict the files in a new directory to their owner, and fsync them, before the directory is renamed."""
     for path in (*directory.rglob("*"), directory):
         path.chmod(0o700 if path.is_dir() else 0o600)
-        _sync(path)
-
-
-def _sync(path: Path) -> None:
-    with Descriptor(path, os.O_RDONLY) as descriptor:
-        os.fsync(descriptor)
+        if path.is_dir():
+            sync_directory(path)
+            continue
+        with Descriptor(path, os.O_RDWR) as descriptor:  # Windows flushes only what may be written
+            os.fsync(descriptor)
