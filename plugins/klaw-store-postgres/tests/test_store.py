@@ -1,20 +1,16 @@
 """The store keeps the contracts of stores, of messages and of journals."""
 
-import time
-
 import pytest
 from attrs import evolve
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from klaw_core import Condition, Filters, SpaceRecord, StoreError
-from klaw_core.values.text import text_hash
+from klaw_core import Condition, Filters, StoreError
 from klaw_journals import JournalingStore
 from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
 from klaw_testing.laws import scaled
 from klaw_testing.messages import MessagesContract
 from klaw_testing.store import PersistentStoreContract, StoreMachine
-from klaw_testing.store_cache import OTHER, SPACE, C, vector
 from klaw_testing.values import cut_lines, make_document
 
 
@@ -38,22 +34,6 @@ class TestPostgresStore(PersistentStoreContract):
 
     def lose_connections(self, store):
         cut(store)
-
-
-@pytest.mark.parametrize(("days", "is_kept"), [(0, True), (29.9, True), (30.1, False)])
-def test_vectors_of_an_unfinished_reindex_are_kept_for_thirty_days(open_store, monkeypatch, days, is_kept):
-    digest, now = text_hash("x"), time.time_ns()
-    store = open_store()
-    with store.write() as transaction:
-        transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
-        for space in (SPACE, OTHER):
-            transaction.cache_vectors(space, {digest: vector(1, 2, 3, 4)})
-    monkeypatch.setattr("klaw_store_postgres.cache._now", lambda: (now + round(days * 24 * 3600 * 10**9)) // 1000)
-    with store.write() as transaction:
-        transaction.tend_cache(10)
-    with store.read() as snapshot:
-        assert bool(snapshot.cached_vectors(OTHER, [digest])) == is_kept
-        assert snapshot.cached_vectors(SPACE, [digest]), "those in use are kept for ever"
 
 
 class TestPostgresMessages(MessagesContract):

@@ -16,6 +16,7 @@ and, for the stateful laws against the in-memory store:
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -494,6 +495,30 @@ class PersistentStoreContract(StoreContract):
         yield [store, *others]
         for other in others:
             other.close()
+
+    @pytest.mark.parametrize(("days", "is_kept"), [(0, True), (29.9, True), (30.1, False), (400, False)])
+    def test_vectors_of_an_unfinished_reindex_are_kept_for_thirty_days(
+        self, store: Store[Any], monkeypatch: pytest.MonkeyPatch, *, days: float, is_kept: bool
+    ) -> None:
+        """They may have been paid for."""
+        digest, later = text_hash("x"), time.time_ns() + round(days * 24 * 3600 * 10**9)
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+            for space in (SPACE, OTHER):
+                transaction.cache_vectors(space, {digest: vector(1, 2, 3, 4)})
+        monkeypatch.setattr(time, "time_ns", lambda: later)
+        with store.write() as transaction:
+            transaction.tend_cache(10)
+        with store.read() as snapshot:
+            assert bool(snapshot.cached_vectors(OTHER, [digest])) == is_kept
+            assert snapshot.cached_vectors(SPACE, [digest]), "those in use are kept for ever"
+
+    def test_the_share_of_vectors_that_were_cached_is_counted(self, store: Store[Any]) -> None:
+        assert store.statistics()["cache_hit_rate"] == "no lookups yet"
+        for found, computed in ((3, 0), (0, 1)):
+            with store.write() as transaction:
+                transaction.tend_cache(10, found=found, computed=computed)
+        assert store.statistics()["cache_hit_rate"] == "75% of 4"
 
     def test_committed_data_is_read_after_reopening(self, open_store: OpenStore) -> None:
         first = open_store()
