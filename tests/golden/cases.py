@@ -106,6 +106,7 @@ COMMANDS = {
     "context": [
         *("context 'where is the lantern'", "context 'where is the lantern' --json", "context harbour --explain"),
         "context harbour --budget 100 --chat telegram_1",
+        "context 'does Ada live in Bremen' --explain",
     ],
     "facts": [
         *("facts", "facts list", "facts list --json", "facts search city --json", "facts history city", "facts stats"),
@@ -142,6 +143,7 @@ TOOLS = [
     ("memory_get", {"path": "notes/kiln.md", "first_line": 3, "lines": 1}),
     ("memory_get", {"path": "nowhere"}),
     ("memory_context", {"message": "where is the lantern"}),
+    ("memory_context", {"message": "does Ada live in Bremen"}),
     ("memory_status", {}),
     ("memory_core_get", {}),
     ("memory_core_update", {"section": "user", "key": "city", "value": "Bremen"}),

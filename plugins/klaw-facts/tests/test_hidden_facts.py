@@ -241,10 +241,10 @@ def test_a_context_finds_facts_of_the_scope_that_other_facts_outrank(open_memory
     facts = memory.extension(Facts)
     for number in range(30):
         facts.remember(f"Mercury is message broker number {number}", metadata={"scope": "code"})
-    facts.remember("A dog of a novel by a friend is called Mercury", metadata={"scope": "writing"})
-    context = memory.context("Which message broker is Mercury?", filters=Filters(metadata=(WRITING,)))
+    facts.remember("The dog in the novel by a friend is called Mercury", metadata={"scope": "writing"})
+    context = memory.context("Which dog in the novel is called Mercury?", filters=Filters(metadata=(WRITING,)))
     assert [item.text.partition("] ")[2].partition(" ·")[0] for item in context.items] == [
-        "A dog of a novel by a friend is called Mercury"
+        "The dog in the novel by a friend is called Mercury"
     ]
 
 

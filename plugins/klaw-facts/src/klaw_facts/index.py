@@ -6,6 +6,7 @@ is not true at every time says so in its text. Searches for the present leave su
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from klaw_core import (
     Host,
     MetadataValue,
     SearchRequest,
+    SearchResult,
     SkippedEntry,
     Source,
 )
@@ -75,7 +77,7 @@ def id_of(path: str) -> str:
 
 def as_document(fact: Fact) -> Document:
     """Return the document of a fact: its subject, its text and until when it was true, with metadata for filters."""
-    heading = tuple(part for part in (fact.slot, fact.category if fact.slot else None) if part)
+    heading = (_asked_by(fact.slot, fact.text), fact.category) if fact.slot else ()
     text = fact.text if fact.subject in {"user", ""} else f"{fact.subject}: {fact.text}"
     return Document(
         path_of(fact.id),
@@ -87,6 +89,24 @@ def as_document(fact: Fact) -> Document:
         heading=heading,
         metadata=metadata_of(fact),
     )
+
+
+# The words by which people ask for a slot. "I moved to Lyon" has none of "where do I live?".
+_ASKED_BY: Mapping[str, Sequence[str]] = {
+    "name": ("called", "зовут", "名字 叫什么"),
+    "birthday": ("born, age, how old", "родился, возраст", "生日 出生 几岁"),
+    "home": ("where I live, address, city", "где живу, адрес, город", "住在哪里 地址 家"),
+    "employer": ("where I work, job, company", "где работаю, работа, компания", "在哪里工作 公司"),
+    "job_title": ("job, role, what I do", "должность, кем работаю", "职位 做什么工作"),
+    "partner": ("wife, husband, married to", "жена, муж", "妻子 丈夫"),
+}
+
+
+def _asked_by(slot: str, text: str) -> str:
+    """Return the name of a slot and the words by which people ask for it, in the script of the text."""
+    english, russian, chinese = _ASKED_BY.get(slot.partition(":")[0], ("", "", ""))
+    words = russian if re.search("[а-яёА-ЯЁ]", text) else chinese if re.search("[一-鿿]", text) else english
+    return f"{slot}: {words}" if words else slot
 
 
 def _bounds(fact: Fact) -> str:
@@ -185,7 +205,7 @@ class FactIndex:
         words_only: bool = False,
         bare: bool = True,
     ) -> FactResults:
-        """Return facts with their scores, best first, and notices. Raise QueryError.
+        """Return facts, best first, and notices. Raise QueryError.
 
         Without ``bare``, sentences that rules took are not among them.
         """
@@ -197,19 +217,16 @@ class FactIndex:
         shown = self._shown(state, as_of, known_at, bare=bare)
         mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
         found = self.host.search(SearchRequest(query, limit, mode, _of_documents(filters, shown), FACTS))
-        ranked: list[tuple[Fact, float]] = []
+        ranked: list[tuple[Fact, SearchResult | None]] = []
         for result in found:
             fact = state.facts.get(id_of(result.path))
             # An index that is older than the journal may return facts that have ended in the meantime.
             if fact is not None and fact.is_visible_at(moment):
-                ranked.append((fact, result.score))
+                ranked.append((fact, result))
         if known_at is not None:
-            ranked += self._hidden_since(state, query, filters, moment)
-        facts, scores = zip(*ranked[:limit], strict=True) if ranked else ((), ())
-        # The relevance of a text as short as a fact tells too little to say that none answers: that hint is the first.
-        unsaid = found.hints[: found.nothing_fits]
-        notices, hints = ([text for text in texts if text not in unsaid] for texts in (found.notices, found.hints))
-        return FactResults(facts, scores, tuple(notices), tuple(hints))
+            ranked += [(fact, None) for fact in self._hidden_since(state, query, filters, moment)]
+        facts, results = zip(*ranked[:limit], strict=True) if ranked else ((), ())
+        return FactResults(facts, results, found.notices, found.hints)
 
     def _shown(
         self, state: State, as_of: datetime | None, known_at: datetime | None, *, bare: bool
@@ -225,9 +242,7 @@ class FactIndex:
         # Rows of sentences that were indexed before ``_ALWAYS_BARE`` existed have ``_ALWAYS``.
         return (shown,) if len(visible) == len(every) else (shown, Condition("bare", "!=", True))
 
-    def _hidden_since(
-        self, state: State, query: str, filters: Filters, moment: datetime
-    ) -> Sequence[tuple[Fact, float]]:
+    def _hidden_since(self, state: State, query: str, filters: Filters, moment: datetime) -> Sequence[Fact]:
         """Return the facts of an earlier state that were retracted or archived since, and so are not in the collection.
 
         They follow the indexed facts, by the number of words that they share with the query.
@@ -236,7 +251,7 @@ class FactIndex:
         hidden = [fact for fact in state.visible(moment).values() if fact.id in now and now[fact.id].is_hidden]
         shared = {fact.id: len(asked & content_words(f"{fact.subject} {fact.text}")) for fact in hidden}
         found = [fact for fact in hidden if shared[fact.id] and passes(fact, filters)]
-        return [(fact, 0.0) for fact in sorted(found, key=lambda fact: (-shared[fact.id], fact.id))]
+        return sorted(found, key=lambda fact: (-shared[fact.id], fact.id))
 
     def put(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Index the present versions of facts, remove those that are hidden or gone; return notices. Raise StoreError.

@@ -72,7 +72,7 @@ class FactsOptions:
     ``mode``: how facts are searched for a context: ``enhanced`` (words and vectors) or ``classic`` (words).
     ``arrange``: whether a context marks outdated statements, by rules for English, Russian and Chinese.
     ``max_facts``: maximum number of facts in a context.
-    ``cut``: facts with less than this share of the best score are not offered.
+    ``cut``: facts with less than this share of the best relevance are not offered; weak ones never are.
     ``decay_weight``: the share of its score that a fact can lose with age.
     ``window_tokens``: tokens of messages per call of a model.
     ``max_ends``: maximum number of ends per batch; if there are more, all need review.
@@ -94,7 +94,7 @@ class FactsOptions:
     mode: str = field(default="enhanced", metadata=_INHERITED)
     arrange: bool = field(default=True, metadata=_INHERITED)
     max_facts: int = field(default=5, validator=validators.ge(0), metadata=_INHERITED)
-    cut: float = field(default=0.5, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
+    cut: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
     decay_weight: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
     window_tokens: int = field(default=1500, validator=validators.ge(100), metadata=_INHERITED)
     max_ends: int = field(default=3, validator=validators.ge(0), metadata=_INHERITED)

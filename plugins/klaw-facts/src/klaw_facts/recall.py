@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import define, field, frozen
 
-from klaw_core import Filters, KlawError, estimate_tokens
+from klaw_core import Filters, KlawError, SearchResult, estimate_tokens
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
@@ -182,9 +182,9 @@ class Recall:
     def _searched(
         self, state: State, candidates: _Candidates, question: ContextQuestion, moment: datetime
     ) -> tuple[Sequence[Fact], Sequence[str]]:
-        """Return the stated facts within the cut of the best one, weighted by age, and what the search went without.
+        """Return the stated facts that fit, and what the search went without. Searches only if there are any.
 
-        Searches only if there are any.
+        A fact fits if its relevance, which age lowers, is not weak and within the cut of the best one's.
         """
         if not any(fact.is_visible_at(moment) for fact in candidates.stated.values()):
             return (), ()
@@ -197,14 +197,15 @@ class Recall:
             notices = (f"facts were searched by words only: {error}",)
             ranked = self._search(question, words_only=True)
         weight = 0.0 if question.as_of or resolve(question.message, moment) else self.options.decay_weight
-        scored = [
-            (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
-            for fact, score in zip(ranked, ranked.scores, strict=True)
-            if fact.is_trusted and fact.id in candidates.stated and fact.id in state.facts
+        fits = [
+            (fact, _fit(result) * (1 - weight + weight * freshness(fact, self.options, moment)))
+            for fact, result in zip(ranked, ranked.results, strict=True)
+            if not (result and result.is_weak)
+            and (fact.is_trusted and fact.id in candidates.stated and fact.id in state.facts)
         ]
-        scored.sort(key=lambda pair: -pair[0])
-        best = scored[0][0] if scored else 0.0
-        return [fact for score, fact in scored if score >= self.options.cut * best], (*notices, *ranked.failures)
+        fits.sort(key=lambda pair: -pair[1])
+        least = self.options.cut * fits[0][1] if fits else 0.0
+        return [fact for fact, fit in fits if fit >= least], (*notices, *ranked.failures)
 
     def _search(self, question: ContextQuestion, *, words_only: bool) -> FactResults:
         return self.index.search(
@@ -248,6 +249,13 @@ class Recall:
             if lines := self.digest_lines(digest):
                 text = f"[{digest.day}, {one_line(digest.chat)}] " + "\n  ".join(lines)
                 yield ContextItem(text, "volatile", _DAYS, _DIGESTS, _place(digest), filtered=True)
+
+
+def _fit(result: SearchResult | None) -> float:
+    """Return how well a fact fits: its relevance; the score where none is known, and 0 for a fact found otherwise."""
+    if result is None:
+        return 0.0
+    return result.score if result.relevance is None else result.relevance
 
 
 def _of_chat(state: State, chat: str | None) -> tuple[State, list[Fact]]:

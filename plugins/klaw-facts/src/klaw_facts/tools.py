@@ -52,7 +52,13 @@ def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
         as_of = moment(arguments.get("as_of"))
         state = keeper.journal.state()
         found = search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
-        answer: dict[str, Any] = {"facts": [line_of(fact, state, as_of or datetime.now(UTC)) for fact in found]}
+        when = as_of or datetime.now(UTC)
+        kept = [
+            line_of(fact, state, when)
+            for fact, result in zip(found, found.results, strict=True)
+            if not (result and result.is_weak)
+        ]
+        answer: dict[str, Any] = {"facts": kept}
         return answer | ({"notices": list(found.notices)} if found.notices else {})
 
     day = text("A day, such as 2026-02-24.", 40)

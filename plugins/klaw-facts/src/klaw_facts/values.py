@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, overload
 
 from attrs import evolve, field, frozen
 
-from klaw_core import MetadataValue
+from klaw_core import MetadataValue, SearchResult
 
 #: How a fact was checked: a person stated it; its text is the quote; its text paraphrases the quotes; not checked.
 Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
@@ -147,15 +147,21 @@ class Fact:
 
 @frozen
 class FactResults(Sequence[Fact]):
-    """The facts that a search found, best first, with their scores, and notices for the user, as of ``SearchResults``.
+    """The facts that a search found, best first, and notices for the user, as of ``SearchResults``.
 
-    ``hints`` are the notices that report no failure.
+    ``results`` have the score, the relevance and the explanation of each fact; None for a fact of an earlier state that
+    is not in the index any more. ``hints`` are the notices that report no failure.
     """
 
     facts: tuple[Fact, ...] = ()
-    scores: tuple[float, ...] = ()
+    results: tuple[SearchResult | None, ...] = ()
     notices: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+
+    @property
+    def nothing_fits(self) -> bool:
+        """Whether there are facts, but all are weak, so that most likely none answers the question."""
+        return bool(self.results) and all(result is not None and result.is_weak for result in self.results)
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ import click
 from klaw_core.cli.kit import Listing, Settings, StyledText, data, notify, print_json
 
 if TYPE_CHECKING:
-    from klaw_facts.values import Fact
+    from klaw_core import SearchResult
+    from klaw_facts.values import Fact, FactResults
 
 _COLUMNS = ("id", "validity", "subject", "slot", "value", "text", "category", "made_by")
 
@@ -27,8 +28,29 @@ def fact_json(fact: Fact) -> dict[str, Any]:
 
 def listing_of(facts: Iterable[Fact], empty: str) -> Listing:
     """Return facts as a list."""
-    rows = [fact_json(fact) for fact in facts]
-    return Listing(rows, _COLUMNS, "id", _cells, empty)
+    return Listing([fact_json(fact) for fact in facts], _COLUMNS, "id", _cells, empty)
+
+
+def listing_of_found(found: FactResults, empty: str) -> Listing:
+    """Return the facts that a search found as a list, each with what the search says of it."""
+    rows = [
+        {**fact_json(fact), **(_found_json(result) if result else {})}
+        for fact, result in zip(found, found.results, strict=True)
+    ]
+    return Listing(rows, (*_COLUMNS, "score", "relevance", "is_weak"), "id", _found_cells, empty)
+
+
+def _found_json(result: SearchResult) -> dict[str, Any]:
+    from klaw_core import to_json
+
+    explain = [to_json(part) for part in result.explain]
+    return {"score": result.score, "relevance": result.relevance, "is_weak": result.is_weak, "explain": explain}
+
+
+def _found_cells(row: Mapping[str, Any]) -> Sequence[StyledText | str]:
+    relevance = row.get("relevance")
+    said = "" if relevance is None else f"{relevance:.2f}" + (" weak match" if row["is_weak"] else "")
+    return [*_cells(row), StyledText(said, "dim")]
 
 
 def _cells(row: Mapping[str, Any]) -> Sequence[StyledText | str]:

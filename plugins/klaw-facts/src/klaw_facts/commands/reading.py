@@ -27,7 +27,7 @@ from klaw_core.cli.kit import (
 )
 from klaw_core.cli.kit import show as show_listing
 from klaw_facts.commands.opening import open_facts
-from klaw_facts.commands.printing import fact_json, listing_of
+from klaw_facts.commands.printing import fact_json, listing_of, listing_of_found
 
 if TYPE_CHECKING:
     from klaw_core import Condition
@@ -126,7 +126,7 @@ def search(
         conditions = _conditions(where, given)
         found = facts.search(" ".join(query), limit, as_of=as_of, known_at=known_at, conditions=conditions)
     notify(settings, *found.notices)
-    show_listing(settings, listing_of(found, "no matching facts"), form)
+    show_listing(settings, listing_of_found(found, "no matching facts"), form)
 
 
 @click.command("show", short_help="Show a fact and the messages that it quotes.")
