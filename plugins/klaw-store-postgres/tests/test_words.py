@@ -1,6 +1,7 @@
 """How words are kept: in blocks of terms, of what is added and of what earlier versions kept."""
 
 import random
+from contextlib import suppress
 
 import apsw
 import numpy as np
@@ -252,3 +253,44 @@ def test_messages_with_equal_scores_come_in_order_of_chat_and_position(options):
         assert found == [("z", 0), ("a", 0), ("a", 1), ("a", 2)]
         assert snapshot.messages.chats() == ["a", "b", "z"]
     store.close()
+
+
+def test_cached_scores_do_not_change_answers(open_store):
+    """Whatever was added, removed, merged or rolled back: the caches of a process answer as empty ones do."""
+    from klaw_store_postgres.words.index import WordIndex
+    from klaw_words.caching import Kept
+
+    chance, store, index = random.Random(7), open_store(), WordIndex()
+    store.enlist("pgwords", index)
+    words = ("harbour", "lantern", "pier", "the", "green lantern", "数据库", "архитектура")
+    questions = ("green lantern at the pier", '"green lantern"', "harb*", "数据", "архитектуры", "the")
+    kept, answered = list[int](), 0
+
+    class RolledBackError(Exception):
+        pass
+
+    for step in range(1, 41):
+        gone = chance.choice(kept) if kept and chance.random() < 0.3 else None
+        rolled_back = chance.random() < 0.2
+        changed = kept
+        with suppress(RolledBackError), store.write() as transaction:
+            if gone is None:
+                text = " ".join(chance.choices(words, k=6))
+                index.add(transaction.resource, "memory", [stored(step, text)], None)
+                changed = [*kept, step]
+            else:
+                index.remove(transaction.resource, "memory", [gone])
+                index.erase(transaction.resource, "memory")
+                changed = [key for key in kept if key != gone]
+            index.search(transaction.resource, Query(questions[0]), 50)
+            if rolled_back:
+                changed = kept
+                raise RolledBackError
+        kept = changed
+        with store.read() as snapshot:
+            found = [index.search(snapshot.resource, Query(text), 50) for text in questions]
+            snapshot.resource.kept = Kept()
+            assert found == [index.search(snapshot.resource, Query(text), 50) for text in questions]
+            assert {hit.key for hits in found for hit in hits} <= set(kept)
+            answered += sum(map(bool, found))
+    assert answered > 100

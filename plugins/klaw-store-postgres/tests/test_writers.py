@@ -124,7 +124,7 @@ def test_forgetting_waits_for_writers_of_the_document(collections):
             pids = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
             while not transaction.resource.value(pids):
                 time.sleep(0.01)
-        assert forgotten.result(300) == 1
+        assert forgotten.result(300).chunks == 1
     with first.store.read() as snapshot:
         assert not snapshot.outline("memory", document.path)
 

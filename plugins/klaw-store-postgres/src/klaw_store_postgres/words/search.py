@@ -100,7 +100,7 @@ class PostingsSearch(ScoredSearch):
             values /= often + self.view.norms[rows]
             found = TermScores(rows, values)
             if self.session.shared_lock is None:  # a writer has no snapshot: a merge may have removed blocks
-                self.session.kept.put((self.view.stamp, self.weights, pattern), found)
+                self.session.kept.put(self._name(pattern), found)
             self._scored[pattern] = found
         return found
 
@@ -130,10 +130,14 @@ class PostingsSearch(ScoredSearch):
         """Return the scores of a pattern, if they are cached."""
         found = self._scored.get(pattern)
         if found is None:
-            found = self.session.kept.get((self.view.stamp, self.weights, pattern))
+            found = self.session.kept.get(self._name(pattern))
             if found is not None:
                 self._scored[pattern] = found
         return found
+
+    def _name(self, pattern: Pattern) -> tuple[object, ...]:
+        """Return what cached scores depend on."""
+        return (self.view.stamp, self.weights, pattern)
 
     def _pattern(self, term: Term) -> Pattern:
         found = self._patterns.get(term)
