@@ -49,7 +49,7 @@ def test_a_report_starts_with_its_settings(klaw, beir):
     assert second == "k = 5 and 10; in brackets 95% intervals, by bootstrap over questions"
     assert "left out: 1 without a readable gold id" in rest
     assert any(line.split() == ["embedder", "none"] for line in rest)
-    assert any(line.split() == ["retrievers", "fts5", "x", "1"] for line in rest)
+    assert any(line.split()[:3] == ["retrievers", "fts5", "x"] and line.split()[3].strip(";") == "1" for line in rest)
 
 
 @pytest.mark.needs("klaw-conversations")
