@@ -96,7 +96,8 @@ class Cutter:
         return known
 
     def _recipe(self, found: FormatChunker, document: Document, *, estimated: bool) -> str:
-        return f"{found.recipe} {self.model}{' estimated' if estimated else ''}{self.redactor.recipe(document)}"
+        suffix = self.redactor.recipe_of(treatment(document))
+        return f"{found.recipe} {self.model}{' estimated' if estimated else ''}{suffix}"
 
 
 def with_fingerprint(entry: Entry, seen: str) -> str:

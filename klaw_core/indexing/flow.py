@@ -47,13 +47,6 @@ class Indexer:
     chunker_of: Callable[[str], FormatChunker]
     redactor: DocumentRedactor
 
-    def sync(
-        self, source: IsolatedSource, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
-    ) -> IndexReport:
-        """Write changed documents, then embed the chunks without a vector; see :meth:`write` and :meth:`embed`."""
-        run = EmbeddingRun()
-        return self.write(source, run, force=force, on_progress=on_progress) + self.embed(run, on_progress=on_progress)
-
     def write(
         self,
         source: IsolatedSource,

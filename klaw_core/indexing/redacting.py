@@ -28,12 +28,8 @@ class DocumentRedactor:
     redactor: Redactor
     notes: bool = False
 
-    def recipe(self, document: Document) -> str:
-        """Return a string that identifies the redaction of a document; empty if it is not redacted."""
-        return self.recipe_of(treatment(document))
-
     def recipe_of(self, treated_as: str) -> str:
-        """Return the same for a treatment."""
+        """Return a string that identifies a treatment; empty if it redacts nothing."""
         return f" redacted {self.redactor.recipe}" if self._redacts(treated_as) else ""
 
     def redact_labels(self, document: Document) -> Document:

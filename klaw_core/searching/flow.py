@@ -66,7 +66,7 @@ class Searcher:
 
     @cached_property
     def _questions(self) -> QuestionEmbedder:
-        return QuestionEmbedder(self.get_embedder, self.redactor)
+        return QuestionEmbedder(self.get_embedder)
 
     def spaces(self, request: SearchRequest, separate: Container[str] = ()) -> Mapping[str, SpaceRecord | None]:
         """Return the collections that a request is about, and their vector spaces.
@@ -88,9 +88,15 @@ class Searcher:
         """
         notices: list[str] = []
         preferences = self.get_preferences(request.text)
-        plans = [self._plan(request, name, space, notices) for name, space in spaces.items()]
+        # Embedders, which may be on a server, get the question without secrets.
+        asked = self.redactor.text(request.text) if any(record is not None for record in spaces.values()) else ""
+        question = asked if request.vector is None else request.vector
+        plans: list[_Plan] = []
+        for name, space in spaces.items():
+            retrievers = self._usable_retrievers(request.mode, notices)
+            plans.append((name, retrievers, *self._questions.embed(question, retrievers, name, space, notices)))
         vectors = [vector for _, _, vector, _ in plans]
-        familiar = 1.0 if request.vector is not None else self._questions.familiarity(request.text, vectors)
+        familiar = 1.0 if request.vector is not None else self._questions.familiarity(asked, vectors)
         with self.store.read() as snapshot:
             scope = _scope(snapshot, request, plans, familiar, notices)
             collector, stages = self._collected(scope, request, preferences, notices)
@@ -99,15 +105,16 @@ class Searcher:
 
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
             hints = [] if collector.count else list(_why_nothing(scope, request.filters))
-            hints += _suggestions(scope, collector)
-        found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
+            found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
+            hints += _suggestions(scope, found)
         if stages:
             found, failures = self._rerank(stages, scope, found, request)
             notices.extend(failures)
         if stages or preferences:
             collector = _collect(scope, found, ResultCollector(request.limit, request.per_document))
+            found = collector.taken
         also = collector.left_out
-        ranked = [scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in collector.taken]
+        ranked = [scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in found]
         accepted = SearchResults(tuple(filter(request.accepts, ranked)))
         hints[:0] = _judgement(ranked, accepted, request.min_relevance)
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
@@ -118,7 +125,8 @@ class Searcher:
 
         Return None if the embedder is remote or fails, or if the last search used no vector.
         """
-        return self._questions.nearest(question, list(map(self.redactor.text, texts)))
+        question, *texts = map(self.redactor.text, (question, *texts))
+        return self._questions.nearest(question, texts)
 
     def _collected(
         self,
@@ -152,12 +160,6 @@ class Searcher:
         asked = evolve(asked, text=self.redactor.text(asked.text))
         judged = [(stored, evolve(hit, relevance=scope.relevance(hit.key))) for stored, hit in found]
         return rerank(stages, self.store, asked, judged, request.limit, per_document=request.per_document)
-
-    def _plan(self, request: SearchRequest, name: str, space: SpaceRecord | None, notices: list[str]) -> _Plan:
-        """Return how to search one collection: embed the question if a retriever needs it. Raise as :meth:`search`."""
-        retrievers = self._usable_retrievers(request.mode, notices)
-        question = request.text if request.vector is None else request.vector
-        return name, retrievers, *self._questions.embed(question, retrievers, name, space, notices)
 
     def _usable_retrievers(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
         """Return the retrievers for a mode that work. Raise QueryError or RetrievalError if there are none."""
@@ -252,9 +254,9 @@ def _collect(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], collector: 
     return collector
 
 
-def _suggestions(scope: Scope, collector: ResultCollector) -> Iterable[str]:
+def _suggestions(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]]) -> Iterable[str]:
     """Return corrections of the question if all results are weak or there are none."""
-    known = (scope.relevance(hit.key) for _, hit in collector.taken)
+    known = (scope.relevance(hit.key) for _, hit in found)
     if not all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
         return ()
     from klaw_core.searching.why_nothing import suggestions

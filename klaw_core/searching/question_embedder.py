@@ -12,7 +12,6 @@ from attrs import define, field
 
 from klaw_core.errors import QueryError, as_klaw_error
 from klaw_core.searching.relevance import familiarity
-from klaw_redaction import Redactor
 
 if TYPE_CHECKING:
     from klaw_core.embedding.query_vectors import QueryVectors
@@ -27,10 +26,12 @@ _UNIT_TOLERANCE = 1e-3
 
 @define(eq=False, repr=False)
 class QuestionEmbedder:
-    """Embeds questions for searches of one store. ``get_embedder`` is called only if a retriever needs a vector."""
+    """Embeds questions without secrets, for searches of one store.
+
+    ``get_embedder`` is called only if a retriever needs a vector.
+    """
 
     get_embedder: Callable[[], Embedder]
-    redactor: Redactor = field(factory=Redactor)
     #: The process of the last question that was embedded, and its space. The embedder of another process, which a
     #: forked one has copied, may hang, because its threads are missing.
     _last: tuple[int, SpaceRecord] | None = field(default=None, init=False)
@@ -71,7 +72,7 @@ class QuestionEmbedder:
         if not isinstance(question, str):
             return _checked_vector(question, record), record
         try:
-            vector = self._query_vectors.embed(self.redactor.text(question), self.get_embedder(), record, collection)
+            vector = self._query_vectors.embed(question, self.get_embedder(), record, collection)
         except Exception as error:  # an embedder may raise anything; the other retrievers can still answer
             leave_out(needing, retrievers)
             problem = as_klaw_error(error)
@@ -82,12 +83,12 @@ class QuestionEmbedder:
         self._last = os.getpid(), record
         return vector, record
 
-    def familiarity(self, text: str, embedded: Sequence[Vector | None]) -> float:
+    def familiarity(self, question: str, embedded: Sequence[Vector | None]) -> float:
         """Return how well the model knows the script of a question; 1 if the question was not embedded."""
         if all(vector is None for vector in embedded):
             return 1.0
         try:
-            return self._cached_familiarity(self.redactor.text(text))
+            return self._cached_familiarity(question)
         except Exception:  # noqa: BLE001  # an embedder may raise anything; its vectors can still be used
             return 1.0
 
@@ -103,7 +104,7 @@ class QuestionEmbedder:
         with suppress(Exception, SystemExit):  # an embedder may raise anything; the answer is optional
             embedder = self.get_embedder()
             if not is_remote(embedder):
-                vector = self._query_vectors.embed(self.redactor.text(question), embedder, self._last[1], "")
+                vector = self._query_vectors.embed(question, embedder, self._last[1], "")
                 return int((embedder.embed_documents(texts) @ vector).argmax())
         return None
 

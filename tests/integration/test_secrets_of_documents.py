@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core import Document, Entry, NewDocument, Source
+from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_redaction import REDACTED
 
@@ -66,24 +67,24 @@ def test_documents_of_a_plugin_are_redacted_and_keep_their_lines(home):
     with home.open() as memory:
         indexer = memory._assembly.indexer("memory")
         source = IsolatedSource.of(Transcripts(), "sessions")
-        indexer.sync(source)
+        indexer.write(source, EmbeddingRun())
         (result,) = memory.search("last", mode="fts")
         assert result.content.split("\n") == ["User: first", f"User: the key is {REDACTED}", "User: last"]
         assert result.metadata == {"command": f"export KEY={REDACTED}", "tags": (REDACTED, "x")}
-        assert indexer.sync(source).unchanged == 1
+        assert indexer.write(source, EmbeddingRun()).unchanged == 1
     assert not in_database(home)
 
 
 def test_a_document_that_its_source_has_redacted_is_indexed_as_it_is_whatever_the_patterns_are(home):
     source = IsolatedSource.of(Redacted(), "sessions")
     with home.open() as memory:
-        memory._assembly.indexer("memory").sync(source)
+        memory._assembly.indexer("memory").write(source, EmbeddingRun())
         results = memory.search("key", mode="fts")
         assert any(SECRET in result.content for result in results)
         assert SECRET in results[0].metadata["command"]
     with home.open(conversations={"redact": ["last"]}) as memory:
         indexer = memory._assembly.indexer("memory")
-        report = indexer.sync(source)
+        report = indexer.write(source, EmbeddingRun())
         assert (report.changed, report.unchanged) == (0, 1)
 
 

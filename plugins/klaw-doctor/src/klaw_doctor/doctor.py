@@ -156,7 +156,9 @@ class Doctor:
                 _attempt(self._sync, source)
 
     def _sync(self, source: IsolatedSource) -> None:
-        self.sources.indexer(source).sync(source)
+        indexer, run = self.sources.indexer(source), EmbeddingRun()
+        indexer.write(source, run)
+        indexer.embed(run)
 
 
 def check_extensions(extensions: Mapping[str, Extension]) -> Iterator[Finding]:
