@@ -37,6 +37,8 @@ def test_everything_that_is_copied_exists(instructions):
     copied = [words[:-1] for words in map(str.split, of(instructions, "COPY")) if not words[0].startswith("--from")]
     assert {name for words in copied for name in words} >= {"pyproject.toml", "constraints.txt", "klaw_core", "plugins"}
     assert [name for words in copied for name in words if not (ROOT / name).exists()] == []
+    kept = (PLACE / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
+    assert [name for words in copied for name in words if f"!{name}" not in kept] == []
 
 
 @CLONE
