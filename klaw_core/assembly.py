@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # a search by words does not need these; they are imported wh
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Store
     from klaw_core.plugins.isolation import IsolatedSource
-    from klaw_core.searching.reranking import Stage
+    from klaw_core.searching.stages import Stage
 
 # The names of embedders in the configuration, and the functions that build them at their first call.
 _Embedders: TypeAlias = "Sequence[tuple[str, Callable[[], Embedder]]]"
@@ -261,7 +261,7 @@ class Assembly:
         """Return the reranking stages, in order."""
         if not selections:
             return ()
-        from klaw_core.searching.reranking import Stage
+        from klaw_core.searching.stages import Stage
 
         return tuple(
             Stage(selection.type, self._builder(selection), selection.paths)

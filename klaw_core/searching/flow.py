@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError
+from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError, quoted
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
 from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, is_in, leave_out
@@ -35,8 +35,8 @@ from klaw_redaction import Redactor
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.store import Snapshot, Store
-    from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
+    from klaw_core.searching.stages import Stage
     from klaw_core.values.candidates import Preference
     from klaw_core.values.search import Mode, SearchResult
     from klaw_core.values.text import StoredChunk
@@ -83,9 +83,22 @@ class Searcher:
     def search(self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None]) -> SearchResults:
         """Return the chunks of some collections that answer a request, best first. For ``spaces`` see :meth:`spaces`.
 
-        If a retriever fails, a notice names it and the other retrievers answer. Raise EmbeddingError, RetrievalError or
-        VectorSpaceError if no retriever can answer.
+        If no result fits, but one does once misspelled words are corrected, those of the corrected question are
+        returned, and a notice says so. If a retriever fails, a notice names it and the other retrievers answer. Raise
+        EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
+        results, corrected = self._answer(request, spaces)
+        for text in corrected if request.vector is None else ():
+            others, _ = self._answer(evolve(request, text=text), spaces)
+            if others and not others.nothing_fits:
+                said = f"nothing fits {quoted(self.redactor.text(request.text))}; showing results for: {text}"
+                return evolve(others, notices=(said, *others.notices), hints=(said, *others.hints))
+        return results
+
+    def _answer(
+        self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None]
+    ) -> tuple[SearchResults, Sequence[str]]:
+        """Return the results of a request as it is, and corrections of its question if none fits."""
         notices: list[str] = []
         preferences = self.get_preferences(request.text)
         # Embedders, which may be on a server, get the question without secrets.
@@ -106,7 +119,8 @@ class Searcher:
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
             hints = [] if collector.count else list(_why_nothing(scope, request.filters))
             found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
-            hints += _suggestions(scope, found)
+            corrected = list(_suggestions(scope, found))
+            hints += [f"did you mean: {text}" for text in corrected]
         if stages:
             found, failures = self._rerank(stages, scope, found, request)
             notices.extend(failures)
@@ -118,7 +132,7 @@ class Searcher:
         accepted = SearchResults(tuple(filter(request.accepts, ranked)))
         hints[:0] = _judgement(ranked, accepted, request.min_relevance)
         notices, hints = (list(map(self.redactor.text, texts)) for texts in (notices, hints))
-        return SearchResults(accepted.results, tuple(dict.fromkeys(notices + hints)), tuple(hints))
+        return SearchResults(accepted.results, tuple(dict.fromkeys(notices + hints)), tuple(hints)), corrected
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
         """Return the index of the text that is nearest to a question of the last search.

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from klaw_core.errors import PluginContractError, as_klaw_error
-from klaw_core.interfaces.components import Reranker
 from klaw_core.interfaces.store import Store
+from klaw_core.searching.stages import Stage
 from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Contribution, Hit, Query
 from klaw_core.values.text import StoredChunk
@@ -31,28 +30,6 @@ Found: TypeAlias = Sequence[tuple[StoredChunk, Hit]]
 _MAX_SCORE = 1e6
 # The maximum number of candidates for a stage, because thousands may be found if copies of a text were left out.
 _MAX_CANDIDATES = 100
-
-
-@frozen(eq=False, repr=False)
-class Stage:
-    """A configured reranker. It is built at its first use, and again if that fails.
-
-    It gets only candidates whose path begins with one of ``paths``, if there are any, and reorders them among their
-    places.
-    """
-
-    name: str
-    build: Callable[[], Reranker]
-    paths: tuple[str, ...] = ()
-
-    @cached_property
-    def reranker(self) -> Reranker:
-        """The reranker. Raise what its factory raises."""
-        return self.build()
-
-    def concerns(self, stored: StoredChunk) -> bool:
-        """Return whether it gets this chunk."""
-        return not self.paths or stored.path.startswith(self.paths)
 
 
 def rerank(

@@ -50,7 +50,7 @@ def suggestions(scope: Scope) -> Iterator[str]:
             except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; suggestions are optional
                 continue
             if meant:
-                yield f"did you mean: {meant}"
+                yield meant
 
 
 def _nothing_passes(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> bool:

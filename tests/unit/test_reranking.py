@@ -1,7 +1,8 @@
 """What the stages do with more than a search shows, and with nothing."""
 
 from klaw_core import Contribution, Hit, Query, RerankScore, StoredChunk
-from klaw_core.searching.reranking import Stage, rerank
+from klaw_core.searching.reranking import rerank
+from klaw_core.searching.stages import Stage
 from klaw_testing.memory_store import MemoryStore
 from klaw_testing.values import cut_lines, make_document
 

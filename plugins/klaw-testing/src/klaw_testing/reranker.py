@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Candidate, Contribution, Hit, Query, Reranker, RerankScore, StoredChunk
-from klaw_core.searching.reranking import Stage, rerank
+from klaw_core.searching.reranking import rerank
+from klaw_core.searching.stages import Stage
 from klaw_testing.laws import law, scaled
 from klaw_testing.memory_store import MemoryStore
 from klaw_testing.values import cut_lines, make_document
