@@ -266,8 +266,8 @@ class TestChunks:
             memory.index()
             found = memory.search("ferry", mode="fts")
             assert [(result.content, result.context) for result in found] == [
-                ("User: When does the ferry leave?", ""),
                 ("Assistant: On Friday at nine.", "User: When does the ferry leave?"),
+                ("User: When does the ferry leave?", ""),
             ]
 
     def test_a_later_message_does_not_change_earlier_chunks(self, home):
