@@ -43,7 +43,7 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
     space = status.space
     embedder = f"{status.embedder}: {space}" if space else f"{status.embedder} (nothing embedded yet)"
     search = f"{' + '.join(status.retrievers) or 'none works'}, merged by {status.fusion}"
-    facts = [
+    rows = [
         ("index", tilde(status.location)),
         ("config", ", ".join(map(tilde, files)) or "defaults (klaw init writes a file)"),
         ("embedder", status.embedder if status.embedder == "none" else embedder),
@@ -53,7 +53,7 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
             for name, value in status.statistics.items()
         ),
     ]
-    out.rows([[StyledText(name, "dim"), value] for name, value in facts])
+    out.rows([[StyledText(name, "dim"), value] for name, value in rows])
     out.line()
     _show_origins(out, status)
     for problem in status.problems:

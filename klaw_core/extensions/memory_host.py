@@ -55,7 +55,7 @@ class RedactingModel(LanguageModel):
         return self.wrapped.count_tokens(text)
 
     def status(self) -> Mapping[str, int | str]:
-        """Return facts by name."""
+        """Return what ``klaw status`` shows, by name."""
         return self.wrapped.status()
 
     def check(self) -> None:

@@ -214,4 +214,4 @@ class StatusExtension(Extension):
 
     @abstractmethod
     def status(self) -> dict[str, int | str]:
-        """Return facts by name."""
+        """Return what ``klaw status`` shows, by name."""

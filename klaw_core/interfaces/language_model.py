@@ -38,7 +38,7 @@ class LanguageModel:
         """Return the number of tokens of a text; an upper bound if the model's tokenizer is not available."""
 
     def status(self) -> Mapping[str, int | str]:
-        """Return facts by name for ``klaw status``, such as the tokens used today. Call no server."""
+        """Return what ``klaw status`` shows of it, by name, such as the tokens used today. Call no server."""
         return {}
 
     def check(self) -> None:

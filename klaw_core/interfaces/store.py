@@ -245,7 +245,7 @@ class Store(Protocol[R]):
         """
 
     def statistics(self) -> Mapping[str, int | str]:
-        """Return facts for ``klaw status``: sizes in bytes, versions."""
+        """Return what ``klaw status`` shows of it, by name: sizes in bytes, versions."""
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
         """Return the problems of the store itself: its files, rows and locks, but not its indexes.

@@ -33,7 +33,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
     with assembly.store.read() as snapshot:
         counts = {each: snapshot.counts(each) for each in snapshot.collections()}
         indexes = tuple(_index_problems(assembly, snapshot, embed))
-    model_facts, model_problems = _language_model(assembly)
+    model_rows, model_problems = _language_model(assembly)
     known = sources.all()
     roots = {source.origin: root for source in known if (root := source.root) is not None}
     embedder = assembly.embedder.name() if assembly.config.embedding.type != "none" else ""
@@ -51,7 +51,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             for source in known
             if isinstance(folder := source.source, Folder) and folder.exclude
         },
-        statistics={**assembly.store.statistics(), **_facts(extensions), **model_facts},
+        statistics={**assembly.store.statistics(), **_shown(extensions), **model_rows},
         problems=(
             *(configured.complaint for configured in assembly.retrievers if configured.complaint),
             *embedding,
@@ -104,13 +104,13 @@ def _collections(
     return {name: tuple(collections) for name, collections in found.items()}
 
 
-def _facts(extensions: Extensions) -> Mapping[str, int | str]:
+def _shown(extensions: Extensions) -> Mapping[str, int | str]:
     """Return the status values of the extensions. Failing ones are omitted here; ``klaw doctor`` reports them."""
-    facts: dict[str, int | str] = {}
+    shown: dict[str, int | str] = {}
     for name, extension in extensions.having(StatusExtension):
         with suppress(KlawError), isolated(f"the extension {name!r}"):
-            facts |= extension.status()
-    return facts
+            shown |= extension.status()
+    return shown
 
 
 def _language_model(assembly: Assembly) -> tuple[Mapping[str, int | str], Sequence[str]]:

@@ -1,7 +1,7 @@
 """The relevance of results: an estimate, from 0 to 1, of the probability that a chunk answers the question.
 
 Each retriever returns a relevance with each hit (``Hit.relevance``), on a scale that all retrievers share. This module
-combines them with two facts that no single retriever knows: how well the model knows the question's script, and which
+combines them with two things that no single retriever knows: how well the model knows the question's script, and which
 hits a search for words could not have found.
 """
 

@@ -12,7 +12,7 @@ from attrs import frozen
 from klaw_core import EmbedderUnavailableError
 from klaw_embed_gemini.options import GEMINI_URL, GeminiOptions
 from klaw_http import HttpClient, server_name
-from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
+from klaw_http.embedding import ModelProperties, client_for, embedding_errors, member, rows_of
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
@@ -32,11 +32,11 @@ class GeminiServer:
 
     options: GeminiOptions
 
-    def facts(self) -> ModelFacts:
+    def properties(self) -> ModelProperties:
         """Return the properties of the model, without a request. Raise EmbedderUnavailableError without a key."""
         options = self.options
         _ = self._client
-        return ModelFacts(
+        return ModelProperties(
             model=options.model,
             revision=server_name(options.url),
             dimension=options.dimension or _DIMENSIONS.get(options.model),

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from klaw_core import EmbeddingError, ModelNotFoundError
 from klaw_http import HttpClient, StatusError, server_name
-from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
+from klaw_http.embedding import ModelProperties, client_for, embedding_errors, member, rows_of
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
@@ -35,7 +35,7 @@ class OllamaServer:
 
     options: OllamaOptions
 
-    def facts(self) -> ModelFacts:
+    def properties(self) -> ModelProperties:
         """Ask for the properties of the model, without loading it. Raise EmbedderUnavailableError, ModelNotFoundError.
 
         The revision is the digest of the pulled model, which changes with the model, but not with the server.
@@ -48,7 +48,7 @@ class OllamaServer:
         architecture = member(info, "general.architecture")
         limits = (_positive(member(info, f"{architecture}.context_length")), _num_ctx(shown.get("parameters")))
         context = min((limit for limit in limits if limit), default=_UNKNOWN_CONTEXT)
-        return ModelFacts(
+        return ModelProperties(
             model=options.model,
             revision=self._digest(tags) or server_name(options.url),
             dimension=options.dimension or _positive(member(info, f"{architecture}.embedding_length")),

@@ -233,7 +233,7 @@ class BatchJobs:
         """Return the vectors in the output of a batch; texts with other answers are requested directly."""
         if not batch.get("output_file_id"):
             return {}
-        dimension = self._server.facts().dimension or _MAX_DIMENSION
+        dimension = self._server.properties().dimension or _MAX_DIMENSION
         limit = len(job.texts) * (_BYTES_A_NUMBER * dimension + _BYTES_A_LINE)
         try:
             output = self._transfers().fetch(f"/files/{batch['output_file_id']}/content", limit)

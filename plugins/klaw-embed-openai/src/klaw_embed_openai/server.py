@@ -18,7 +18,7 @@ from attrs import frozen
 from klaw_core import EmbedderUnavailableError, EmbeddingError
 from klaw_embed_openai.options import OPENAI_URL, OpenAIOptions, environment_url
 from klaw_http import HttpClient, server_name
-from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
+from klaw_http.embedding import ModelProperties, client_for, embedding_errors, member, rows_of
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
@@ -37,7 +37,7 @@ class OpenAIServer:
 
     options: OpenAIOptions
 
-    def facts(self) -> ModelFacts:
+    def properties(self) -> ModelProperties:
         """Return the properties of the model, without a request. Raise EmbedderUnavailableError without a key.
 
         Servers do not say which weights they run, so the revision is the address: two servers with different models of
@@ -46,7 +46,7 @@ class OpenAIServer:
         options = self.options
         _ = self.client
         own = _DIMENSIONS.get(options.model)
-        return ModelFacts(
+        return ModelProperties(
             model=options.model,
             revision=" ".join(
                 filter(None, (options.revision or server_name(options.url), options.document_input_type))

@@ -50,7 +50,7 @@ class TooLongError(Exception):
 
 
 @frozen
-class ModelFacts:
+class ModelProperties:
     """Properties of a model. ``dimension`` is None if only a vector can show it.
 
     ``revision`` changes whenever the same text would get another vector. ``max_tokens`` is the window without special
@@ -66,7 +66,7 @@ class ModelFacts:
 class EmbeddingServer(Protocol):
     """One embedding model on one server. Its ``str`` names both, for messages."""
 
-    def facts(self) -> ModelFacts:
+    def properties(self) -> ModelProperties:
         """Return the properties of the model; call the server if necessary. Raise EmbeddingError."""
 
     def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
@@ -109,9 +109,9 @@ class RemoteEmbedder:
         """The vector space. Raise EmbeddingError."""
         prefix = self.options.document_prefix
         return VectorSpace(
-            model=self._facts.model,
-            revision=self._facts.revision,
-            dimension=self._facts.dimension or self.server.embed(["a"], query=False).shape[1],
+            model=self._properties.model,
+            revision=self._properties.revision,
+            dimension=self._properties.dimension or self.server.embed(["a"], query=False).shape[1],
             pooling=f"mean/{self.max_tokens} estimated" + (f", after {prefix!r}" if prefix else ""),
         )
 
@@ -126,8 +126,8 @@ class RemoteEmbedder:
         return self.bulk.texts_per_call if self.bulk else self.options.batch_size
 
     @cached_property
-    def _facts(self) -> ModelFacts:
-        return self.server.facts()
+    def _properties(self) -> ModelProperties:
+        return self.server.properties()
 
     def embed_documents(self, texts: Sequence[str], /) -> Matrix:
         """Return float32 of shape (n, d), row i for text i, each of unit length. Raise EmbeddingError.
@@ -146,7 +146,7 @@ class RemoteEmbedder:
         return estimate_tokens(texts)
 
     def _room(self, prefix: str) -> int:
-        return max(1, (self.options.max_tokens or self._facts.max_tokens) - estimate_tokens([prefix])[0])
+        return max(1, (self.options.max_tokens or self._properties.max_tokens) - estimate_tokens([prefix])[0])
 
     def _embed(self, texts: Sequence[str], prefix: str, *, query: bool) -> Matrix:
         if not texts:
