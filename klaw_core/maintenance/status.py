@@ -51,7 +51,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             for source in known
             if isinstance(folder := source.source, Folder) and folder.exclude
         },
-        statistics={**assembly.store.statistics(), **_shown(extensions), **model_rows},
+        statistics={**_shown(extensions, assembly.store.statistics()), **model_rows},
         problems=(
             *(configured.complaint for configured in assembly.retrievers if configured.complaint),
             *embedding,
@@ -104,12 +104,13 @@ def _collections(
     return {name: tuple(collections) for name, collections in found.items()}
 
 
-def _shown(extensions: Extensions) -> Mapping[str, int | str]:
-    """Return the status values of the extensions. Failing ones are omitted here; ``klaw doctor`` reports them."""
-    shown: dict[str, int | str] = {}
+def _shown(extensions: Extensions, known: Mapping[str, int | str]) -> Mapping[str, int | str]:
+    """Return known values and those of the extensions. Failing ones are omitted; ``klaw doctor`` reports them."""
+    shown = dict(known)
     for name, extension in extensions.having(StatusExtension):
         with suppress(KlawError), isolated(f"the extension {name!r}"):
-            shown |= extension.status()
+            status = extension.status().items()
+            shown |= {f"{name} {key}" if key in shown else key: value for key, value in status}
     return shown
 
 

@@ -152,15 +152,14 @@ def combine_relevance(
         if key not in word_hits and key not in vector_hits:
             return None
         both = _logistic(base + _WORDS * _weighted(word_hits.get(key)) + _VECTORS * _weighted(vector_hits.get(key)))
-        if reliability == 1.0:
-            return both
         return reliability * both + (1.0 - reliability) * (by_vectors(key) or 0.0) * familiar
 
     return cache(by_both)
 
 
 def _hits_with_relevance(rankings: Sequence[Ranking]) -> Mapping[int, Hit]:
-    return {hit.key: hit for ranking in rankings for hit in ranking.hits if hit.relevance is not None}
+    hits = [hit for ranking in rankings for hit in ranking.hits if hit.relevance is not None]
+    return {hit.key: hit for hit in sorted(hits, key=_weighted)}  # of several retrievers', the greatest
 
 
 def _weighted(hit: Hit | None) -> float:

@@ -242,6 +242,26 @@ def test_documents_of_the_journal_that_are_not_indexed_are_named(home, monkeypat
         assert memory.search("boat")
 
 
+def test_a_status_value_does_not_hide_that_of_another(home):
+    with home.open() as memory:
+        taken = next(iter(memory._assembly.store.statistics()))
+
+    def telling(name):
+        class Telling(klaw_core.StatusExtension):
+            def status(self):
+                return {"told": name, taken: name}
+
+        Telling.name = name
+        return LiveComponent("extension", name, Telling())
+
+    components = [telling("one"), telling("two")]
+    with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
+        told = memory.status().statistics
+    assert (told["told"], told["two told"]) == ("one", "two")
+    assert (told[f"one {taken}"], told[f"two {taken}"]) == ("one", "two")
+    assert told[taken] not in {"one", "two"}
+
+
 def test_status_names_every_collection_of_an_origin(home):
     with home.open() as memory:
         memory.add([NewDocument("a", "One.")], collection="mine")

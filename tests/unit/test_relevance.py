@@ -35,6 +35,13 @@ def test_relevance_comes_from_vectors_if_words_find_only_common_words():
     assert relevance(0) > WEAK_RELEVANCE > relevance(1)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_retrievers_the_one_that_is_most_certain_counts(order):
+    relevance = combine_relevance([words(0.9), words(0.1, 0.2)][::order], [vectors(0.1)], 1.0)
+
+    assert relevance(0) == pytest.approx(combine_relevance([words(0.9, 0.2)], [vectors(0.1)], 1.0)(0))
+
+
 def test_vectors_are_ignored_if_the_model_does_not_know_the_script():
     assert combine_relevance([words()], [vectors(0.3)], 0.0)(0) < WEAK_RELEVANCE
 

@@ -7,6 +7,7 @@ import pytest
 from klaw_core import API, Component, Document, KlawError, NoOptions, RecordError
 from klaw_journals import FileJournals
 from klaw_memories import JournalExtension
+from klaw_testing.source import SourceContract
 from klaw_testing.values import MOMENT
 
 
@@ -44,6 +45,12 @@ def opened(home):
         memory.extension("diary").journal.append([diary(1, "the harbour was frozen"), diary(2, "skated with Ada")])
         memory.index()
         yield memory
+
+
+class TestSource(SourceContract):
+    @pytest.fixture
+    def source(self, opened):
+        return opened.extension("diary").source()
 
 
 def found(memory, words):

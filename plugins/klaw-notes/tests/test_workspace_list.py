@@ -14,7 +14,8 @@ from attrs import evolve
 from klaw_core import Memory, StoreCorruptError, StoreError, WorkspaceError, load_config
 from klaw_notes.options import WorkspaceOptions
 from klaw_notes.patterns import problem_of, unmatched_paths
-from klaw_notes.workspace_list import Workspaces, is_gone
+from klaw_notes.workspace_list import RememberedWorkspace, Workspaces, is_gone
+from klaw_testing.source import SourceContract
 
 RESERVED = ("saved", "conversations")
 
@@ -32,6 +33,18 @@ def make(tmp_path):
         return directory
 
     return make
+
+
+class TestContract(SourceContract):
+    @pytest.fixture
+    def source(self, workspaces, make):
+        root = make("notes")
+        for name in ("a.md", "[b].md", "c.md"):
+            (root / name).write_text("text")
+        return RememberedWorkspace.of(workspaces.remember(root), workspaces)
+
+    def made_again(self, source):
+        return RememberedWorkspace.of(source.registry.all()[source.origin], source.registry)
 
 
 def test_the_list_is_empty_at_first(workspaces):

@@ -5,8 +5,10 @@ import inspect
 import re
 from pathlib import Path
 
+import attrs
 import pytest
 
+import klaw_core
 from klaw_testing.skeleton import skeleton
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -58,3 +60,16 @@ def test_a_page_shows_what_the_command_writes(page):
     written = [content for file, content in skeleton(name, kind).items() if file.endswith(".py")]
     assert [block for block in blocks if block in written] == written
     assert text.count("\n") <= 155
+
+
+def test_the_values_of_plugins_are_listed_with_their_fields():
+    text = (DOCS / "reference" / "hooks.md").read_text("utf-8").partition("\n## Values\n")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `([A-Z]\w+)` \| (.*) \|$", text, re.MULTILINE))
+    assert len(rows) > 10
+    missing = {
+        name: [
+            field.name for field in attrs.fields(getattr(klaw_core, name)) if not re.search(rf"`{field.name}\b", row)
+        ]
+        for name, row in rows.items()
+    }
+    assert {name: fields for name, fields in missing.items() if fields} == {}

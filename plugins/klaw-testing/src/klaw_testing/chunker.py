@@ -90,6 +90,7 @@ class ChunkerContract:
 
     @pytest.fixture
     def make_chunker(self) -> MakeChunker:
+        """Return a function that makes the chunker under test from ``max_tokens`` and ``overlap_tokens``."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def texts(self) -> st.SearchStrategy[str]:

@@ -33,6 +33,7 @@ class ConverterContract:
 
     @pytest.fixture
     def converter(self) -> Any:
+        """Return the converter under test."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def readable(self) -> Mapping[str, bytes]:

@@ -67,6 +67,7 @@ class EmbedderContract:
 
     @pytest.fixture
     def embedder(self) -> Any:
+        """Return the embedder under test."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def test_vectors_are_float32_of_unit_length(self, embedder: Embedder) -> None:

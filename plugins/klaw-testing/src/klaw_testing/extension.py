@@ -58,6 +58,7 @@ class ExtensionContract:
 
     @pytest.fixture
     def memory(self, tmp_path: Path) -> Iterator[Memory]:
+        """Yield an open memory with the extension, and with some data of it."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     @pytest.fixture

@@ -40,6 +40,7 @@ class FusionContract:
 
     @pytest.fixture
     def fusion(self) -> Any:
+        """Return the fusion under test."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     @given(given_rankings=rankings(), limit=st.integers(1, 20))

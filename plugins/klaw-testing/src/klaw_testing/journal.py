@@ -26,6 +26,7 @@ class RecordJournalContract:
 
     @pytest.fixture
     def journal(self) -> RecordJournal:
+        """Return an empty journal of records."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def test_a_new_journal_is_empty(self, journal: RecordJournal) -> None:
@@ -142,6 +143,7 @@ class LogFolderContract:
 
     @pytest.fixture
     def logs(self) -> LogFolder:
+        """Return an empty folder of logs."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def test_a_new_folder_is_empty(self, logs: LogFolder) -> None:
@@ -223,6 +225,7 @@ class OwnedTextContract:
 
     @pytest.fixture
     def text(self) -> OwnedText:
+        """Return an owned text that does not exist yet."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def test_a_new_text_does_not_exist(self, text: OwnedText) -> None:

@@ -72,6 +72,7 @@ class LanguageModelContract:
 
     @pytest.fixture
     def model(self) -> LanguageModel:
+        """Return the language model under test."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def ask(self, text: str, **more: object) -> Prompt:

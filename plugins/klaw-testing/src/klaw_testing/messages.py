@@ -94,6 +94,7 @@ class MessagesContract:
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
+        """Return a function that opens the store; each call opens the same data."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     @pytest.fixture

@@ -1,9 +1,11 @@
-"""A plugin of pytest: after the tests, list what each contract did not test because an ability is missing."""
+"""A plugin of pytest: it says which fixture a contract lacks, and which abilities a contract did not test."""
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter, defaultdict
-from typing import NoReturn
+from collections.abc import Generator
+from typing import Any, NoReturn
 
 import pytest
 
@@ -13,6 +15,21 @@ _PREFIX = "not tested: "
 def lacks(what: str) -> NoReturn:
     """Skip a law, because the implementation does not have this ability."""
     pytest.skip(f"{_PREFIX}{what}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, object, object]:
+    """Say what to define if a test of a contract asks for a fixture that only a subclass can define."""
+    try:
+        return (yield)
+    except NotImplementedError as error:
+        if not fixturedef.func.__module__.startswith("klaw_testing."):
+            raise
+        where = request.cls.__name__ if request.cls else "the test"
+        what = inspect.cleandoc(fixturedef.func.__doc__ or "").partition("\n")[0]
+        raise pytest.fail.Exception(
+            f"define the fixture `{fixturedef.argname}` in {where}: {what}", pytrace=False
+        ) from error
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

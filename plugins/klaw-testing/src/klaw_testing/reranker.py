@@ -74,6 +74,7 @@ class RerankerContract:
 
     @pytest.fixture
     def reranker(self) -> Any:
+        """Return the reranker under test."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     @given(given_candidates=candidates(min_size=1), limit=st.integers(1, 10), text=st.sampled_from(_QUESTIONS))

@@ -7,9 +7,12 @@ laws must hold for both. Therefore they search for chunks whose whole text is th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,15 +25,22 @@ from numpy.typing import NDArray
 from klaw_core import (
     Chunk,
     ChunkSelection,
+    Document,
+    Entry,
     Hit,
     Keys,
     KeySelection,
+    LiveComponent,
     Matrix,
+    Memory,
     Query,
     Retriever,
+    SkippedEntry,
+    Source,
     StoredChunk,
     Vector,
     VectorSpace,
+    load_config,
 )
 from klaw_testing import laws
 
@@ -107,6 +117,34 @@ def crowd(size: int, first: int = 1) -> list[StoredChunk]:
     ]
 
 
+@frozen(eq=False)
+class _Crowd(Source):
+    """The chunks of ``crowd(30)``, each of which is a document."""
+
+    origin = "crowd"
+
+    def scan(self) -> Iterable[Entry]:
+        return [Entry(f"{self.origin}/{chunk.key:02}") for chunk in crowd(30)]
+
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        chunk = crowd(30)[int(entry.path[-2:]) - 1]
+        return Document(entry.path, chunk.chunk.text, "crowd", self.origin, chunk.created_at, format="plain")
+
+
+@contextmanager
+def crowded(data_dir: Path, store: str = "sqlite") -> Iterator[Any]:
+    """Yield the resource of a store with the chunks of ``crowd(30)``, for retrievers that read the tables of a store.
+
+    The resource is for reading; ``data_dir`` is a directory for the store. Raise KlawError if the store cannot be used.
+    """
+    memory = {"embedding": {"type": "none"}, "store": {"type": store}, "sources": [{"type": "crowd"}]}
+    config = load_config(data_dir=data_dir, environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": memory})
+    with Memory.open(config, components=[LiveComponent("source", "crowd", _Crowd())]) as opened:
+        opened.index()
+        with opened.extensions.host.read() as snapshot:
+            yield snapshot.resource
+
+
 def key_array(keys: Iterable[int]) -> Keys:
     """Return distinct keys, ascending, as int64."""
     return np.array(sorted(set(keys)), dtype=np.int64)
@@ -135,7 +173,10 @@ class _ForeignSelection:
 
 
 class RetrieverContract(Generic[R]):
-    """The laws of a retriever; the subclass defines ``retriever`` and ``filled``."""
+    """The laws of a retriever; the subclass defines ``retriever`` and ``filled``.
+
+    A retriever that answers only some questions also overrides :meth:`query`, to ask for a text in such a question.
+    """
 
     @pytest.fixture
     def retriever(self) -> Retriever[R]:
@@ -174,6 +215,11 @@ class RetrieverContract(Generic[R]):
         if within is not None:
             assert set(keys) <= set((within if isinstance(within, np.ndarray) else within.keys()).tolist())
         return hits
+
+    def test_what_it_says_of_itself_are_values(self, retriever: Retriever[R]) -> None:
+        assert isinstance(retriever.joins, type), "joins is the type of the resource"
+        assert isinstance(retriever.needs_vectors, bool), "needs_vectors is True or False, not a method"
+        assert isinstance(retriever.limitation, str), "limitation is a text or a property, not a method"
 
     def test_the_resource_has_the_declared_type(self, retriever: Retriever[R], filled: R) -> None:
         assert isinstance(filled, retriever.joins)

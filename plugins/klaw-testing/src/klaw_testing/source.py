@@ -1,10 +1,12 @@
 """The contract of a source; the subclass defines the fixture ``source``, which must have documents."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from klaw_core import Document, Entry, SkippedEntry, Source
+from klaw_core import Document, Entry, Forgetful, Forgettable, SkippedEntry, Source
+from klaw_testing.report import lacks
 
 
 class SourceContract:
@@ -12,7 +14,17 @@ class SourceContract:
 
     @pytest.fixture
     def source(self) -> Any:
+        """Return the source under test, with documents."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def made_again(self, source: Any) -> Any:
+        """Return the source as the next index run makes it; by default ``source``, which must know what changed."""
+        return source
+
+    def test_what_it_says_of_itself_are_values(self, source: Source) -> None:
+        told = ("origin", "collection", "forgets_missing", "stamp")
+        methods = [name for name in told if callable(getattr(source, name))]
+        assert methods == [], f"make {', '.join(methods)} an attribute or a property, not a method"
 
     def test_a_scan_finds_distinct_paths_and_is_repeatable(self, source: Source) -> None:
         first, second = list(source.scan()), list(source.scan())
@@ -34,6 +46,7 @@ class SourceContract:
                 assert read.origin == source.origin
                 assert read.text.strip()
                 assert read.source
+                assert isinstance(read.created_at, datetime), "created_at must be a datetime; use that of the place"
                 assert read.created_at.utcoffset() is not None, "dates must be timezone-aware"
             else:
                 assert read.reason
@@ -59,3 +72,15 @@ class SourceContract:
         read = source.read(Entry(path))
         assert isinstance(read, SkippedEntry)
         assert read.path == path, "with another path, the wrong indexed document would be kept or removed"
+
+    def test_a_forgotten_document_is_not_found_again(self, source: Source) -> None:
+        if not isinstance(source, Forgettable):
+            lacks("Forgettable")
+        before = [entry.path for entry in source.scan() if isinstance(entry, Entry)]
+        assert before, "the contract needs a source with documents"
+        source.forget([f"{source.origin}/never-was-there.md", before[0]])
+        source.forget([before[0]])
+        found = self.made_again(source).scan()
+        assert [entry.path for entry in found if isinstance(entry, Entry)] == before[1:]
+        if isinstance(source, Forgetful):
+            assert list(source.forgotten(before)) == before[:1]

@@ -40,6 +40,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, LockLaws, WriterLaw
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
+        """Return a function that opens the store; each call opens the same data."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     @pytest.fixture

@@ -44,4 +44,4 @@ class SkeletonSource(Source):
 @hookimpl
 def klaw_sources() -> Iterable[Component[Options, Source]]:
     """Yield the source."""
-    yield Component("skeleton", Options, lambda options, _: SkeletonSource(Path(options.directory)), api=2)
+    yield Component("skeleton", Options, lambda options, _: SkeletonSource(Path(options.directory).expanduser()), api=2)
