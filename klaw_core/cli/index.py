@@ -99,7 +99,7 @@ def command(
             embed=not no_embed,
             on_progress=on_progress,
         )
-        return "all notes" if place is None else workspace_of(memory, place), report
+        return "all sources" if place is None else workspace_of(memory, place), report
 
     reports = []
     with (

@@ -51,7 +51,7 @@ def _list(settings: Settings) -> None:
         _show(data(), plugin)
     for title, prefix, owners in (
         ("commands", "klaw ", installed()),
-        ("commands of plugins", "klaw plugins ", installed("klaw.commands.plugins")),
+        ("commands of klaw plugins", "klaw plugins ", installed("klaw.commands.plugins")),
         ("importers", "klaw import --from ", installed("klaw.importers")),
     ):
         if owners:

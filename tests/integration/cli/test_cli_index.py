@@ -170,7 +170,7 @@ class TestIndex:
         (notes / "sub" / "tls.md").unlink()
         second = klaw("index")
 
-        assert second.stdout.startswith("all notes: 1 changed, 1 unchanged, 1 removed; 1 chunk in ")
+        assert second.stdout.startswith("all sources: 1 changed, 1 unchanged, 1 removed; 1 chunk in ")
 
     def test_add_is_an_alias(self, klaw, notes):
         assert klaw("add", str(notes)).stdout.startswith("notes: 3 new")
