@@ -282,11 +282,11 @@ def isolated(who: str) -> Iterator[None]:
     except KlawError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{who}: {reason(error)} (in {_module(error)})", hint="see `klaw plugins`") from error
+        raise PluginError(f"{who}: {reason(error)} (in {module_of(error)})", hint="see `klaw plugins`") from error
 
 
-def _module(error: BaseException) -> str:
-    """Return the module that raised it; prefer a plugin's module to that of a library it uses."""
+def module_of(error: BaseException) -> str:
+    """Return the module that raised an exception."""
     from traceback import walk_tb
 
     *_, (frame, _line) = walk_tb(error.__traceback__)

@@ -13,7 +13,7 @@ from klaw_core.cli.extensions import installed, load_command, load_own, official
 from klaw_core.cli.settings import Settings, current_directory
 from klaw_core.cli.startup import INTERRUPTED
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams, trusted
-from klaw_core.errors import ConfigError, KlawError
+from klaw_core.errors import ConfigError, KlawError, module_of
 
 
 class KlawGroup(click.Group):
@@ -168,7 +168,7 @@ def _report(error: Exception, settings: Settings) -> None:
         message = f"{error.filename} cannot be used: {error.strerror}"
         _print_error(message, "give another path, or check its permissions", as_json=settings.json)
     else:
-        message = f"defect in Klaw: {type(error).__name__}: {error}"
+        message = f"defect in Klaw: {type(error).__name__}: {error} (in {module_of(error)})"
         _print_error(message, "run it again with --debug and report it", as_json=settings.json)
 
 

@@ -242,6 +242,12 @@ def test_documents_of_the_journal_that_are_not_indexed_are_named(home, monkeypat
         assert memory.search("boat")
 
 
+def test_doctor_names_an_extension_whose_status_fails(with_bad):
+    with with_bad(status=fail) as memory:
+        assert "bad" not in str(memory.status().statistics)
+        assert any("a defect" in finding.what and finding.where == "bad" for finding in memory.doctor().findings)
+
+
 def test_a_status_value_does_not_hide_that_of_another(home):
     with home.open() as memory:
         taken = next(iter(memory._assembly.store.statistics()))

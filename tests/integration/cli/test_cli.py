@@ -238,7 +238,7 @@ class TestErrors:
 
         assert result.exit_code == 1
         assert result.stderr.count("\n") == 1
-        assert "defect in Klaw: ZeroDivisionError" in result.stderr
+        assert f"defect in Klaw: ZeroDivisionError: division by zero (in {__name__})" in result.stderr
 
 
 class TestStreams:

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import CheckedExtension, Config, Extension, Finding, Index, KlawError
+from klaw_core import CheckedExtension, Config, Extension, Finding, Index, KlawError, StatusExtension
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import as_klaw_error
@@ -57,6 +57,8 @@ class Doctor:
         findings = guarded("permissions", str(directory), check_directory, directory)
         findings += guarded("store", self.assembly.store.location, self.assembly.store.check)
         findings += check_extensions(self.extensions.all())
+        for name, telling in self.extensions.having(StatusExtension):
+            findings += guarded("extension", name, _ask, telling)
         for name, error in self.extensions.problems().items():
             findings.append(Finding("extension", "error", error.message, name, error.hint or "klaw plugins"))
         findings += self._check_components()
@@ -165,6 +167,12 @@ def check_extensions(extensions: Mapping[str, Extension]) -> Iterator[Finding]:
     """Run the checks of every extension."""
     for name, extension in having(extensions, CheckedExtension):
         yield from guarded("extension", name, extension.check)
+
+
+def _ask(telling: StatusExtension) -> Iterable[Finding]:
+    """Ask for the status values, which ``klaw status`` leaves out if this fails."""
+    telling.status()
+    return ()
 
 
 def diagnose_unopened(config: Config, registry: Registry, error: KlawError) -> Diagnosis:
