@@ -180,16 +180,15 @@ def install_plugins(session: nox.Session, plugins: Iterable[Path], *tools: str) 
 
 
 @contextmanager
-def temporary_files() -> Iterator[dict[str, str]]:
-    """Yield an environment whose temporary files are in memory, where there is space for them.
+def temporary_files(*, in_memory: bool = True) -> Iterator[dict[str, str]]:
+    """Yield an environment with a place of its own for temporary files, in memory where there is space for them.
 
-    Most tests write a memory and wait for the disk. Tests of full disks and power cuts make disks of their own.
+    Most tests write a memory and wait for the disk. Tests of full disks and power cuts make disks of their own. In a
+    place that several runs of pytest share, one may delete what another still uses.
     """
     free = min(shutil.disk_usage(MEMORY_DISK).free, available_memory()) if MEMORY_DISK.is_dir() else 0
-    if free < MEMORY_DISK_BYTES:
-        yield {}
-        return
-    with tempfile.TemporaryDirectory(prefix="klaw-tests-", dir=MEMORY_DISK, ignore_cleanup_errors=True) as place:
+    disk = MEMORY_DISK if in_memory and free >= MEMORY_DISK_BYTES else None
+    with tempfile.TemporaryDirectory(prefix="klaw-tests-", dir=disk, ignore_cleanup_errors=True) as place:
         yield {"TMPDIR": place}
 
 
@@ -486,8 +485,10 @@ def packaging(session: nox.Session) -> None:
     here = [python for python in found.values() if python]
     others = {here[0], here[-1]} - {found[f"{sys.version_info.major}.{sys.version_info.minor}"]}
     # The fakes' own tests run where the fakes are installed: test_fakes.py does that.
-    environment = {"KLAW_TEST_PYTHONS": os.pathsep.join(sorted(others))}
-    session.run("pytest", "tests/packaging", "--ignore=tests/packaging/fakes", *session.posargs, env=environment)
+    pythons = {"KLAW_TEST_PYTHONS": os.pathsep.join(sorted(others))}
+    with temporary_files(in_memory=False) as environment:
+        options = ["--ignore=tests/packaging/fakes", *session.posargs]
+        session.run("pytest", "tests/packaging", *options, env={**environment, **pythons})
 
 
 def find_python(session: nox.Session, version: str) -> str:
