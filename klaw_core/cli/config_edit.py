@@ -144,8 +144,8 @@ def _descend(table: Any, step: Step, following: Step, place: str) -> Any:
     if not isinstance(table, MutableMapping):
         raise ConfigError([f"{place}: its parent is not a table"])
     if step not in table:
-        made = _retrievers() if place == "memory.retrieval" else tomlkit.aot()
-        table[step] = made if isinstance(following, int) else _table()
+        made = _defaults(place) if isinstance(following, int) else None
+        table[step] = _table() if made is None else made
     return table[step]
 
 
@@ -178,9 +178,11 @@ def _table(values: Mapping[str, Any] | None = None) -> tomlkit.items.Table:
     return table
 
 
-def _retrievers() -> tomlkit.items.AoT:
+def _defaults(place: str) -> tomlkit.items.AoT:
+    """Return the tables that an array has by default, since what is written replaces them."""
     tables = tomlkit.aot()
-    for entry in DEFAULTS["memory"]["retrieval"]:
+    for entry in DEFAULTS["memory"].get(place.removeprefix("memory."), ()):
         tables.append(_table(entry))
-    tables[-1].add(tomlkit.nl())  # an empty line after the last table
+    if tables:
+        tables[-1].add(tomlkit.nl())  # an empty line after the last table
     return tables

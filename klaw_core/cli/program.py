@@ -37,8 +37,10 @@ def _show_version(context: click.Context, _parameter: click.Parameter, value: bo
     if not value or context.resilient_parsing:
         return
     from klaw_core.cli.newest import version_lines
+    from klaw_core.cli.output import data
 
-    click.echo("\n".join(version_lines(check=context.params["check"])))
+    for line in version_lines(check=context.params["check"]):
+        data().line(line)
     context.exit()
 
 
