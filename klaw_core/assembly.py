@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # a search by words does not need these; they are imported wh
     from klaw_core.indexing.collection import Collection
     from klaw_core.indexing.flow import Indexer
     from klaw_core.indexing.redacting import DocumentRedactor
-    from klaw_core.interfaces.components import Embedder, Fusion
+    from klaw_core.interfaces.components import Embedder, Fusion, Reranker
     from klaw_core.interfaces.converter import Converter
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Store
@@ -271,8 +271,19 @@ class Assembly:
 
     def _builder(self, selection: Selection) -> Callable[[], Any]:
         """Return the function that builds a reranker; a default one is looked up at its first use."""
-        prepare = partial(self._prepare, selection, or_else=True)
-        return (lambda: prepare()()) if selection.is_default else prepare()  # noqa: PLW0108  # built later
+        return (
+            partial(self._default_stage, selection) if selection.is_default else self._prepare(selection, or_else=True)
+        )
+
+    def _default_stage(self, selection: Selection) -> Reranker:
+        """Build a reranker that no file names; where its plugin is missing, one that changes nothing."""
+        try:
+            component = self.registry.component(RERANKER, selection.type)
+        except PluginNotFoundError:
+            from klaw_core.searching.reranking import Unchanged
+
+            return Unchanged()
+        return build(component, component.options(), selection, self.context)
 
     def _lacks_key(self, selection: Selection) -> bool:
         """Whether the owner keeps an option to itself: an agent's search works without this stage, which would fail."""

@@ -254,4 +254,8 @@ def _as_table(config: Config) -> dict[str, Any]:
 def _selected(selection: Selection) -> dict[str, Any]:
     weight = {"weight": selection.weight} if selection.kind == "retriever" else {}
     fallback = [_selected(each) for each in selection.fallback]
-    return {"type": selection.type, **weight, **selection.options, **({"fallback": fallback} if fallback else {})}
+    others = {
+        **({"paths": list(selection.paths)} if selection.paths else {}),
+        **({"fallback": fallback} if fallback else {}),
+    }
+    return {"type": selection.type, **weight, **selection.options, **others}

@@ -88,10 +88,12 @@ class Searcher:
         EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
         results, corrected = self._answer(request, spaces)
-        for text in corrected if request.vector is None else ():
+        fits = bool(results) and not results.nothing_fits
+        for text in () if fits or request.vector is not None else corrected:
             others, _ = self._answer(evolve(request, text=text), spaces)
             if others and not others.nothing_fits:
-                said = f"nothing fits {quoted(self.redactor.text(request.text))}; showing results for: {text}"
+                asked, meant = (quoted(self.redactor.text(each)) for each in (request.text, text))
+                said = f"nothing fits {asked}; showing results for {meant}"
                 return evolve(others, notices=(said, *others.notices), hints=(said, *others.hints))
         return results
 
@@ -149,13 +151,15 @@ class Searcher:
         preferences: Sequence[tuple[str, Preference]],
         notices: list[str],
     ) -> tuple[ResultCollector, Sequence[Stage]]:
-        """Collect the results, and the stages that concern any of them.
+        """Collect the results, and return the stages if one concerns any of them.
 
         If these or preferences change the order, all hits are collected, since any of them may come first.
         """
         final = request.limit, request.per_document
         collector = self._find(scope, request.limit, notices, *((None, None) if preferences else final))
-        stages = [stage for stage in self.stages if any(stage.concerns(stored) for stored, _ in collector.taken)]
+        stages = (
+            self.stages if any(stage.concerns(stored) for stored, _ in collector.taken for stage in self.stages) else ()
+        )
         if stages and not preferences:
             collector = self._find(scope, request.limit, notices, None, None)
         for name, preference in preferences:

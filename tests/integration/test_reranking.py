@@ -337,6 +337,19 @@ class TestPaths:
             home.open(reranking=[{"type": "mmr", "paths": paths}])
 
 
+def test_a_stage_sees_what_an_earlier_one_has_lifted_whatever_the_limit(home, notes):
+    first = Stub(reverse, [])
+    second = Stub(lambda found, limit: [RerankScore(item.key, 1.0) for item in found[:limit]], [])
+    for name, stub in (("first", first), ("second", second)):
+        home.extra.append(("reranker", Component(name, NoOptions, lambda _o, _c, stub=stub: stub, API)))
+    with home.open(reranking=[]) as memory:
+        memory.index(notes)
+        last = memory.search("harbour tide")[-1].path
+    with home.open(reranking=[{"type": "first"}, {"type": "second", "paths": [last]}]) as memory:
+        for limit in (1, 2, 6):
+            assert memory.search("harbour tide", limit)[0].explain[-1].component == "second"
+
+
 def test_a_stage_may_change_how_relevant_a_result_is(with_stages, notes):
     memory, asked = with_stages(lambda found, _limit: [RerankScore(found[0].key, 1.0, relevance=0.77)])
     memory.index(notes)

@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_conversations.reranker import WEIGHTS, ChatReranker, features
-from klaw_core import Candidate, Chunk, Hit, Message, Query, StoredChunk
+from klaw_core import Candidate, Chunk, Hit, Memory, Message, Query, StoredChunk
 from klaw_testing.laws import law
 from klaw_testing.reranker import RerankerContract
 
@@ -85,6 +86,12 @@ def test_a_message_with_a_day_answers_a_question_of_when():
     messages = chat("Ben: Hello.", plain, dated)
     assert ranked("When did they move the kiln?", messages)[0] == dated
     assert ranked("Did they move the kiln?", chat("Ben: Hello.", dated, plain))[0] == dated  # nothing else differs
+
+
+@pytest.mark.parametrize("name", ["Strauß", "İnci", "Ann [10:30]", "A" * 80])
+def test_any_name_of_a_transcript_is_a_speaker(name):
+    reply = f"{name}: ﬁne, a sunrise."
+    assert ranked("What did they paint?", chat("Ada: We paint, too.", "Ada: What did they paint?", reply))[0] == reply
 
 
 def test_nothing_changes_where_nobody_replies():
@@ -177,3 +184,17 @@ def test_notes_keep_their_places_and_scores_among_messages(home):
     assert notes == [(place, result.path, result.score) for place, result in enumerate(after) if result.chat_id is None]
     assert len(notes) == 2
     assert [result.content for result in before] != [result.content for result in after]
+
+
+def test_messages_keep_their_order_and_nothing_is_said_where_the_plugin_is_missing(home):
+    with home.open(reranking=[]) as memory:
+        say(memory, *LINES)
+        before = [result.content for result in memory.search("What did Ben paint at the lake?")]
+    installed = home.registry()
+    offers = {key: found for key, found in installed.offers.items() if key != ("reranker", "chat")}
+    with Memory.open(home.config(), registry=evolve(installed, offers=offers)) as memory:
+        for _ in range(2):
+            found = memory.search("What did Ben paint at the lake?")
+            assert [result.content for result in found] == before
+            assert found.notices == ()
+        assert not [problem for problem in memory.status().problems if "chat" in problem]

@@ -476,3 +476,13 @@ def test_a_file_that_cannot_be_imported_is_named(klaw, tmp_path, name, text):
     result = klaw("facts", "import", str(tmp_path / name))
     assert result.exit_code == 1
     assert name in result.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "md"])
+def test_a_fact_that_was_known_earlier_is_listed_without_a_relevance(klaw, form):
+    name = of_json(klaw("remember", "The green tea is in the tin", "--json"))["id"]
+    known_at = datetime.now(UTC).isoformat()
+    assert klaw("facts", "retract", name).exit_code == 0
+    done = klaw("facts", "search", "green tea", "--known-at", known_at, "--format", form)
+    assert done.exit_code == 0
+    assert "green tea" in done.stdout

@@ -38,7 +38,7 @@ WEIGHTS: Mapping[str, float] = {
 _OF_ONESELF: Mapping[str, float] = {"fused": 1.0, "assistant": -0.4}
 _OF_A_SUBJECT: Mapping[str, float] = {"fused": 1.0, "asks": -0.3, "reply": 0.3}
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
-_MAX_SPEAKER_CHARACTERS = 60
+_MAX_SPEAKER_CHARACTERS = 80  # as of a transcript
 _STEM_CHARACTERS = 5  # the beginning of a word stands for its forms, in any language with endings
 _TEXTS_KEPT = 2048
 
@@ -63,7 +63,7 @@ _FIRST_PERSON = (
 
 @frozen
 class ChatReranker:
-    """Reorders the messages of each chat by what they say and what is around them; raw is the score for that."""
+    """Reorders the messages of each chat by a score for what they say and what is around them, which is raw."""
 
     needs_vectors = False
 
@@ -94,11 +94,11 @@ def _chat(candidate: Candidate) -> str:
 
 
 def _ranked(question: str, candidates: Sequence[Candidate], best: float) -> Sequence[RerankScore]:
-    """Return the messages of one chat, best first, ties in the order given; the scores are raw."""
+    """Return the messages of one chat, best first, ties in the order given, with raw scores only."""
     speakers = [_speaker(candidate.stored.chunk) for candidate in candidates]
     fused = [candidate.hit.score / best for candidate in candidates]
     if not _replies(speakers):
-        return [RerankScore(candidate.key, score) for candidate, score in zip(candidates, fused, strict=True)]
+        return [RerankScore(candidate.key, 0.0, score) for candidate, score in zip(candidates, fused, strict=True)]
     rows = features(question, candidates, speakers)
     if "assistant" in speakers:
         weights = _OF_ONESELF if _matches(_FIRST_PERSON, question.casefold()) else _OF_A_SUBJECT
@@ -110,7 +110,7 @@ def _ranked(question: str, candidates: Sequence[Candidate], best: float) -> Sequ
     ]
     relevance = _relevance(candidates, rows)
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
-    return [RerankScore(candidates[index].key, scores[index], relevance=relevance[index]) for index in order]
+    return [RerankScore(candidates[index].key, 0.0, scores[index], relevance[index]) for index in order]
 
 
 def _replies(speakers: Iterable[str]) -> bool:
@@ -191,7 +191,7 @@ def _shares(words: Iterable[str], *texts: Sequence[str]) -> Sequence[Sequence[fl
     counts = Counter(stem for each in found[0] for stem in each)
     weights = {stem: math.log((len(texts[0]) + 1) / (counts[stem] + 0.5)) for stem in stems}
     total = sum(weights.values())
-    return [[sum(map(weights.__getitem__, stems)) / total for stems in each] for each in found]
+    return [[min(1.0, sum(map(weights.__getitem__, stems)) / total) for stems in each] for each in found]
 
 
 def _form(stem: str) -> str:
@@ -224,12 +224,17 @@ def _speaker(chunk: Chunk) -> str:
 
 @lru_cache(_TEXTS_KEPT)
 def _name(text: str) -> str:
-    name, colon, _ = text[:_MAX_SPEAKER_CHARACTERS].partition(": ")
-    return "" if not colon or "\n" in name or ":" in name else name.casefold()
+    return text[: _name_end(text)].casefold()
 
 
 @lru_cache(_TEXTS_KEPT)
 def _body(text: str) -> str:
     """Return a message without its speaker, casefolded."""
-    name = _name(text)
-    return text[len(name) + 2 :].casefold() if name else text.casefold()
+    end = _name_end(text)
+    return (text[end + 2 :] if end else text).casefold()
+
+
+def _name_end(text: str) -> int:
+    """Return where the name at the beginning of a message ends; 0 if there is none."""
+    end = text.find(": ", 0, _MAX_SPEAKER_CHARACTERS + 2)
+    return 0 if end < 0 or "\n" in text[:end] else end

@@ -33,16 +33,15 @@ def listing_of(facts: Iterable[Fact], empty: str) -> Listing:
 
 def listing_of_found(found: FactResults, empty: str) -> Listing:
     """Return the facts that a search found as a list, each with what the search says of it."""
-    rows = [
-        {**fact_json(fact), **(_found_json(result) if result else {})}
-        for fact, result in zip(found, found.results, strict=True)
-    ]
+    rows = [{**fact_json(fact), **_found_json(result)} for fact, result in zip(found, found.results, strict=True)]
     return Listing(rows, (*_COLUMNS, "score", "relevance", "is_weak"), "id", _found_cells, empty)
 
 
-def _found_json(result: SearchResult) -> dict[str, Any]:
+def _found_json(result: SearchResult | None) -> dict[str, Any]:
     from klaw_core import to_json
 
+    if result is None:  # a fact of an earlier state
+        return {"score": None, "relevance": None, "is_weak": False, "explain": []}
     explain = [to_json(part) for part in result.explain]
     return {"score": result.score, "relevance": result.relevance, "is_weak": result.is_weak, "explain": explain}
 
