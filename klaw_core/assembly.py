@@ -283,7 +283,8 @@ class Assembly:
             from klaw_core.searching.reranking import Unchanged
 
             return Unchanged()
-        return build(component, component.options(), selection, self.context)
+        found: Reranker = build(component, component.options(), selection, self.context)
+        return found
 
     def _lacks_key(self, selection: Selection) -> bool:
         """Whether the owner keeps an option to itself: an agent's search works without this stage, which would fail."""
