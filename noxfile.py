@@ -236,7 +236,8 @@ def lint(session: nox.Session) -> None:
     session.install("ruff==0.17.6", "import-linter>=2.1", *hadolint)
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    session.run("lint-imports", env={"PYTHONPATH": os.pathsep.join([str(ROOT), *SOURCES])})
+    everything = [str(path.parent / "src") for path in ROOT.glob("plugins/*/pyproject.toml")]
+    session.run("lint-imports", env={"PYTHONPATH": os.pathsep.join([str(ROOT), *everything])})
     session.run("python", "tests/house/figures.py")
     session.run("python", "tests/house/metadata.py")
     if hadolint:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # a search by words does not need these; they are imported wh
     from klaw_core.indexing.collection import Collection
     from klaw_core.indexing.flow import Indexer
     from klaw_core.indexing.redacting import DocumentRedactor
-    from klaw_core.interfaces.components import Embedder, Fusion, Reranker
+    from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.converter import Converter
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Store
@@ -263,28 +263,17 @@ class Assembly:
             return ()
         from klaw_core.searching.stages import Stage
 
+        installed = self.registry.listed_names(RERANKER)
         return tuple(
             Stage(selection.type, self._builder(selection), selection.paths)
             for selection in selections
-            if selection.is_default or not self._lacks_key(selection)
+            if (selection.type in installed if selection.is_default else not self._lacks_key(selection))
         )
 
     def _builder(self, selection: Selection) -> Callable[[], Any]:
         """Return the function that builds a reranker; a default one is looked up at its first use."""
-        return (
-            partial(self._default_stage, selection) if selection.is_default else self._prepare(selection, or_else=True)
-        )
-
-    def _default_stage(self, selection: Selection) -> Reranker:
-        """Build a reranker that no file names; where its plugin is missing, one that changes nothing."""
-        try:
-            component = self.registry.component(RERANKER, selection.type)
-        except PluginNotFoundError:
-            from klaw_core.searching.reranking import Unchanged
-
-            return Unchanged()
-        found: Reranker = build(component, component.options(), selection, self.context)
-        return found
+        prepare = partial(self._prepare, selection, or_else=True)
+        return (lambda: prepare()()) if selection.is_default else prepare()  # noqa: PLW0108  # built later
 
     def _lacks_key(self, selection: Selection) -> bool:
         """Whether the owner keeps an option to itself: an agent's search works without this stage, which would fail."""

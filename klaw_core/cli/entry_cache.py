@@ -2,9 +2,9 @@
 
 Reading it and importing every plugin took a third of ``klaw search --mode fts``. The file ``plugins-*.json`` in Klaw's
 cache directory lists the components of each plugin. Only plugins with configured components are imported, and one
-with an extension or a converter as soon as this is built. The file is valid while all directories on Python's
-path, and the module of each plugin, have the same modification times, and only if no other user can write to it,
-because it determines which code is loaded.
+with an extension, a converter or a reranker as soon as this is built. The file is valid while all directories on
+Python's path, and the module of each plugin, have the same modification times, and only if no other user can write to
+it, because it determines which code is loaded.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from zlib import crc32
 from attrs import astuple, frozen
 
 from klaw_core.errors import KlawError
-from klaw_core.kinds import CONVERTER, EXTENSION
+from klaw_core.kinds import CONVERTER, EXTENSION, RERANKER
 from klaw_core.plugins.discover import discover, is_disabled, load_plugins
 from klaw_core.plugins.registry import ListedComponent, Listing, Plugin, Registry
 
-_FORMAT = 6
+_FORMAT = 7
 # These components are used by their names in the cache; their plugins are loaded when one of them is built.
-_LISTED = frozenset({EXTENSION.name, CONVERTER.name})
+_LISTED = frozenset({EXTENSION.name, CONVERTER.name, RERANKER.name})
 # A plugin has a few hundred bytes. A larger file is invalid.
 _MAX_BYTES = 1_000_000
 
@@ -61,8 +61,8 @@ class CachedEntryPoint:
 def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled: Collection[str] = ()) -> Registry:
     """Return a registry in which the plugins with the needed components, (kind, name), are loaded.
 
-    Its other methods load what they need: extensions and converters together, ``whole`` all plugins. Without a valid
-    cache, every plugin is discovered and the cache is written.
+    Its other methods load what they need: extensions, converters and rerankers together, ``whole`` all plugins. Without
+    a valid cache, every plugin is discovered and the cache is written.
     """
     discover_all = partial(discover, disabled=disabled)
     path = cache_dir / f"plugins-{crc32(_environment_id().encode()):08x}.json"

@@ -275,12 +275,14 @@ def _extensions(tables: Any, problems: list[str]) -> dict[str, Selection]:
 
 
 def _picked(selections: Mapping[str, Any]) -> list[Selection]:
-    """Return the selections that name a component."""
+    """Return the selections that name a component, except defaults that may be missing."""
     chosen = (
         tuple(value.values()) if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
         for value in selections.values()
     )
-    return [item for group in chosen for item in group if isinstance(item, Selection) and item.type]
+    return [
+        item for group in chosen for item in group if isinstance(item, Selection) and item.type and not item.is_default
+    ]
 
 
 # The keys that belong to the table and not to the component.

@@ -68,7 +68,7 @@ class LiveComponent:
 
 @frozen
 class ListedComponent:
-    """An extension or a converter whose plugin may not be loaded; ``listens`` are the names of classes of events."""
+    """A component whose plugin may not be loaded; ``listens`` are the names of classes of events."""
 
     kind: str
     name: str
@@ -86,7 +86,7 @@ class ListedComponent:
 
 @frozen(eq=False, repr=False)
 class Listing:
-    """The installed extensions and converters, and a function that loads the plugins with one of a name, or all."""
+    """The installed extensions, converters and rerankers, and a function that loads those of a name, or all."""
 
     components: tuple[ListedComponent, ...]
     load: Callable[[str | None], Registry]
@@ -150,7 +150,7 @@ class Registry:
         return sorted(name for offered, name in self.whole.offers if offered == str(kind))
 
     def listed_names(self, kind: Kind[Any]) -> list[str]:
-        """Return the names of the installed extensions or converters, by rank. No plugin is loaded for it."""
+        """Return the names of the installed components of a listed kind, by rank. No plugin is loaded for it."""
         return list(dict.fromkeys(component.name for component in self._listed if component.kind == kind.name))
 
     def separate_collections(self) -> frozenset[str]:

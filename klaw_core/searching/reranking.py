@@ -32,15 +32,6 @@ _MAX_SCORE = 1e6
 _MAX_CANDIDATES = 100
 
 
-class Unchanged:
-    """A reranker that changes nothing."""
-
-    needs_vectors = False
-
-    def rerank(self, _query: Query, _candidates: Sequence[Candidate], _limit: int, /) -> None:
-        """Return None."""
-
-
 def rerank(
     stages: Sequence[Stage],
     store: Store[Any],

@@ -161,13 +161,13 @@ class Config:
         return sha256(json.dumps(values, default=str, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
     def selections(self) -> list[Selection]:
-        """Return every table that selects a component."""
+        """Return every table that selects a component, except defaults that may be missing."""
         single = (self.store, self.chunking, self.embedding, self.fusion, self.language_model)
         return [
             *(selection for selection in single if selection is not None),
             *self.embedding.fallback,
             *self.retrieval,
-            *self.reranking,
+            *(selection for selection in self.reranking if not selection.is_default),
             *self.sources,
             *self.formats.values(),
             *self.converters.values(),
