@@ -26,6 +26,7 @@ def _the_plugins_are_there():
         pytest.importorskip(f"klaw_rerank_{name}")
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_table_shown_is_a_configuration(block, tmp_path):
     file = tmp_path / "config.toml"

@@ -24,6 +24,7 @@ def pages(tmp_path_factory) -> Path:
     return place
 
 
+@pytest.mark.needs("klaw-conversations")
 def test_every_command_and_option_has_its_page(pages):
     group = click.Context(cli, info_name="klaw")
     names = [name for name in cli.list_commands(group) if not cli.get_command(group, name).hidden]
@@ -42,6 +43,7 @@ def test_every_command_and_option_has_its_page(pages):
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff")
+@pytest.mark.needs("klaw-conversations")
 def test_the_pages_are_set_without_a_warning(pages):
     files = sorted(map(str, pages.glob("*.1")))
     assert files

@@ -127,6 +127,7 @@ def test_every_step_of_a_day_works(tmp_path):
     assert "no problems" in parts["doctor"]
 
 
+@pytest.mark.needs("klaw-conversations")
 @pytest.mark.cold_start
 def test_chats_are_kept_changed_and_rebuilt(tmp_path):
     like_windows(tmp_path, CHATS)
