@@ -73,7 +73,7 @@ def pages(command: click.Command, context: click.Context) -> Iterator[tuple[str,
 def main(directory: Path) -> None:
     """Write all pages of the installed commands."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name, text in pages(cli, click.Context(cli, info_name="klaw")):
+    for name, text in pages(cli, click.Context(cli, info_name="klaw", **cli.context_settings)):
         (directory / name).write_text(text, "utf-8")
 
 

@@ -26,7 +26,7 @@ def pages(tmp_path_factory) -> Path:
 
 @pytest.mark.needs("klaw-conversations")
 def test_every_command_and_option_has_its_page(pages):
-    group = click.Context(cli, info_name="klaw")
+    group = click.Context(cli, info_name="klaw", **cli.context_settings)
     names = [name for name in cli.list_commands(group) if not cli.get_command(group, name).hidden]
     assert "search" in names
     for name in names:
