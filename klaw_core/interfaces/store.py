@@ -183,7 +183,7 @@ class RepairableStore(ABC):
     def replace_damaged(self) -> Sequence[str]:
         """Set the damaged data aside, and begin again with empty tables; return what to tell the user.
 
-        What only this store has, and can still be read, is kept: cached vectors and tables of extensions. If this
+        What only this store has, and can still be read, is kept: cached vectors. If this
         raises, the data is unchanged. Raise StoreLockedError if another process uses it, StoreError.
         """
 
