@@ -53,11 +53,11 @@ def _show_version(context: click.Context, _parameter: click.Parameter, value: bo
     "Commands that are not installed name what installs them.",
 )
 @click.option("--version", is_flag=True, expose_value=False, callback=_show_version, help="Show the version and exit.")
-@click.option("--check", is_flag=True, is_eager=True, help="With --version: ask PyPI for the newest one, too.")
+@click.option("--check", is_flag=True, is_eager=True, help="With --version: also ask PyPI for the newest version.")
 @common_options
 @click.pass_context
 def cli(context: click.Context, *, check: bool) -> None:
     """Search your notes by words and by meaning, all in one SQLite file."""
     if check:
-        raise click.UsageError("--check goes with --version", context)
+        raise click.UsageError("--check needs --version", context)
     context.ensure_object(Settings)

@@ -304,7 +304,7 @@ def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Select
     reserved = {"type", *_RESERVED.get(kind, ())}
     paths = table.get("paths", []) if kind == "reranker" else []
     if not isinstance(paths, list) or not all(isinstance(path, str) and path for path in paths):
-        problems.append(f"{place}.paths: expected a list of beginnings of paths, got {shown(paths)}")
+        problems.append(f"{place}.paths: expected a list of path prefixes, got {shown(paths)}")
         paths = []
     fallback: tuple[Selection, ...] = ()
     if place == "memory.embedding":

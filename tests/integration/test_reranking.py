@@ -333,7 +333,7 @@ class TestPaths:
 
     @pytest.mark.parametrize("paths", ["notes/", [1], [""], {"a": 1}])
     def test_paths_are_a_list_of_beginnings(self, home, paths):
-        with pytest.raises(ConfigError, match=r"memory\.reranking\[0\]\.paths: expected a list of beginnings of paths"):
+        with pytest.raises(ConfigError, match=r"memory\.reranking\[0\]\.paths: expected a list of path prefixes"):
             home.open(reranking=[{"type": "mmr", "paths": paths}])
 
 

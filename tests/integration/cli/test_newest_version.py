@@ -54,7 +54,7 @@ def test_what_cannot_be_asked_is_an_error(klaw, index, answer):
     index.answer = answer
     done = klaw("--version", "--check")
     assert done.exit_code == 1
-    assert "PyPI cannot be asked" in done.stderr
+    assert "PyPI did not return the newest version" in done.stderr
     assert "Traceback" not in done.stderr
 
 
