@@ -21,6 +21,7 @@ COMMANDS = {
     "restore": ("klaw_notes.restore_command", "Restore a forgotten note."),
     "workspace": ("klaw_notes.workspace_command", "List, rename, remove and restrict indexed directories."),
     "core": ("klaw_memories.core_command", "Show and change core memory."),
+    "context": ("klaw_tools.context_command", "Print the context for a message, as a model would get it."),
     "status": ("status", "Show what is indexed, the model in use, and any problems."),
     "reindex": ("reindex", "Rebuild the index from the files, optionally with another model."),
     "doctor": ("klaw_doctor.commands.doctor", "Check everything, and fix what is safe to fix."),

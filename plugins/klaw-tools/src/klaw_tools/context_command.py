@@ -82,7 +82,7 @@ def command(
 
 def _check_chat(settings: Settings, memory: Memory, name: str) -> None:
     """Print a notice if a chat has no messages. Raise RecordError if this is not the name of a chat."""
-    from klaw_journals import Chat
+    from klaw_core import Chat
 
     if not memory.conversations.journal.files(Chat.parse(name)).files:
         notify(settings, f"no messages from chat {name!r}")
