@@ -272,8 +272,13 @@ class Assembly:
 
     def _builder(self, selection: Selection) -> Callable[[], Any]:
         """Return the function that builds a reranker; a default one is looked up at its first use."""
-        prepare = partial(self._prepare, selection, or_else=True)
-        return (lambda: prepare()()) if selection.is_default else prepare()  # noqa: PLW0108  # built later
+        if selection.is_default:
+            return partial(self._default_stage, selection)
+        return self._prepare(selection, or_else=True)
+
+    def _default_stage(self, selection: Selection) -> Any:
+        component = self.registry.component(RERANKER, selection.type)
+        return build(component, component.options(), selection, self.context)
 
     def _lacks_key(self, selection: Selection) -> bool:
         """Whether the owner keeps an option to itself: an agent's search works without this stage, which would fail."""

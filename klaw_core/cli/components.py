@@ -12,7 +12,7 @@ from klaw_core.config.options import build_options
 from klaw_core.config.tables import AUTO, DEFAULTS
 from klaw_core.errors import ConfigError, KlawError
 from klaw_core.hookspecs import ComponentContext
-from klaw_core.kinds import EMBEDDER
+from klaw_core.kinds import EMBEDDER, RERANKER
 from klaw_core.plugins.registry import Registry
 from klaw_core.values.config import Config, Selection
 
@@ -38,7 +38,9 @@ def examine(config: Config, registry: Registry) -> list[ComponentState]:
     store: Any = None
     config = attrs.evolve(config, retrieval=tuple(retrieval_of(config, registry)))
     try:
-        for selection in config.selections():
+        installed = registry.listed_names(RERANKER)
+        defaults = (each for each in config.reranking if each.is_default and each.type in installed)
+        for selection in (*config.selections(), *defaults):
             part, built = _try(config, registry, selection)
             if selection is config.store:
                 store = built

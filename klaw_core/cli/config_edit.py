@@ -181,7 +181,8 @@ def _table(values: Mapping[str, Any] | None = None) -> tomlkit.items.Table:
 def _defaults(place: str) -> tomlkit.items.AoT:
     """Return the tables that an array has by default, since what is written replaces them."""
     tables = tomlkit.aot()
-    for entry in DEFAULTS["memory"].get(place.removeprefix("memory."), ()):
+    entries = DEFAULTS["memory"].get(place.removeprefix("memory."))
+    for entry in entries if isinstance(entries, list) else ():
         tables.append(_table(entry))
     if tables:
         tables[-1].add(tomlkit.nl())  # an empty line after the last table

@@ -30,13 +30,16 @@ def version_lines(*, check: bool) -> list[str]:
 def _newest() -> str:
     """Return the newest version that PyPI has. Raise KlawError."""
     if os.environ.get("KLAW_OFFLINE", "").strip().lower() not in {"", "0", "false", "no", "off"}:
-        raise KlawError("PyPI was not asked, because KLAW_OFFLINE is set", hint="unset KLAW_OFFLINE, or leave out --check")
-    from urllib.request import urlopen  # here, because nothing else needs it
+        raise KlawError(
+            "PyPI was not asked, because KLAW_OFFLINE is set", hint="unset KLAW_OFFLINE, or leave out --check"
+        )
+    from http.client import HTTPException  # these two here, because nothing else needs them
+    from urllib.request import urlopen
 
     try:
         with urlopen(PYPI, timeout=_SECONDS) as answer:
             found = json.loads(answer.read(_MAX_BYTES))["info"]["version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
         reason = getattr(error, "reason", None) or error
         raise KlawError(f"PyPI did not return the newest version: {reason}", hint="check the network") from error
     return str(found)

@@ -88,6 +88,8 @@ def _load(
     unset: dict[str, str] = {}
     expanded = expand({key: value for key, value in table.items() if key != AGENTS}, "", environment, unset)
     selections = selections_in(expanded, unset, problems)
+    if not any(_sets("reranking", layer.table) for layer in layers):
+        selections["reranking"] = tuple(evolve(each, is_default=True) for each in selections.get("reranking", ()))
     disabled = _disabled(expanded["plugins"], environment, problems)
     for key in ("trusted_projects", "project_memories"):
         _strings(expanded[key], key, problems)
@@ -103,7 +105,7 @@ def _load(
         cache_dir=user_directory("cache"),
         disabled_plugins=disabled or (),
         offline=offline,
-        default_retrieval=not any(_sets_retrieval(layer.table) for layer in layers),
+        default_retrieval=not any(_sets("retrieval", layer.table) for layer in layers),
         files=tuple(layer.path for layer in layers if layer.path is not None),
         table=table,
         layers=tuple(used),
@@ -120,9 +122,9 @@ def _path(given: str | Path | None) -> Path | None:
     return None if given is None else Path(given)
 
 
-def _sets_retrieval(table: Mapping[str, Any]) -> bool:
+def _sets(key: str, table: Mapping[str, Any]) -> bool:
     memory = table.get("memory")
-    return isinstance(memory, Mapping) and "retrieval" in memory
+    return isinstance(memory, Mapping) and key in memory
 
 
 def _unknown_keys(layer: Layer) -> list[str]:
@@ -201,8 +203,6 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     chosen["extensions"] = _extensions(table.get("extensions"), problems)
     for key, settings in SETTINGS.items():
         chosen[key] = read_settings(settings, f"memory.{key}", memory.get(key), problems)
-    if memory.get("reranking") == DEFAULTS["memory"]["reranking"]:
-        chosen["reranking"] = tuple(evolve(selection, is_default=True) for selection in chosen["reranking"])
     if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
     for key in ("retrieval", "reranking"):  # an explanation of a score identifies components by name

@@ -218,12 +218,12 @@ class Extensions:
         for name in self.registry.asked(question):
             try:
                 extension = self.get(name)
-                if isinstance(extension, PreferringExtension):
-                    with isolated(f"the extension {name!r}"):
-                        preference = extension.prefer(question)
-                    found.extend([] if preference is None else [(name, preference)])
             except KlawError as error:
                 self._failed[name] = error
+                continue
+            with suppress(PluginError), isolated(f"the extension {name!r}"):  # without a preference the order stays
+                preference = extension.prefer(question) if isinstance(extension, PreferringExtension) else None
+                found.extend([] if preference is None else [(name, preference)])
         return found
 
     def _attach(self, name: str, extension: Extension) -> None:

@@ -47,6 +47,13 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
     return found
 
 
+def _is_pattern(item: LiveComponent, _attribute: object, pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise PluginError(f"{item.name!r}: questions is not a regular expression: {error}") from error
+
+
 @frozen(eq=False, repr=False)
 class LiveComponent:
     """An object of the program, under a name that the configuration can select by ``type``.
@@ -63,7 +70,7 @@ class LiveComponent:
     listens: tuple[type, ...] = ()
     retrievers: tuple[str, ...] = ()
     separate: tuple[str, ...] = ()
-    questions: str = ""
+    questions: str = field(default="", validator=_is_pattern)
 
 
 @frozen

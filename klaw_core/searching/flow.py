@@ -8,12 +8,13 @@ reranking stages.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from klaw_core.errors import QueryError, RetrievalError, VectorSpaceError, quoted
+from klaw_core.errors import KlawError, QueryError, RetrievalError, VectorSpaceError, quoted
 from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import MAX_DEPTH, fuse, fusion_depth
 from klaw_core.searching.question_embedder import NOTHING_EMBEDDED, QuestionEmbedder, is_in, leave_out
@@ -88,14 +89,18 @@ class Searcher:
         EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
         results, corrected = self._answer(request, spaces)
-        fits = bool(results) and not results.nothing_fits
-        for text in () if fits or request.vector is not None else corrected:
-            others, _ = self._answer(evolve(request, text=text), spaces)
-            if others and not others.nothing_fits:
-                asked, meant = (quoted(self.redactor.text(each)) for each in (request.text, text))
-                said = f"nothing fits {asked}; showing results for {meant}"
-                return evolve(others, notices=(said, *others.notices), hints=(said, *others.hints))
-        return results
+        if request.vector is not None or (results and not results.nothing_fits):
+            return results
+        said = []
+        for text in dict.fromkeys(corrected):
+            asked, meant = (quoted(self.redactor.text(each)) for each in (request.text, text))
+            said.append(f"did you mean {meant}")
+            with suppress(KlawError):  # what was found for the question itself is at hand
+                others, _ = self._answer(evolve(request, text=text), spaces)
+                if others and not others.nothing_fits:
+                    shown = f"nothing fits {asked}; showing results for {meant}"
+                    return evolve(others, notices=(shown, *others.notices), hints=(shown, *others.hints))
+        return evolve(results, notices=(*results.notices, *said), hints=(*results.hints, *said))
 
     def _answer(
         self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None]
@@ -122,7 +127,6 @@ class Searcher:
             hints = [] if collector.count else list(_why_nothing(scope, request.filters))
             found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
             corrected = list(_suggestions(scope, found))
-            hints += [f"did you mean: {text}" for text in corrected]
         if stages:
             found, failures = self._rerank(stages, scope, found, request)
             notices.extend(failures)

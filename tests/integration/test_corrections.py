@@ -2,6 +2,9 @@
 
 import pytest
 
+from klaw_core import EmbeddingError, NewDocument
+from klaw_core.searching.flow import Searcher
+
 NOTES = {
     "vpn.md": "# VPN\n\nThe WireGuard port is 51820 on the router.\n",
     "java.md": "# Java\n\nThe ConcurrentHashMap is used for the cache of sessions.\n",
@@ -31,11 +34,30 @@ def test_a_misspelled_question_finds_what_the_corrected_one_finds(memory, questi
     found = memory.search(question)
     assert found[0].path == path
     assert not found[0].is_weak
-    if found.notices:  # the parts of a name may be enough to find it
-        (notice,) = found.notices
-        assert notice.casefold() == f"nothing fits {question!r}; showing results for {corrected!r}".casefold()
-        assert found.hints == found.notices
-        assert found.results == memory.search(corrected).results
+    assert found.notices == found.hints == (f"nothing fits {question!r}; showing results for {corrected!r}",)
+    assert found.results == memory.search(corrected).results
+
+
+def test_a_correction_that_cannot_be_searched_keeps_what_was_found(memory, monkeypatch):
+    whole = Searcher._answer
+
+    def only_once(searcher, request, spaces):
+        if request.text != "wirguard":
+            raise EmbeddingError("the server is away")
+        return whole(searcher, request, spaces)
+
+    monkeypatch.setattr(Searcher, "_answer", only_once)
+    assert memory.search("wirguard").notices == ("did you mean 'wireguard'",)
+
+
+def test_each_correction_is_searched_once_whatever_the_number_of_collections(memory, monkeypatch):
+    for name in ("one", "two"):
+        memory.add([NewDocument(f"bed {number}", "The garden has roses.") for number in range(20)], collection=name)
+    asked = []
+    whole = Searcher._answer
+    monkeypatch.setattr(Searcher, "_answer", lambda *given: asked.append(given[1].text) or whole(*given))
+    memory.search("zzzz gardn")
+    assert asked == ["zzzz gardn", "zzzz garden"]
 
 
 def test_the_notice_is_there_where_the_words_alone_find_nothing(memory):
@@ -51,7 +73,7 @@ def test_a_question_that_is_answered_is_not_corrected(memory, question):
 
 def test_a_correction_that_fits_no_better_is_only_offered(memory):
     found = memory.search("zzzz gardn")  # the corrected word is in nearly every note
-    assert any(notice.startswith("did you mean: ") for notice in found.notices)
+    assert any(notice.startswith("did you mean '") for notice in found.notices)
     assert not any("showing results for" in notice for notice in found.notices)
 
 
@@ -61,3 +83,12 @@ def test_a_secret_in_a_misspelled_question_is_not_repeated(memory):
     notices = " ".join((*found.notices, *found.hints))
     assert "wireguard" in notices
     assert secret not in notices
+
+
+def test_a_question_with_a_vector_is_searched_as_it_is(make_home):
+    home = make_home("sqlite")
+    home.write("vpn.md", NOTES["vpn.md"])
+    with home.open() as memory:
+        memory.index(home.notes)
+        vector = memory.embedder.embed_query("wireguard")
+        assert not [notice for notice in memory.search("wirguard", vector=vector).notices if "wireguard" in notice]

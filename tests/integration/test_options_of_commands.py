@@ -103,6 +103,10 @@ ELSEWHERE = {
     "workspace remove --yes": "the same",
     "logs --follow": "does not end",
     "demo --keep": "makes a memory of its own",
+    **{
+        f"context --{name}": "with the commands of klaw-facts, whose facts it asks for"
+        for name in ("chat", "budget", "as-of", "known-at", "seen", "explain")
+    },
 }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core import LiveComponent, Memory, Preference, PreferringExtension, load_config
+from klaw_core import LiveComponent, Memory, PluginError, Preference, PreferringExtension, load_config
 
 TEXTS = ("the red boat in the harbour", "the blue boat in the harbour", "a boat")
 
@@ -64,6 +64,16 @@ def test_a_preference_that_raises_leaves_the_order_and_a_notice_says_so(config):
     assert notice.startswith("the extension 'blue'")
 
 
-def test_an_extension_that_raises_does_not_end_the_search(config):
-    found, _ = search(config, Blue(), "what is a favourite boat")
-    assert set(found) == set(TEXTS)
+def test_an_extension_that_raises_ends_no_search_and_is_not_broken(config):
+    live = LiveComponent("extension", "blue", Blue(), questions="favourite|best")
+    with Memory.open(config, components=[live]) as memory:
+        for text in TEXTS:
+            memory.save(text)
+        assert {result.content for result in memory.search("what is a favourite boat")} == set(TEXTS)
+        assert memory.status().problems == ()
+        assert memory.search("the best red boat in the harbour")[0].content == TEXTS[1]
+
+
+def test_questions_that_are_no_pattern_are_refused():
+    with pytest.raises(PluginError, match="'blue': questions is not a regular expression"):
+        LiveComponent("extension", "blue", Blue(), questions="(")

@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+import pytest
 import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,3 +139,9 @@ def test_trust_adds_each_project_once(directories):
         source = with_listed(source, "trusted_projects", Path(directory))
 
     assert tomllib.loads(source)["trusted_projects"] == list(dict.fromkeys(["/a", *directories]))
+
+
+@pytest.mark.parametrize("table", ["embedding", "fusion", "search"])
+def test_a_table_that_is_no_array_has_no_default_tables(table):
+    source, _ = with_value("", f"memory.{table}[0].type", "x")
+    assert dict(leaves(tomllib.loads(source))) == {f"memory.{table}[0].type": "x"}

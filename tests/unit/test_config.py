@@ -53,6 +53,10 @@ def problems(load):
 
 
 class TestLayers:
+    def test_a_stage_that_a_file_names_is_no_default(self, load):
+        (stage,) = load('[[memory.reranking]]\ntype = "chat"\npaths = ["conversations/"]\n').reranking
+        assert (stage.type, stage.paths, stage.is_default) == ("chat", ("conversations/",), False)
+
     def test_an_empty_file_is_the_defaults(self, load, tmp_path):
         nothing = load_config(data_dir=tmp_path / "data", environment=EMPTY)
         empty = load("")

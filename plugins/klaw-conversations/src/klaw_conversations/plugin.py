@@ -22,11 +22,13 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
 @hookimpl
 def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
     """Yield ``chat``, which is used for messages unless ``[[memory.reranking]]`` is configured."""
+    yield Component("chat", NoOptions, _chat, _API, "messages that answer come before those that ask")
+
+
+def _chat(_options: NoOptions, _context: ComponentContext) -> Reranker:
     from klaw_conversations.reranker import ChatReranker
 
-    yield Component(
-        "chat", NoOptions, lambda *_: ChatReranker(), _API, "messages that answer come before those that ask"
-    )
+    return ChatReranker()
 
 
 def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:

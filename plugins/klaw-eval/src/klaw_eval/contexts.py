@@ -77,7 +77,10 @@ class ArmRun:
     def notices(self) -> list[str]:
         """Return the notices of contexts, such as the reason why nothing was found by vectors, with their counts."""
         counts = Counter(
-            notice for answer in self.answers for notice in answer.notices if not notice.startswith("did you mean")
+            notice
+            for answer in self.answers
+            for notice in answer.notices
+            if not notice.startswith(("did you mean", "nothing fits"))
         )
         return [f"{self.arm}: {notice} ({count:,} contexts)" for notice, count in counts.items()]
 

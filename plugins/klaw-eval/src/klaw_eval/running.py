@@ -168,7 +168,7 @@ def _ranked(index: OpenIndex, question: Question, mode: Mode, notices: Counter[s
     limit = DEPTH
     while True:
         results = index.memory.search(question.text, limit, mode=mode)
-        notices.update(notice for notice in results.notices if not notice.startswith("did you mean"))
+        notices.update(notice for notice in results.notices if not notice.startswith(("did you mean", "nothing fits")))
         found = distinct([*found, *(name for result in results for name in index.units_of(result, question))])
         if len(found) >= DEPTH or len(results) < limit or limit >= _MAX_DEPTH:
             return found[:DEPTH]

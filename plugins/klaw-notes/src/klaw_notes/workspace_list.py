@@ -203,7 +203,8 @@ class Workspaces:
         if renewed.include != workspace.include and workspace.has_files() and not renewed.has_files():
             raise WorkspaceError(
                 f"no file in {workspace.root} has a name that matches {' or '.join(map(repr, renewed.include))}",
-                hint=f"a PATTERN matches file names, such as '*.md'; `klaw forget {quote(workspace.origin)}/` removes all",
+                hint="a PATTERN matches file names, such as '*.md'; "
+                f"`klaw forget {quote(workspace.origin)}/` removes all",
             )
         self._write({**known, workspace.origin: renewed})
         return renewed
