@@ -19,15 +19,21 @@ from klaw_core.errors import ConfigError, KlawError, module_of
 class KlawGroup(click.Group):
     """A click group. Its commands are the attribute ``command`` of modules of ``klaw_core.cli``, or come from plugins.
 
-    ``modules`` has each command's module and its line of help; ``aliases`` maps other names to commands. A module with
-    a dot belongs to a default distribution. Commands of other distributions (:mod:`klaw_core.cli.extensions`) are
-    looked up when they are called.
+    ``modules`` has each command's module and its line of help; ``aliases`` maps other names to commands; ``groups``
+    maps headings of the help to the names below each. A module with a dot belongs to a default distribution. Commands
+    of other distributions (:mod:`klaw_core.cli.extensions`) are looked up when they are called.
     """
 
     def __init__(
-        self, *args: Any, modules: Mapping[str, tuple[str, str]], aliases: Mapping[str, str], **options: Any
+        self,
+        *args: Any,
+        modules: Mapping[str, tuple[str, str]],
+        aliases: Mapping[str, str],
+        groups: Mapping[str, str],
+        **options: Any,
     ) -> None:
         super().__init__(*args, **options)
+        self._groups = groups
         self._modules = modules
         self._aliases = aliases
 
@@ -64,12 +70,17 @@ class KlawGroup(click.Group):
         return super().resolve_command(context, args)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing their modules."""
-        others = {name: [alias for alias, target in self._aliases.items() if target == name] for name in self._modules}
-        rows = [(", ".join((name, *others[name])), summary) for name, (_, summary) in self._modules.items()]
-        rows += [(name, summary) for name, (_, summary) in official().items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Write the commands in groups, in columns of one width, without importing their modules."""
+        aliases = {target: alias for alias, target in self._aliases.items()}
+        lines = {name: summary for name, (_, summary) in [*self._modules.items(), *official().items()]}
+        shown = {name: f"{name}, {aliases[name]}" if name in aliases else name for name in lines}
+        width = max(map(len, shown.values()))
+        groups = {title: names.split() for title, names in self._groups.items()}
+        grouped = {name for names in groups.values() for name in names}
+        groups[next(reversed(groups))] += [name for name in lines if name not in grouped]
+        for title, names in groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(shown[name].ljust(width), lines[name]) for name in names if name in lines])
 
     def main(  # type: ignore[override]  # click's overloads only differ in the return type of the two modes
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any

@@ -6,7 +6,8 @@ import json
 import os
 from importlib.metadata import version
 
-from klaw_core.errors import KlawError
+from klaw_core.config.load import is_offline
+from klaw_core.errors import ConfigError, KlawError
 from klaw_core.plugins.installing import update_command
 
 PYPI = "https://pypi.org/pypi/klaw/json"
@@ -29,7 +30,11 @@ def version_lines(*, check: bool) -> list[str]:
 
 def _newest() -> str:
     """Return the newest version that PyPI has. Raise KlawError."""
-    if os.environ.get("KLAW_OFFLINE", "").strip().lower() not in {"", "0", "false", "no", "off"}:
+    problems: list[str] = []
+    offline = is_offline(os.environ, problems)
+    if problems:
+        raise ConfigError(problems)
+    if offline:
         raise KlawError(
             "PyPI was not asked, because KLAW_OFFLINE is set", hint="unset KLAW_OFFLINE, or leave out --check"
         )

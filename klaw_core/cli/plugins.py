@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def command(context: click.Context, settings: Settings) -> None:
     """List every plugin with its components (kind, and the name for `type =`) and its problems.
 
-    Commands that packages add to `klaw`, and the programs whose exports it can import, come last.
+    The list ends with additional commands of `klaw` and the export formats that it can import.
     """
     if context.invoked_subcommand is None:
         _list(settings)

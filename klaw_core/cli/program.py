@@ -32,6 +32,15 @@ COMMANDS = {
     "demo": ("demo", "Try Klaw: index sample notes and search them."),
 }
 ALIASES = {"add": "index", "ls": "list"}
+#: The groups of the help, by what people do. A command that no group names is shown in the last one.
+GROUPS = {
+    "Start": "init index demo",
+    "Find and read": "search get list recent logs",
+    "Remember and forget": "save core remember facts people forget restore",
+    "Agents": "mcp serve hook context compact",
+    "Upkeep": "status doctor watch embed reindex compress workspace export import migrate",
+    "Configure and measure": "config plugins models eval",
+}
 
 
 def _show_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
@@ -49,6 +58,7 @@ def _show_version(context: click.Context, _parameter: click.Parameter, value: bo
     cls=KlawGroup,
     modules=COMMANDS,
     aliases=ALIASES,
+    groups=GROUPS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nTo start: klaw init; klaw index DIR; klaw search QUESTION.\nTo try it on sample notes: klaw demo.\n"
     "Commands that are not installed name what installs them.",

@@ -114,8 +114,8 @@ def command(
     """Find the chunks that answer QUERY, best first.
 
     QUERY is plain words, with or without quotes; use - to read it from standard input. The number after each path is
-    the relevance, from 0 to 1. Results are in the order of their scores, in which ranks by words and by meaning count
-    too, so the relevance may rise from one result to the next.
+    the relevance, from 0 to 1. Results are sorted by score, not by relevance, so a later result can have a higher
+    relevance.
     """
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")

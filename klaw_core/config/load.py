@@ -93,7 +93,7 @@ def _load(
     disabled = _disabled(expanded["plugins"], environment, problems)
     for key in ("trusted_projects", "project_memories"):
         _strings(expanded[key], key, problems)
-    offline = _offline(environment, problems)
+    offline = is_offline(environment, problems)
     if problems:
         if not unread and disabled is not None:
             problems.extend(check(_picked(selections), disabled))
@@ -339,8 +339,7 @@ def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | N
 def disabled_plugins(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the plugins that ``KLAW_DISABLE_PLUGINS`` disables."""
     value = (os.environ if environment is None else environment).get("KLAW_DISABLE_PLUGINS", "")
-    names = (name.strip() for name in value.split(","))
-    return tuple(filter(None, names))
+    return tuple(filter(None, map(str.strip, value.split(","))))
 
 
 def _disabled(plugins: Any, environment: Mapping[str, str], problems: list[str]) -> tuple[str, ...] | None:
@@ -352,7 +351,8 @@ def _disabled(plugins: Any, environment: Mapping[str, str], problems: list[str])
     return None if named is None else (*named, *disabled_plugins(environment))
 
 
-def _offline(environment: Mapping[str, str], problems: list[str]) -> bool:
+def is_offline(environment: Mapping[str, str], problems: list[str]) -> bool:
+    """Return whether ``KLAW_OFFLINE`` forbids the network; append a problem for a value that is not 1 or 0."""
     value = environment.get("KLAW_OFFLINE", "").strip().lower()
     if value not in _TRUE | _FALSE:
         problems.append(f"KLAW_OFFLINE: expected 1 or 0, got {shown(value)}")

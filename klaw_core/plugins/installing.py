@@ -1,8 +1,7 @@
 """The commands that install, update, repair and remove packages where Klaw runs: every one that Klaw prints.
 
-A command calls the program that made the environment: pip, pipx, uv, or ``uv tool``. If Klaw was installed from a
-clone, the command installs that directory, because the names may be unregistered or belong to another project on a
-public index, and it names all that is installed of the clone, because its parts are of one version.
+A command calls the program that made the environment: pip, pipx, uv, or ``uv tool``; pip if there is no uv. From a
+clone it installs that directory and all that is installed of it, because its parts are of one version.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Iterable
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote, unquote, urlsplit
 
@@ -59,8 +60,9 @@ class _Pip:
     stays: ClassVar[bool] = True
 
     def run(self, verb: str, *words: str) -> str:
-        program = "pip" if _is_active() else f"{shlex.quote(sys.executable)} -m pip"
-        return " ".join([program, verb, *words])
+        python = shlex.quote(sys.executable)
+        first = "" if find_spec("pip") else f"{python} -m ensurepip && "  # as in an environment of uv
+        return " ".join(["pip" if _is_active() and not first else f"{first}{python} -m pip", verb, *words])
 
     def install(self, klaw: str, *options: str) -> str:
         return self.run("install", *options, klaw)
@@ -127,14 +129,13 @@ class _UvTool(_Uv):
 
 
 def installer_here() -> _Pip:
-    """Return what made the environment of the running Python."""
+    """Return what made the environment of the running Python; pip instead of a uv that is not there."""
     prefix = Path(sys.prefix)
-    others = _others_of_tool(prefix / "uv-receipt.toml")
-    if others is not None:
+    if (others := _others_of_tool(prefix / "uv-receipt.toml")) is not None:
         return _UvTool(others)
     if (prefix / "pipx_metadata.json").is_file():
         return _Pipx()
-    return _Uv() if _read(_KLAW, "INSTALLER").strip() == "uv" else _Pip()
+    return _Uv() if _read(_KLAW, "INSTALLER").strip() == "uv" and which("uv") else _Pip()
 
 
 def _install_klaw(installer: _Pip, extras: Iterable[str] = (), *, options: Iterable[str] = (), before: str = "") -> str:
@@ -145,14 +146,14 @@ def _install_klaw(installer: _Pip, extras: Iterable[str] = (), *, options: Itera
     names = f"[{','.join(extras)}]" if extras else ""
     if clone is None:
         return installer.install(_requirement(_KLAW, names), *options)
-    directory = shlex.quote(str(clone))
     place = "." if installer.stays else str(clone)
     if installer.constrained:
         options = ["-c", shlex.quote(str(Path(place) / "constraints.txt")), *options]
         if (address := quote(str(clone))) != str(clone):  # pip writes PWD into addresses
             before += f"PWD={address} "
     editable = ["-e"] if _origin(_KLAW)["dir_info"].get("editable") else []
-    return f"cd {directory} && {before}{installer.install(shlex.quote(place + names), *options, *editable)}"
+    command = installer.install(shlex.quote(place + names), *options, *editable)
+    return f"cd {shlex.quote(str(clone))} && {before}{command}"
 
 
 def _is_active() -> bool:
@@ -245,10 +246,9 @@ def _directory(name: str) -> Path | None:
     """Return the directory that a distribution was installed from, if it still exists."""
     origin = _origin(name)
     url = urlsplit(str(origin.get("url", "")))
-    if url.scheme != "file" or not isinstance(origin.get("dir_info"), dict):
-        return None
     directory = Path(unquote(url.path))
-    return directory if (directory / "pyproject.toml").is_file() else None
+    is_local = url.scheme == "file" and isinstance(origin.get("dir_info"), dict)
+    return directory if is_local and (directory / "pyproject.toml").is_file() else None
 
 
 def _origin(name: str) -> dict[str, Any]:

@@ -185,7 +185,10 @@ _MASKS = (
     (r'("sqlite_version": )".*?"', r'\1"<version>"'),
     (r"\bb-[a-z2-7]{16}\b", "b-<id>"),
     (r"saved/<now>/\w+", "saved/<now>/<id>"),
-    (r"(?:uv |<python> -m )?pip install (?:-p \S+ )?-e", "<install> -e"),  # what made the environment
+    (
+        r"(?:<python> -m ensurepip && )?(?:uv |<python> -m )?pip install (?:-p \S+ )?-e",
+        "<install> -e",
+    ),  # what made the environment
 )
 
 

@@ -1,6 +1,7 @@
 """Commands to install something work where Klaw runs: for what made the environment, and from where Klaw came."""
 
 import ast
+import importlib
 import json
 import sys
 import tomllib
@@ -25,7 +26,11 @@ class Environment:
         self._packages.mkdir(parents=True)
         self.clone.mkdir()
         (self.clone / "pyproject.toml").touch()
+        (self._packages / "pip.py").touch()
+        self.programs = {"uv": "/bin/uv"}
+        monkeypatch.setattr(installing, "which", self.programs.get)
         monkeypatch.setattr(sys, "path", [str(self._packages)])
+        monkeypatch.delitem(sys.modules, "pip", raising=False)
         monkeypatch.setattr(sys, "prefix", str(self.prefix))
         monkeypatch.setattr(sys, "executable", str(self.prefix / "bin" / "python"))
         monkeypatch.setenv("VIRTUAL_ENV", str(self.prefix))
@@ -184,6 +189,16 @@ def test_a_python_that_is_not_the_shells_is_named(environment, monkeypatch, inst
     assert installing.install_extras(["mcp"]) == command.format(python=sys.executable)
     monkeypatch.setenv("CONDA_PREFIX", sys.prefix)
     assert sys.executable not in installing.install_extras(["mcp"])
+
+
+def test_without_the_uv_that_made_an_environment_pip_is_called_and_comes_first_if_it_is_not_there(environment):
+    environment.install("klaw", "uv")
+    environment.programs.clear()
+    assert installing.install_extras(["mcp"]) == "pip install 'klaw[mcp]'"
+    (environment.prefix / "packages" / "pip.py").unlink()
+    importlib.invalidate_caches()
+    python = sys.executable
+    assert installing.install_extras(["mcp"]) == f"{python} -m ensurepip && {python} -m pip install 'klaw[mcp]'"
 
 
 def test_an_extra_is_installed_if_all_that_it_needs_is(environment):

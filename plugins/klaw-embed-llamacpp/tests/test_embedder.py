@@ -102,8 +102,8 @@ def test_another_pooling_is_another_space(build: Build, minilm: LlamaCppEmbedder
     ("options", "message"),
     [
         ({"dimension": 385}, r"returns vectors of 384 dimensions, expected 385"),
-        ({"max_tokens": 511}, r"has room for 512 tokens.*max_tokens to 510"),
-        ({"max_tokens": 510, "document_prefix": "passage: "}, r"has room for 512 tokens.*max_tokens to 507"),
+        ({"max_tokens": 511}, r"accepts 512 tokens.*max_tokens to 510"),
+        ({"max_tokens": 510, "document_prefix": "passage: "}, r"accepts 512 tokens.*max_tokens to 507"),
     ],
 )
 def test_options_that_the_model_does_not_support_are_an_error(

@@ -12,7 +12,7 @@ class SpentModel(ScriptedModel):
 
     def complete(self, prompt, /):
         if len(self.prompts) == 2:
-            raise LanguageModelError("the 2 requests of today are used")
+            raise LanguageModelError("the daily limit of 2 requests is reached")
         return super().complete(prompt)
 
 
@@ -24,7 +24,7 @@ def test_the_limit_of_the_language_model_ends_a_run_and_the_rest_waits(open_memo
         say(memory, f"It was a quiet day number {day}. " * 12, days=day)
     report = getattr(memory.extension(Facts), what)()
     assert len(model.prompts) == 2
-    assert report.problem == "the 2 requests of today are used"
+    assert report.problem == "the daily limit of 2 requests is reached"
     assert what == "compress" or 0 < report.waiting < 6
 
 

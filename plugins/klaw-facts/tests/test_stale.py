@@ -1,4 +1,4 @@
-"""Marks on what a later statement has overtaken: only of quantities that the question asks for."""
+"""Marks on statements that a later one supersedes: only of quantities that the question asks for."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -52,9 +52,9 @@ def test_a_limit_is_never_exceeded(tmp_path):
     book = ledger(tmp_path, requests=2)
     first = book.reserve(1, 1)
     book.repeat(first)
-    with pytest.raises(LanguageModelError, match="2 requests of today"):
+    with pytest.raises(LanguageModelError, match="limit of 2 requests"):
         book.reserve(1, 1)
-    with pytest.raises(LanguageModelError, match="2 requests of today"):
+    with pytest.raises(LanguageModelError, match="limit of 2 requests"):
         book.repeat(first)
     small = ledger(tmp_path, tokens=1000)
     with pytest.raises(LanguageModelError, match="1,000 tokens"):
@@ -92,7 +92,7 @@ def test_a_model_stops_at_the_limit_and_reports_when_it_continues(server, connec
     model = connect(server.url, max_requests_per_day=2)
     model.complete(ask())
     model.complete(ask())
-    with pytest.raises(LanguageModelError, match="2 requests of today") as caught:
+    with pytest.raises(LanguageModelError, match="limit of 2 requests") as caught:
         model.complete(ask())
     assert "00:00 UTC" in caught.value.hint
     assert len(server.requests) == 2
@@ -101,7 +101,7 @@ def test_a_model_stops_at_the_limit_and_reports_when_it_continues(server, connec
 def test_a_model_stops_at_the_tokens_of_the_day(server, connect):
     model = connect(server.url, max_tokens_per_day=100)
     model.complete(ask(max_tokens=40))
-    with pytest.raises(LanguageModelError, match="16 of today's 100 tokens") as caught:
+    with pytest.raises(LanguageModelError, match="16 of the daily limit of 100 tokens") as caught:
         model.complete(ask(max_tokens=80))
     assert "max_tokens_per_day" in caught.value.hint
     assert len(server.requests) == 1
@@ -125,7 +125,7 @@ def test_a_retry_counts_as_a_request(connect):
 def test_a_request_is_not_repeated_beyond_the_limit(connect):
     with Wire(reply(b"", "503 Busy"), ANSWER) as wire:
         model = connect(f"{wire.url}/v1", retries=2, max_requests_per_day=1)
-        with pytest.raises(LanguageModelError, match="1 requests of today"):
+        with pytest.raises(LanguageModelError, match="limit of 1 requests"):
             model.complete(ask())
         assert len(wire.requests) == 1
 

@@ -163,6 +163,8 @@ def test_the_command_that_installs_fits_what_made_the_environment(installer, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr("klaw_core.plugins.installing._read", lambda _name, _file: installer)
+    monkeypatch.setattr("klaw_core.plugins.installing.which", str)
+    monkeypatch.setattr("klaw_core.plugins.installing.find_spec", str)
     if installer == "pipx":
         (tmp_path / "pipx_metadata.json").write_text("{}")
     names = {"python": sys.executable, "name": tmp_path.name, "here": tmp_path}

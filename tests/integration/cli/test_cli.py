@@ -17,7 +17,7 @@ from typing import Any
 import click
 import pytest
 
-from klaw_core.cli.program import ALIASES, COMMANDS, cli
+from klaw_core.cli.program import ALIASES, COMMANDS, GROUPS, cli
 from klaw_core.plugins.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[3]
@@ -56,6 +56,16 @@ class TestTree:
     @pytest.mark.parametrize("name", LISTED)
     def test_the_table_of_commands_has_the_summary_of_each_command(self, name):
         assert ALL[f"klaw {name}"].get_short_help_str(limit=200) == COMMANDS[name][1]
+
+    def test_every_command_is_in_one_group_of_the_help(self):
+        grouped = [name for names in GROUPS.values() for name in names.split()]
+
+        assert sorted(grouped) == sorted(cli.list_commands(click.Context(cli)))
+
+    def test_a_command_in_no_group_is_shown_in_the_last_one(self, monkeypatch):
+        monkeypatch.setitem(cli._modules, "stroll", ("stroll", "Take a walk."))  # type: ignore[attr-defined]
+
+        assert re.search(r"\nConfigure and measure:\n(  .*\n)*  stroll +Take a walk", cli.get_help(click.Context(cli)))
 
     @pytest.mark.parametrize(("name", "summary"), OF_PLUGINS)
     def test_a_plugins_command_says_of_itself_what_the_help_of_klaw_says(self, name, summary):
@@ -115,7 +125,7 @@ class TestTree:
         result = klaw()
 
         assert result.exit_code == 2
-        assert "Commands:" in result.stderr
+        assert "\nFind and read:\n" in result.stderr
 
 
 class TestCompletion:

@@ -65,6 +65,13 @@ def test_nothing_is_asked_while_klaw_is_offline(klaw, index, monkeypatch):
     assert "unset KLAW_OFFLINE" in done.stderr
 
 
+def test_a_value_that_is_not_understood_is_reported_as_every_command_does(klaw, index, monkeypatch):
+    monkeypatch.setenv("KLAW_OFFLINE", "perhaps")
+    done = klaw("--version", "--check")
+    assert (done.exit_code, index.asked) == (1, [])
+    assert "KLAW_OFFLINE: expected 1 or 0, got 'perhaps'" in done.stderr
+
+
 def test_a_clone_is_updated_as_a_clone(klaw, index, monkeypatch):
     monkeypatch.setattr("klaw_core.cli.newest.update_command", lambda: "cd /klaw && git pull && pip install .")
     assert re.search(r"from a clone.*git pull", klaw("--version", "--check").stdout)

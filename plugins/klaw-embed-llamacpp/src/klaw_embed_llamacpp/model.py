@@ -83,8 +83,8 @@ class GgufModel:
         room, needed = self.header.context_tokens, self.max_tokens + self._added_tokens
         if needed > room and self.options.max_tokens:
             raise EmbeddingError(
-                f"{self.name} has room for {room} tokens; a window of {self.max_tokens}, "
-                f"with prefix and special tokens, takes {needed}",
+                f"{self.name} accepts {room} tokens; max_tokens = {self.max_tokens} plus prefix and special tokens "
+                f"is {needed}",
                 hint=f"set memory.embedding.max_tokens to {max(1, room - self._added_tokens)} or less",
             )
         return Settings(min(room, max(needed, _MAX_CONTEXT)), self.pooling, self.options.threads)

@@ -88,7 +88,8 @@ class OllamaServer:
             refusal = error.__cause__
             if isinstance(refusal, StatusError) and "model" not in refusal.detail:
                 raise EmbeddingError(
-                    f"{refusal.message}: no Ollama server of today", hint="/api/embed needs Ollama 0.3 or newer"
+                    f"{refusal.message}: the server is not Ollama, or older than 0.3",
+                    hint="update Ollama, or correct memory.embedding.url",
                 ) from error
             raise ModelNotFoundError(
                 f"{self.options.url} has no model {self.options.model!r}", hint=error.hint

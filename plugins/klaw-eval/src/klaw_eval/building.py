@@ -126,7 +126,7 @@ def _refuse_elsewhere(memory: Memory, place: Path) -> None:
     location = memory.status().location
     if location != "memory" and not Path(location).resolve().is_relative_to(place.resolve()):
         raise DatasetError(
-            f"the configured store keeps its data in {location}, where no test set must be indexed",
+            f"the configured store keeps its data in {location}, where test sets must not be indexed",
             hint="use a configuration that does not set this place: klaw eval --config FILE",
         )
 

@@ -167,7 +167,7 @@ def _check(settings: Settings, wanted: Arguments) -> None:
     if wanted.compare is not None and settings.config_file is not None:
         raise click.UsageError("--compare names both configurations; leave out --config")
     if wanted.relevance and (wanted.compare or wanted.plot or wanted.fail_under or wanted.questions):
-        raise click.UsageError("--relevance goes without --compare, --plot, --fail-under and --questions")
+        raise click.UsageError("--relevance cannot be combined with --compare, --plot, --fail-under or --questions")
     if wanted.questions is None and settings.data_dir is not None:
         raise click.UsageError("a DATASET has its own directory (--keep DIR); use --data-dir with --questions")
 
@@ -181,11 +181,11 @@ def _datasets(wanted: Arguments) -> Iterator[Dataset]:
     for path in wanted.datasets:
         form = wanted.format or recognise(path)
         if form != "locomo" and (wanted.unit or wanted.pooled):
-            raise click.UsageError(f"--unit and --pooled are for LoCoMo; {path} has the form {form}")
+            raise click.UsageError(f"--unit and --pooled are for LoCoMo; {path} has the format {form}")
         if form != "beir" and wanted.part is not None:
-            raise click.UsageError(f"--part is for BEIR; {path} has the form {form}")
+            raise click.UsageError(f"--part is for BEIR; {path} has the format {form}")
         if form != "squad" and wanted.bilingual is not None:
-            raise click.UsageError(f"--bilingual is for SQuAD; {path} has the form {form}")
+            raise click.UsageError(f"--bilingual is for SQuAD; {path} has the format {form}")
         if wanted.bilingual is not None:
             found.append(read_bilingual(path, wanted.bilingual))
             continue
@@ -196,7 +196,7 @@ def _datasets(wanted: Arguments) -> Iterator[Dataset]:
     for dataset in found:
         chosen = select(dataset, wanted.half, wanted.limit)
         if not chosen.corpora:
-            raise DatasetError(f"no question of {dataset.name} is in the half {wanted.half!r}")
+            raise DatasetError(f"the half {wanted.half!r} of {dataset.name} has no questions")
         yield chosen
 
 

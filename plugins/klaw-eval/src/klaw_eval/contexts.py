@@ -176,7 +176,7 @@ def _facts_of(memory: Memory) -> Any:
     found = dict(memory.extensions.all()).get(_EXTENSION)
     if found is None:
         raise DatasetError(
-            f"the extension {_EXTENSION!r} is not here",
+            f"the extension {_EXTENSION!r} is not installed",
             hint=f"{install_extras(['facts'])}, or measure --arm chunks alone",
         )
     return found

@@ -1,4 +1,4 @@
-"""Marks on statements that another statement of the same context has overtaken.
+"""Marks on statements that a later statement of the same context supersedes.
 
 Nothing is ended by this: it is a hint for the reader of one context. A statement is marked if the question asks for a
 quantity (how many, when, how much), a later statement that speaks of a change names another one of the same kind, and

@@ -93,16 +93,16 @@ class UsageLedger:
             )
 
     def _require_room(self, day: DayUsage, tokens: int) -> None:
-        tomorrow = "the count begins again at 00:00 UTC"
+        tomorrow = "wait for the next day, which begins at 00:00 UTC"
         if day.requests >= self.max_requests:
             raise LanguageModelError(
-                f"the {self.max_requests:,} requests of today are used",
-                hint=f"{tomorrow}; memory.language_model.max_requests_per_day is the bound",
+                f"the daily limit of {self.max_requests:,} requests is reached",
+                hint=f"{tomorrow}, or raise memory.language_model.max_requests_per_day",
             )
         if day.tokens + tokens > self.max_tokens:
             raise LanguageModelError(
-                f"{day.tokens:,} of today's {self.max_tokens:,} tokens are used, and this call may take {tokens:,}",
-                hint=f"{tomorrow}; memory.language_model.max_tokens_per_day is the bound",
+                f"{day.tokens:,} of the daily limit of {self.max_tokens:,} tokens are used; this call needs {tokens:,}",
+                hint=f"{tomorrow}, or raise memory.language_model.max_tokens_per_day",
             )
 
     @property

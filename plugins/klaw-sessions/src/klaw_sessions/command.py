@@ -68,7 +68,7 @@ command.add_command(install)
 @common_options
 @pass_settings
 def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
-    """Print core memory, and what extensions always add to a prompt, as output of the hook SessionStart.
+    """Print core memory and the texts of extensions for every prompt, as output of the hook SessionStart.
 
     The agent's message is read from standard input.
     """

@@ -158,8 +158,8 @@ class Connections:
         except psycopg.Error as error:
             if is_lost(error):
                 raise StoreError(
-                    f"{self.location}: the connection was lost at the very end of a transaction: it may have been kept",
-                    hint="check that the server runs, then `klaw index`: it finds out",
+                    f"{self.location}: the connection was lost during COMMIT; unknown whether the changes were stored",
+                    hint="check that the server runs, then run `klaw index`",
                 ) from error
             raise
 

@@ -55,7 +55,7 @@ class PostgresTransaction(PostgresSnapshot):
         *,
         expected: Mapping[str, DocumentRecord] | None = None,
     ) -> Replacement:
-        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+        """Make these the document's chunks; a chunk with a known id keeps its key, others are deleted or added."""
         (change,) = self.replace_all(collection, [(document, chunks)], expected=expected)
         return change
 

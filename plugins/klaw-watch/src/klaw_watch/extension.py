@@ -90,7 +90,7 @@ class WatchExtension(AttachedExtension, CheckedExtension, ListeningExtension, St
             "search": "on" if self._host.config.sync.on_search else "off",
             START: "on, has not run yet" if options.on_start else "off",
             WATCH: f"on, {options.debounce_ms} ms after a change" if options.watch else "off",
-            CONVERSATION: f"after {' or '.join(waits)}" if waits else "as for other files",
+            CONVERSATION: f"after {' or '.join(waits)}" if waits else "like other files",
             INTERVAL: every,
             FORCED: "by SIGHUP, or `klaw index --force`",
             RESUME: "after the machine wakes from sleep",

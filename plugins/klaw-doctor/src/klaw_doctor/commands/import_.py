@@ -25,7 +25,7 @@ from klaw_core.cli.kit import Settings, common_options, pass_settings
 def command(settings: Settings, *, file: str, importer: str | None, dry_run: bool, workspaces: bool) -> None:
     """Import FILE, written by `klaw export`; - reads standard input. Existing records are not changed.
 
-    With --from, FILE is what another program exported, a file or a directory. `klaw plugins` lists the programs.
+    With --from, FILE is another program's export, a file or a directory. `klaw plugins` lists the programs.
     """
     from klaw_core import to_json
     from klaw_core.cli.kit import data, notify, print_json

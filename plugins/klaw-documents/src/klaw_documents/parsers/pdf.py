@@ -29,7 +29,7 @@ def parse(data: bytes, _name: str) -> Conversion:
     if not any(page.strip() for page in pages):
         what = "page is an image" if count == 1 else "pages are images"
         raise ConversionError(
-            f"has no text: its {f'{count:,} ' if count != 1 else ''}{what}; recognise it first, say with ocrmypdf"
+            f"has no text: its {f'{count:,} ' if count != 1 else ''}{what}; run OCR first, for example with ocrmypdf"
         )
     properties = document.get_metadata_dict()
     title = properties.get("Title", "")

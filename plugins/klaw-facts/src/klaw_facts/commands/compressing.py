@@ -15,12 +15,12 @@ from klaw_facts.commands.opening import open_facts
 @common_options
 @pass_settings
 def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) -> None:
-    """Make a digest of every day before today, archive facts that have faded, and update the profile.
+    """Make a digest of every day before today, archive facts that were not used for long, and update the profile.
 
-    With `[extensions.facts] compressor = "model"` the language model writes digests and the profile, and merges facts
-    of which there are many. Nothing is deleted: digests point to messages, `klaw facts undo` takes back a merge, and
-    `klaw facts reopen` restores an archived fact. The exit status is 1 if the model failed and something waits for the
-    next run.
+    With `[extensions.facts] compressor = "model"` the language model writes digests and the profile, and merges
+    similar facts. Nothing is deleted: digests point to messages, `klaw facts undo` takes back a merge, and
+    `klaw facts reopen` restores an archived fact. If the model fails, the exit status is 1, and the next run tries
+    again.
     """
     both = daily == weekly
     with open_facts(settings) as facts:
