@@ -10,9 +10,10 @@ from klaw_core import ConfigError
 from klaw_facts import Fact, Facts, FactsOptions
 from klaw_facts.decay import freshness, score
 from klaw_facts.extracting.dates import resolve
-from klaw_facts.extracting.rules import THRESHOLD
+from klaw_facts.extracting.rules import THRESHOLD, category_of
 from klaw_facts.extracting.rules import score as worth
 from klaw_facts.extracting.slots import slot_of
+from klaw_facts.extracting.statements import is_instruction, is_plain_statement
 from klaw_testing.language_model import ScriptedModel
 
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
@@ -66,6 +67,50 @@ def test_a_slot_is_recognised_only_if_stated(text, slot):
 )
 def test_agreement_alone_is_not_a_fact(text, is_kept):
     assert (worth(text) >= THRESHOLD) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Answer in metric units.", "rule"),
+        ("Please don't use emojis.", "rule"),
+        ("Keep your answers short.", "rule"),
+        ("Whenever I ask about plans, confirm the date.", "rule"),
+        ("From now on, call me Em.", "rule"),
+        ("Отвечай мне по-русски.", "rule"),
+        ("Не используй эмодзи.", "rule"),
+        ("以后请用公制单位。", "rule"),
+        ("I am allergic to peanuts.", "identity"),
+        ("I'm vegan.", "identity"),
+        ("I don't eat pork.", "identity"),
+        ("Мне нельзя орехи", "identity"),
+        ("У меня аллергия на орехи.", "identity"),
+        ("我对花生过敏", "identity"),
+        ("我不吃肉。", "identity"),
+    ],
+)
+def test_an_instruction_or_a_plain_statement_is_kept_however_short(text, category):
+    assert (worth(text) >= THRESHOLD, category_of(text)) == (True, category)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never give up!",
+        "Don't worry about it.",
+        "Don't forget the keys.",
+        "Write a poem in French.",
+        "Use the stairs.",
+        "Am I allergic to peanuts?",
+        "What if I'm vegan?",
+        "Should you always answer in metric units?",
+        "Не волнуйся.",
+        "我吃肉吗？",
+        "If I am allergic, tell me.",
+    ],
+)
+def test_encouragement_requests_and_doubts_are_no_instruction_and_no_statement(text):
+    assert (is_instruction(text), is_plain_statement(text)) == (False, False)
 
 
 @pytest.mark.parametrize(

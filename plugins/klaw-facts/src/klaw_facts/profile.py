@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from klaw_core import estimate_tokens
+from klaw_facts.extracting.statements import is_plain_statement
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.values import Fact
@@ -27,17 +28,17 @@ def profile_facts(state: State, options: FactsOptions, now: datetime) -> tuple[l
     """Return the facts that are always in the profile, and those that may use the remaining space; by weight.
 
     Facts of single-valued slots, pinned facts and facts of a person are always in it. Of the sentences that rules
-    extracted, only instructions can be in it: the others are not worth their tokens in each prompt.
+    extracted, only instructions, allergies and diets can be in it: the others are not worth their tokens in each
+    prompt.
     """
     fixed: list[Fact] = []
     free: list[Fact] = []
     for fact in state.visible(now).values():
         if not fact.is_trusted:
             continue
-        wanted = {"rule"} if fact.is_bare_quotation else _LASTING
         if options.is_single(fact.slot) or fact.is_pinned:
             fixed.append(fact)
-        elif fact.category in wanted:
+        elif fact.category == "rule" or (_says_who(fact) if fact.is_bare_quotation else fact.category in _LASTING):
             (fixed if fact.is_by_person else free).append(fact)
 
     def rank(fact: Fact) -> tuple[int, float, str]:
@@ -45,6 +46,10 @@ def profile_facts(state: State, options: FactsOptions, now: datetime) -> tuple[l
         return group, -fact.importance, fact.id
 
     return sorted(fixed, key=rank), sorted(free, key=rank)
+
+
+def _says_who(fact: Fact) -> bool:
+    return fact.category == "identity" and is_plain_statement(fact.text)
 
 
 def profile_line(fact: Fact) -> str:

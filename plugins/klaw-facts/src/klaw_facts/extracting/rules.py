@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from klaw_facts.extracting.statements import is_instruction, is_plain_statement
 from klaw_facts.secret_gate import KEPT
 
 #: Sentences with a lower score are not facts.
@@ -107,6 +108,8 @@ def score(text: str) -> float:
         return -2.0
     if _ACKNOWLEDGEMENT.match(text) or _AGREEMENT.match(text):
         return -1.0
+    if is_instruction(text) or is_plain_statement(text):
+        return THRESHOLD + 0.5
     length = len(text) * (3 if _is_ideographic(text) else 1)
     return (
         1.0 * bool(_FIRST_PERSON.search(text))
@@ -122,6 +125,10 @@ def score(text: str) -> float:
 
 def category_of(text: str) -> str:
     """Return the first category whose pattern matches a sentence."""
+    if is_instruction(text):
+        return "rule"
+    if is_plain_statement(text):
+        return "identity"
     return next((name for name, pattern in _patterns().items() if pattern.search(text)), "conversation")
 
 
