@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -97,6 +98,10 @@ def test_the_arms_are_measured_and_kept(klaw, beam, tmp_path):
     assert facts["frac@1000"] == 1
     assert report["arms"]["chunks"]["facts"] == report["arms"]["marks"]["facts"] == 0
     assert report["arms"]["facts"]["facts"] > 0
+    assert "any@250" not in report["arms"]["chunks"]["gained"]
+    gained = report["arms"]["marks"]["gained"]["frac@1000"]
+    assert gained["mean"] == pytest.approx(marks["frac@1000"] - chunks["frac@1000"])
+    assert gained["low"] <= gained["mean"] <= gained["high"]
     again = record(klaw(*arguments, "--arm", "facts"))
     assert again["arms"]["facts"]["facts"] == report["arms"]["facts"]["facts"]
 
@@ -108,6 +113,18 @@ def test_a_report_names_its_figures(klaw, locomo):
     assert result.stdout.startswith("talks: 3 questions")
     for name in ("any@250", "frac@500", "words@1000", "p95 / search"):
         assert name in result.stdout
+    assert "Gained over" not in result.stdout
+
+
+@pytest.mark.needs("klaw-facts")
+def test_what_an_arm_gained_is_printed_with_its_interval(klaw, locomo):
+    result = klaw("eval", "facts", locomo, "--arm", "chunks", "--arm", "marks")
+    assert result.exit_code == 0, result.stderr
+    (table,) = re.findall(
+        r"Gained over chunks, with the 95% interval over (?:conversations|questions):\n(.*)", result.stdout, re.DOTALL
+    )
+    rows = dict(re.findall(r"^(\w+@\d+) +([+-]\.?[\d.]+ \[[+-][\d.]+, [+-][\d.]+\])$", table, re.MULTILINE))
+    assert {"any@250", "frac@1000", "words@500"} <= rows.keys()
 
 
 @pytest.mark.needs("klaw-facts")

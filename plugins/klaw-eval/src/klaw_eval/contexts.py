@@ -21,6 +21,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from klaw_core import Memory, install_extras, load_config
+from klaw_eval.bootstrap import Interval, interval
 from klaw_eval.building import OpenIndex, build, index_directory
 from klaw_eval.errors import DatasetError
 from klaw_eval.running import ProgressBars
@@ -100,6 +101,25 @@ class ArmRun:
         p95 = [np.percentile([getattr(item, name) for item in answers], 95) for name in _TIMES]
         figures["p95 / search"] = float(p95[1] / p95[0])
         return figures
+
+    def differences(self, other: ArmRun) -> dict[str, Interval]:
+        """Return what each figure of evidence and words gained over another arm on the same questions.
+
+        Each interval has one column. Chats are resampled, or questions if there is one chat.
+        """
+        pairs = [*zip(self.answers, other.answers, strict=True)]
+        groups = [mine.question.group for mine, _ in pairs]
+        found = {
+            f"any@{budget}": [float(a.found[budget] > 0) - float(b.found[budget] > 0) for a, b in pairs]
+            for budget in BUDGETS
+        }
+        found |= {f"frac@{budget}": [a.found[budget] - b.found[budget] for a, b in pairs] for budget in BUDGETS}
+        gained = {name: interval(np.array([values], np.float64).T, groups) for name, values in found.items()}
+        told = [(a, b) for a, b in pairs if a.words and b.words]
+        for budget in BUDGETS[1:] if told else ():
+            values = [float(a.words[budget]) - float(b.words[budget]) for a, b in told]
+            gained[f"words@{budget}"] = interval(np.array([values]).T, [a.question.group for a, _ in told])
+        return gained
 
     def by_category(self, budget: int) -> dict[str, float]:
         """Return frac at a budget for each category of questions."""

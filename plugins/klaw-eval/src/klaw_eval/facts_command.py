@@ -12,6 +12,7 @@ from attrs import evolve
 from klaw_core.cli.kit import Output, Settings, common_options, data, notify, pass_settings, print_json
 
 if TYPE_CHECKING:
+    from klaw_eval.bootstrap import Interval
     from klaw_eval.contexts import ArmRun
     from klaw_eval.values import Dataset
 
@@ -76,6 +77,8 @@ def _read(path: Path, half: str | None, limit: int | None) -> Dataset:
 
 
 def _print(output: Output, dataset: Dataset, runs: Sequence[ArmRun], half: str | None) -> None:
+    from klaw_eval.bootstrap import LEVEL, resampled_over
+
     count = len(runs[0].answers)
     part = f", half: {half}" if half else ""
     output.line(f"{dataset.name}: {count} questions of {len(dataset.corpora)} chats{part}")
@@ -88,6 +91,23 @@ def _print(output: Output, dataset: Dataset, runs: Sequence[ArmRun], half: str |
     rows.append(["ended by rules", *(f"{run.ended:,}" for run in runs)])
     output.rows(rows, right=tuple(range(1, len(runs) + 1)))
     output.line("")
+    if len(runs) > 1:
+        base, *others = runs
+        gained = [run.differences(base) for run in others]
+        output.line(f"Gained over {base.arm}, with the {LEVEL:.0%} interval over {resampled_over(_groups(base))}:")
+        output.rows(
+            [["", *(run.arm for run in others)]]
+            + [[name, *(_gain(found[name]) for found in gained)] for name in gained[0]]
+        )
+        output.line("")
+
+
+def _groups(run: ArmRun) -> Sequence[str]:
+    return [answer.question.group for answer in run.answers]
+
+
+def _gain(found: Interval) -> str:
+    return f"{found.mean[0]:+.3f} [{found.low[0]:+.3f}, {found.high[0]:+.3f}]"
 
 
 def _shown(value: float | None) -> str:
@@ -103,6 +123,10 @@ def _record(dataset: Dataset, runs: Sequence[ArmRun], half: str | None) -> dict[
             run.arm: {
                 "figures": {name: value for name, value in run.figures().items() if value == value},  # noqa: PLR0124
                 "frac@1000 by category": run.by_category(_BY_CATEGORY),
+                "gained": {
+                    name: {"mean": float(found.mean[0]), "low": float(found.low[0]), "high": float(found.high[0])}
+                    for name, found in (run.differences(runs[0]).items() if run is not runs[0] else ())
+                },
                 "notices": run.notices(),
                 "facts": run.facts,
                 "ended": run.ended,
