@@ -148,7 +148,7 @@ def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> 
         if missing := sum(len(each.missing) for each in found):
             yield f"{name} lacks {missing:,} {'chunk' if missing == 1 else 'chunks'}: run `{hint}`"
         if outdated := sum(len(each.outdated) for each in found):
-            yield f"{name} finds {outdated:,} {'chunk' if outdated == 1 else 'chunks'} more slowly: run `{hint}`"
+            yield f"{name} has {outdated:,} {'chunk' if outdated == 1 else 'chunks'} in an earlier form: run `{hint}`"
 
 
 def _embedder_problems(assembly: Assembly, records: Mapping[str, SpaceRecord]) -> Iterator[str]:

@@ -127,8 +127,8 @@ class RecordedDocuments(Mapping[str, DocumentRecord]):
 class Replacement:
     """The result of replacing one document: removed keys and new chunks; ``kept`` are the other keys.
 
-    ``renewed`` are also kept, but the document's title has changed: indexes must add them again. ``is_new``: the
-    document did not exist. ``refused``: its record was not the expected one, and nothing was changed.
+    ``renewed`` are also kept, but the document's title or metadata has changed: indexes must add them again.
+    ``is_new``: the document did not exist. ``refused``: its record was not the expected one, and nothing was changed.
     """
 
     removed: tuple[int, ...] = ()

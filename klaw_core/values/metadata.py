@@ -27,6 +27,7 @@ MAX_KEY_CHARACTERS = 100
 MAX_VALUE_CHARACTERS = 10_000
 _MAX_INTEGER = 2**63
 _ORDERING = {"<", "<=", ">", ">="}
+_SLASH = re.compile(r"(?<=[^/])/")  # of a tag: what is before it is above
 # A number of YAML 1.2's core schema (https://yaml.org/spec/1.2.2/#103-core-schema) that is finite.
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|0o[0-7]+|0x[0-9a-fA-F]+")
 # Python refuses to parse an integer with more digits than some thousands; none that is so long fits into a store.
@@ -39,7 +40,8 @@ class Condition:
 
     A tuple of strings satisfies a condition if one of its elements does (``!=``: if none is equal). Numbers and
     booleans compare with numbers and booleans (``True`` equals 1), strings with strings; values of different types are
-    unequal and have no order. A string that is a number (``2700``, ``02700``, ``1.10``) compares as both.
+    unequal and have no order. A string that is a number (``2700``, ``02700``, ``1.10``) compares as both, and one of a
+    tuple with what is above it: the tag ``energy/heating`` is also ``energy``.
     ``value`` is a tuple for ``in`` and a single value otherwise. Raise QueryError for an operator or a value that does
     not exist.
     """
@@ -72,14 +74,15 @@ class Condition:
             return any(_equal(item, value) for item in own for value in wanted)
         if self.operator == "=":
             return any(_equal(item, self.value) for item in own)
-        return any(_is_text(item) == _is_text(self.value) and self._in_order(item) for item in own)
+        return any(isinstance(item, str) == isinstance(self.value, str) and self._in_order(item) for item in own)
 
     @staticmethod
     def compared(value: MetadataValue) -> tuple[str | int | float | bool, ...]:
         """Return the values that a value of metadata is compared as, each once; stores keep them for filters."""
         items = value if isinstance(value, tuple) else (value,)
         numbers = (number_of(item) for item in items if isinstance(item, str))
-        return tuple(dict.fromkeys((*items, *(number for number in numbers if number is not None))))
+        above = (item[: mark.start()] for item in items if isinstance(value, tuple) for mark in _SLASH.finditer(item))
+        return tuple(dict.fromkeys((*items, *above, *(number for number in numbers if number is not None))))
 
     def _in_order(self, item: Any) -> bool:
         value: Any = self.value
@@ -156,9 +159,5 @@ def number_of(text: str) -> int | float | None:
     return number if is_single(number) else None
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _equal(left: object, right: object) -> bool:
-    return _is_text(left) == _is_text(right) and left == right
+    return isinstance(left, str) == isinstance(right, str) and left == right

@@ -131,7 +131,7 @@ class TestIndexes:
             (finding,) = memory.doctor().findings
             assert (finding.check, finding.severity, finding.hint) == ("index-outdated", "warning", "klaw index")
             assert memory.search("harbour master", mode="fts")
-            assert memory.status().problems == ("fts5 finds 1 chunk more slowly: run `klaw index`",)
+            assert memory.status().problems == ("fts5 has 1 chunk in an earlier form: run `klaw index`",)
             memory.index()
             assert memory.status().problems == ()
             assert memory.doctor().findings == ()

@@ -35,11 +35,19 @@ def naive(condition, values):
     found = values[condition.key]
     own = list(found) if isinstance(found, tuple) else [found]
     own += [number for text in own if isinstance(text, str) for number in numbers(text)]
+    if isinstance(found, tuple):
+        slashes = [(text, place) for text in found for place, letter in enumerate(text) if letter == "/"]
+        own += [text[:place] for text, place in slashes if _is_named(text, place)]
     wanted = list(condition.value) if isinstance(condition.value, tuple) else [condition.value]
     operator = "=" if condition.operator in {"!=", "in"} else condition.operator
     pairs = [(mine, other) for mine in own for other in wanted if isinstance(mine, str) == isinstance(other, str)]
     held = any(_COMPARE[operator](mine, other) for mine, other in pairs)
     return not held if condition.operator == "!=" else held
+
+
+def _is_named(text, place):
+    """Return whether a slash in a tag has a name before it."""
+    return place > 0 and text[place - 1] != "/"
 
 
 def numbers(text):
@@ -172,3 +180,10 @@ def test_law_invalid_entries_are_dropped_and_valid_ones_kept(values):
     for key in values.keys() - part.keys():
         with pytest.raises(RecordError):
             check_metadata({**part, key: values[key]})
+
+
+@pytest.mark.parametrize("tag", ["energy", "energy/heating", "energy/heating/pump"])
+def test_a_tag_is_also_what_is_above_it(tag):
+    assert Condition("tags", "=", tag).holds({"tags": ("energy/heating/pump",)})
+    assert not Condition("tags", "=", tag).holds({"tags": ("renewable/energy",)})
+    assert not Condition("place", "=", "a").holds({"place": "a/b"})

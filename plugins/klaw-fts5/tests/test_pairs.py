@@ -175,7 +175,7 @@ def test_a_compound_of_frequent_words_is_found_everywhere(connection: apsw.Conne
 def test_an_index_without_pairs_is_filled_again(connection: apsw.Connection) -> None:
     fill(connection, "an old town hall", *("nothing of this here",) * 20)
     connection.execute("CREATE TABLE memory_words_sequences (key INTEGER PRIMARY KEY, data BLOB NOT NULL)")
-    PACKED.migrations()[-1].apply(connection)
+    next(step for step in PACKED.migrations() if step.name == "pairs").apply(connection)
     for table in ("blocks", "postings", "dead"):
         assert not connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get
     assert not connection.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB '*sequences'").fetchall()
@@ -187,3 +187,16 @@ def test_an_index_without_pairs_is_filled_again(connection: apsw.Connection) -> 
     fill(connection, "an old town hall", *("nothing of this here",) * 20)
     assert not len(PACKED.outdated(connection, "memory"))
     assert PACKED.check(connection, "memory", None) == []
+
+
+def test_words_of_an_earlier_form_are_added_again(connection: apsw.Connection) -> None:
+    connection.execute("DROP TABLE outdated_words")
+    fill(connection, "an old town hall", "another")
+    next(step for step in PACKED.migrations() if step.name == "letters-and-properties").apply(connection)
+    assert PACKED.outdated(connection, "memory").tolist() == [1, 2]
+    assert PACKED.key_digest(connection, "memory") is None
+    assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [1]
+    PACKED.remove(connection, "memory", [1, 2])
+    fill(connection, "an old town hall", "another")
+    assert not len(PACKED.outdated(connection, "memory"))
+    assert PACKED.key_digest(connection, "memory") is not None

@@ -20,7 +20,17 @@ from klaw_fts5.errors import DAMAGE, as_retrieval_error
 from klaw_fts5.exact import ExactSearch
 from klaw_fts5.knowledge import KnowledgeCache, WordKnowledge
 from klaw_fts5.packed.state import PackedState, read_state, write_state
-from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
+from klaw_fts5.sql import (
+    CREATE_OUTDATED,
+    CREATE_STATE,
+    DELETE_OUTDATED,
+    DELETE_STATES,
+    STANDARD,
+    Statements,
+    is_standard,
+    made,
+    statements,
+)
 from klaw_words.query import MAX_CHARACTERS, Term
 from klaw_words.searching import Searcher, Weights, columns, notices, search
 
@@ -93,6 +103,7 @@ class Fts5Index(Index[apsw.Connection]):
             Migration("context", _add_context),
             Migration("packed", _add_packed),
             Migration("pairs", _add_pairs),
+            Migration("letters-and-properties", _mark_outdated),
         )
 
     def prepare(self, resource: apsw.Connection, /) -> None:
@@ -114,6 +125,7 @@ class Fts5Index(Index[apsw.Connection]):
         if _make(resource, collection):
             return
         resource.execute(statements(collection).reset)
+        resource.execute("DELETE FROM outdated_words WHERE collection = ?", (collection,))
         self._packed_index.reset(resource, collection)
 
     def add(
@@ -125,7 +137,7 @@ class Fts5Index(Index[apsw.Connection]):
             return
         _make(resource, collection)
         sql = statements(collection)
-        rows = [(stored.key, columns(stored.chunk)) for stored in chunks]
+        rows = [(stored.key, columns(stored)) for stored in chunks]
         resource.executemany(sql.insert, ((key, *cells) for key, cells in rows))
         if self.search_by == "exact":
             self._packed_index.reset(resource, collection)
@@ -153,6 +165,7 @@ class Fts5Index(Index[apsw.Connection]):
         else:
             self._packed_index.remove(resource, collection, keys)
         resource.executemany(sql.delete, known)
+        resource.executemany(DELETE_OUTDATED, ((collection, key) for (key,) in known))
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
         """Erase the words of removed rows from the pages.
@@ -191,20 +204,26 @@ class Fts5Index(Index[apsw.Connection]):
         return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return the keys that are missing from packed postings that are in use, ascending."""
+        """Return the keys with words of an earlier form, or missing from packed postings in use, ascending."""
         import numpy as np
 
         keys = self.keys(resource, collection)
+        rows = resource.execute("SELECT key FROM outdated_words WHERE collection = ?", (collection,))
+        earlier = np.fromiter((key for (key,) in rows), dtype=np.int64)
         if self._is_small(len(keys)):
-            return keys[:0]
-        return np.setdiff1d(keys, self._packed_index.keys(resource, collection), assume_unique=True)
+            return earlier
+        return np.union1d(
+            earlier, np.setdiff1d(keys, self._packed_index.keys(resource, collection), assume_unique=True)
+        )
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`, or None if the packed postings are in use and have other keys."""
+        """Return the digest of :meth:`keys`, or None if some are :meth:`outdated`."""
         from klaw_core import KeyDigest
 
         if not _exists(resource, collection):
             return KeyDigest()
+        if resource.execute("SELECT 1 FROM outdated_words WHERE collection = ? LIMIT 1", (collection,)).fetchone():
+            return None
         held = KeyDigest(*resource.execute(statements(collection).key_digest, (KeyDigest.MODULUS,)).get)
         if self._is_small(held.count):
             return held
@@ -366,6 +385,13 @@ def _add_pairs(resource: apsw.Connection) -> None:
     resource.execute(DELETE_STATES)
     for sql in map(statements, STANDARD):
         resource.execute(sql.packed.make_room_for_pairs)
+
+
+def _mark_outdated(resource: apsw.Connection) -> None:
+    """Mark all rows, because letters are folded and properties are words now. The next index run adds them again."""
+    resource.execute(CREATE_OUTDATED)
+    for collection in made(resource):
+        resource.execute(statements(collection).mark_outdated, (collection,))
 
 
 def _unreachable(resource: apsw.Connection, sql: Statements) -> list[str]:

@@ -8,10 +8,15 @@ table starts with c and a digit.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from klaw_core import check_collection_name
 from klaw_words.tokenizer import TOKENIZER
+
+if TYPE_CHECKING:
+    import apsw
 
 # Contentless, because the store's own table has the text. An occurrence of a word in the first column takes two bytes
 # less, so the text is first. `detail=none` and `columnsize=0` would be smaller, but make bm25() many times slower.
@@ -90,8 +95,20 @@ WRITE_STATE = "INSERT OR REPLACE INTO packed_words VALUES (?, ?, ?, randomblob(1
 DELETE_STATE = "DELETE FROM packed_words WHERE collection = ?"
 DELETE_STATES = "DELETE FROM packed_words"
 
+#: Rows with words of an earlier form, which the next index run removes and adds again.
+CREATE_OUTDATED = """
+CREATE TABLE outdated_words (
+    collection TEXT NOT NULL,
+    key INTEGER NOT NULL,
+    PRIMARY KEY (collection, key)
+) WITHOUT ROWID
+"""
+DELETE_OUTDATED = "DELETE FROM outdated_words WHERE collection = ? AND key = ?"
+
 #: The collections whose tables are created with the file; ``messages_fts`` belongs to the store.
 STANDARD = ("memory", "docs")
+# The FTS5 table of another collection.
+_NAMED = re.compile(r"c(\d+)_(.+)_fts")
 
 
 class PackedStatements:
@@ -156,6 +173,7 @@ class Statements:
         self.merge_marked = _MERGE_MARKED.format(table=table)
         self.optimize = f"INSERT INTO {table}({table}) VALUES ('optimize')"
         self.reset = f"INSERT INTO {table}({table}) VALUES ('delete-all')"
+        self.mark_outdated = f"INSERT INTO outdated_words SELECT ?, id FROM {table}_docsize"
         self.keys = f"SELECT rowid FROM {table} ORDER BY rowid"
         self.check = f"PRAGMA integrity_check({table})"
         self.count = f"SELECT COUNT(*) FROM {table}_docsize"
@@ -200,6 +218,13 @@ def statements(collection: str) -> Statements:
         return Statements(f"{collection}_fts", f"{collection}_words")
     prefix = f"c{len(collection)}_{check_collection_name(collection)}"
     return Statements(f"{prefix}_fts", f"{prefix}_words")
+
+
+def made(connection: apsw.Connection) -> list[str]:
+    """Return the collections that have tables."""
+    rows: list[Any] = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    found = (_NAMED.fullmatch(name) for (name,) in rows)
+    return [*STANDARD, *sorted(match[2] for match in found if match is not None and len(match[2]) == int(match[1]))]
 
 
 def is_standard(collection: str) -> bool:

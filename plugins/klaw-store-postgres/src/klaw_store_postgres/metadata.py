@@ -6,7 +6,7 @@ Numbers and booleans are compared as exact decimals, text by code points, as :me
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -40,23 +40,33 @@ def entries(metadata: Metadata) -> Iterator[tuple[str, int, Decimal | None, str 
 
 def add_numbers(session: Session) -> None:
     """Add the rows for the numbers that strings are, which earlier versions did not have, to the data of all agents."""
+    _add(session, "metadata ~ '\"[-+.0-9]'", lambda item, _value: not isinstance(item, str))
+
+
+def add_parents(session: Session) -> None:
+    """Add the rows for the tags above a tag, which earlier versions did not have, to the data of all agents."""
+    _add(session, "metadata ~ '/'", lambda item, value: isinstance(item, str) and item not in value)
+
+
+def _add(session: Session, condition: str, is_new: Callable[[object, Sequence[str]], bool]) -> None:
+    """Add rows for new values that the strings of documents, chosen by an SQL condition, are compared as."""
     for table in ("documents", "document_metadata"):
         session.run(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
     found = session.rows(
-        "SELECT tenant, generation, collection, id, metadata FROM documents WHERE metadata ~ '\"[-+.0-9]'"
+        f"SELECT tenant, generation, collection, id, metadata FROM documents WHERE {condition}"  # of this module
     )
     strings = [(place, key, value) for *place, text in found for key, value in from_json(text).items()]
-    numbers = [
+    values = [
         (*place, to_text(key), *_columns(item))
         for place, key, value in strings
         if isinstance(value, str | tuple)
         for item in Condition.compared(value)
-        if not isinstance(item, str)
+        if is_new(item, value if isinstance(value, tuple) else (value,))
     ]
     session.run_many(
         "INSERT INTO document_metadata (tenant, generation, collection, document, key, digest, number, value) "
         "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        numbers,
+        values,
     )
     for table in ("documents", "document_metadata"):
         session.run(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")

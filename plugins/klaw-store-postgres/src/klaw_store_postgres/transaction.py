@@ -384,11 +384,12 @@ class _Change:
         )
 
     def result(self) -> Replacement:
-        is_renamed = self.before is not None and self.before.title != to_text(self.document.title)
+        labels = to_text(self.document.title), to_json(self.document.metadata)
+        is_relabelled = self.before is not None and (self.before.title, self.before.metadata) != labels
         return Replacement(
             self.removed,
             tuple(self.added),
-            tuple(_stored(key, self.document, chunk) for key, chunk in self.kept) if is_renamed else (),
+            tuple(_stored(key, self.document, chunk) for key, chunk in self.kept) if is_relabelled else (),
             tuple(sorted(key for key, _ in self.kept)),
             is_new=self.before is None or self.before.record.origin != self.document.origin,
         )

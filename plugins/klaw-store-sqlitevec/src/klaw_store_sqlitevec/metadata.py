@@ -69,8 +69,8 @@ def add_entries(connection: apsw.Connection, collection: str, document_id: int, 
     )
 
 
-def add_numbers(connection: apsw.Connection) -> None:
-    """Add the rows for the numbers that strings are, which earlier versions did not have."""
+def add_compared(connection: apsw.Connection) -> None:
+    """Add the rows for the values that strings are compared as, which earlier versions did not have."""
     rows: list[Any] = connection.execute(
         "SELECT collection, id, metadata FROM documents WHERE metadata IS NOT NULL"
     ).fetchall()

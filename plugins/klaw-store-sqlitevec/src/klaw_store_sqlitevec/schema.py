@@ -14,7 +14,7 @@ from klaw_store_sqlitevec.checksums import add_checksums
 from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
 from klaw_store_sqlitevec.errors import damaged
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
-from klaw_store_sqlitevec.metadata import add_numbers
+from klaw_store_sqlitevec.metadata import add_compared
 from klaw_store_sqlitevec.names import table_name
 
 if TYPE_CHECKING:
@@ -268,8 +268,9 @@ MIGRATIONS = (
     Migration("0011-checksums", _add_checksums),
     Migration("0012-seen", _add_seen),
     Migration("0013-dates-of-documents", _index_dates),
-    Migration("0014-numbers-in-metadata", add_numbers),
+    Migration("0014-numbers-in-metadata", add_compared),
     Migration("0015-embedding-hashes", _add_embedding_hashes),
+    Migration("0016-parents-of-tags", add_compared),
 )
 
 

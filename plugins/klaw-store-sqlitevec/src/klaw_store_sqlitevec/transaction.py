@@ -63,14 +63,14 @@ class SqliteTransaction(SqliteSnapshot):
         keys = self._document_keys(collection, document.path)
         held = {stored.key: stored.chunk for stored in self.outline(collection, document.path)}
         ids = [(key, held[key].chunk_id if key in held else "") for key in keys]
-        is_renamed = self._title(collection, document.path) != document.title
+        is_relabelled = self._labels(collection, document.path) != (document.title, to_json(document.metadata))
         document_id = self._put_document(collection, document)
         kept, new, removed = Replacement.compare(chunks, ids, lambda key, chunk: held[key].says_the_same(chunk))
         self._delete_chunks(collection, removed)
         if kept:
             self._move(collection, document, kept)
             self._relabel(collection, document, document_id)
-        renewed = tuple(_stored(key, document, chunk) for key, chunk in kept) if is_renamed else ()
+        renewed = tuple(_stored(key, document, chunk) for key, chunk in kept) if is_relabelled else ()
         if renewed:  # what is embedded contains the title
             sql = f"UPDATE {chunk_table(collection).name} SET embedding_hash = ? WHERE id = ?"
             self.resource.executemany(sql, ((_embedding_hash(each.chunk), each.key) for each in renewed))
@@ -209,9 +209,11 @@ class SqliteTransaction(SqliteSnapshot):
                 self._made[collection] = True
         self._written.add(collection)
 
-    def _title(self, collection: str, path: str) -> str:
-        sql = "SELECT title FROM documents WHERE collection = ? AND path = ?"
-        return str(self.resource.execute(sql, (collection, path)).get or "")
+    def _labels(self, collection: str, path: str) -> tuple[str, str | None]:
+        """Return the title of a document, and its metadata as JSON."""
+        sql = "SELECT title, metadata FROM documents WHERE collection = ? AND path = ?"
+        row: Any = self.resource.execute(sql, (collection, path)).fetchone()
+        return row or ("", None)
 
     def _put_document(self, collection: str, document: Document) -> int:
         metadata = to_json(document.metadata)

@@ -196,7 +196,7 @@ class MemoryTransaction(MemorySnapshot):
         before = tables.documents.get((collection, document.path))
         tables.documents[collection, document.path] = document
         tables.seen.pop((collection, document.path), None)
-        is_renamed = before is not None and before.title != document.title
+        is_relabelled = before is not None and ((before.title, before.metadata) != (document.title, document.metadata))
         ids = [(key, chunk.chunk_id) for key, chunk in old.items()]
         kept, new, removed = Replacement.compare(chunks, ids, lambda key, chunk: old[key].says_the_same(chunk))
         for key in removed:
@@ -207,7 +207,7 @@ class MemoryTransaction(MemorySnapshot):
             tuple(_stored(key, document, chunk) for key, chunk in each) for each in (kept, zip(keys, new, strict=True))
         )
         held.update((stored.key, stored) for stored in (*staying, *added))
-        renewed = staying if is_renamed else ()
+        renewed = staying if is_relabelled else ()
         return Replacement(removed, added, renewed, tuple(sorted(key for key, _ in kept)), record is None)
 
     def touch(self, collection: str, document: Document, /) -> None:

@@ -179,6 +179,15 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, LockLaws, WriterLaw
         with store.write() as transaction:
             assert not transaction.replace(C, renamed, chunks).renewed
 
+    def test_a_chunk_whose_document_has_other_metadata_is_renewed(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one"))
+        tagged = evolve(make_document("notes/a.md", "one"), metadata={"tags": ("work",)})
+        with store.write() as transaction:
+            change = transaction.replace(C, tagged, cut_lines(tagged))
+        assert [stored.metadata for stored in change.renewed] == [{"tags": ("work",)}]
+        with store.write() as transaction:
+            assert not transaction.replace(C, tagged, cut_lines(tagged)).renewed
+
     def test_chunks_use_their_own_date_if_they_have_one(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"))
         moments = [MOMENT + timedelta(hours=hours) for hours in (3, 4)]

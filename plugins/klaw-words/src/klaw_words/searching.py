@@ -13,9 +13,10 @@ from typing import Protocol, TypeVar
 
 from attrs import frozen
 
-from klaw_core import Chunk, Hit
+from klaw_core import Hit, StoredChunk
 from klaw_words.coverage import Holders, cover
 from klaw_words.plan import Counts, make_plan, narrow
+from klaw_words.properties import described
 from klaw_words.query import MAX_TERMS, Term, compile_query
 from klaw_words.treatment import index_text
 
@@ -99,14 +100,17 @@ def everyday_from(rows: int, /) -> int:
     return half if rows >= _FEW else rows + 1
 
 
-def columns(chunk: Chunk, /) -> tuple[str, str, str]:
+def columns(stored: StoredChunk, /) -> tuple[str, str, str]:
     """Return what is indexed of a chunk, normalised: the text, the heading and the context.
 
-    The document's title is added to the heading, without the words that a heading repeats.
+    The document's title is added to the heading, without the words that a heading repeats. The properties of a document
+    with a title, which a person wrote, are added to the context; those of messages and facts are labels of a program.
     """
+    chunk, context = stored.chunk, stored.chunk.context
     heading = index_text(" ".join(chunk.heading))
     if chunk.title:
         known = set(heading.casefold().split())
         own = (word for word in index_text(chunk.title).split() if word.casefold() not in known)
         heading = " ".join((*own, heading))
-    return index_text(chunk.text), heading, index_text(chunk.context)
+        context = " ".join(filter(None, (described(stored.metadata), context)))
+    return index_text(chunk.text), heading, index_text(context)

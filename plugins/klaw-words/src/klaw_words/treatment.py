@@ -5,6 +5,7 @@ written in Python would only work from Python. This module adds what that tokeni
 
 - compatibility forms and case, after Unicode's NFKC_Casefold (UAX #44): ``ＡＢＣ`` and ``abc``, ``ﬁ`` and ``fi``;
 - optional marks are removed: Russian stress and ``ё``, Hebrew and Arabic vowel points;
+- letters that people write for one another are one letter (:mod:`klaw_words.letters`): ``ł``, ``l``; ``ή``, ``η``;
 - word characters: the tokenizer knows Unicode 6.1, and treats ``₽`` and newer emoji as letters;
 - scripts without spaces: each character becomes a word; queries join them again as phrases;
 - Russian inflection: Snowball's stems.
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from klaw_core import ThreadLock
+from klaw_words.letters import plain_letter
 
 #: Chinese characters, Japanese kana, Bopomofo and Korean syllables: each is at least one syllable. Korean has
 #: spaces, but attaches particles to the noun, as Japanese does.
@@ -135,14 +137,14 @@ def _nfkc_casefold(text: str) -> str:
 def _folded(character: str) -> str:
     if _pattern(_DROPPED).match(character):
         return ""
-    return "е" if character == "ё" else character
+    return "е" if character == "ё" else plain_letter(character)
 
 
 def _indexed(character: str) -> str:
     folded = _folded(character)
     if not folded:
         return ""
-    if not is_word_character(folded):
+    if not is_word_character(folded[0]):
         return " "
     return f" {folded} " if _pattern(_UNSPACED).match(folded) else folded
 

@@ -90,7 +90,7 @@ def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[An
     missing: tuple[Severity, str] = ("error", "{} missing from the index")
     if index.needs_vectors:  # a failed or skipped embedding leaves chunks without vectors, which is no damage
         missing = ("warning", "{} without a vector, found by words alone")
-    outdated = "{} not in the configured form: found, but more slowly"
+    outdated = "{} in an earlier form: found, but more slowly, or not by all words"
     hint = "klaw embed" if index.needs_vectors else "klaw index"
     findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
         ("index-missing", *missing, compared.missing, hint),

@@ -56,7 +56,7 @@ class WordIndex(Index[Session]):
     def add(self, resource: Session, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
         """Add the words of these chunks; their keys must be new."""
         del vectors
-        segments.add(resource, collection, [(stored.key, columns(stored.chunk)) for stored in chunks])
+        segments.add(resource, collection, [(stored.key, columns(stored)) for stored in chunks])
 
     def remove(self, resource: Session, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored."""
@@ -72,10 +72,18 @@ class WordIndex(Index[Session]):
         rows = resource.rows(f"SELECT key FROM word_rows WHERE {_IN} ORDER BY key", (*resource.scope, collection))
         return as_keys(key for (key,) in rows)
 
-    def key_digest(self, resource: Session, collection: str, /) -> KeyDigest:
-        """Return the digest of :meth:`keys`."""
+    def outdated(self, resource: Session, collection: str, /) -> Keys:
+        """Return the keys of rows with words of an earlier form, ascending."""
+        sql = f"SELECT key FROM word_rows WHERE {_IN} AND is_outdated ORDER BY key"
+        return as_keys(key for (key,) in resource.rows(sql, (*resource.scope, collection)))
+
+    def key_digest(self, resource: Session, collection: str, /) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`, or None if some are outdated."""
         from klaw_store_postgres.snapshot import read_key_digest
 
+        sql = f"SELECT EXISTS (SELECT 1 FROM word_rows WHERE {_IN} AND is_outdated)"
+        if resource.value(sql, (*resource.scope, collection)):
+            return None
         return read_key_digest(resource, "word_rows", collection)
 
     def check(self, resource: Session, collection: str, space: VectorSpace | None, /) -> Sequence[str]:

@@ -78,3 +78,12 @@ def replace_postings(session: Session) -> None:
     convert(session)
     session.run("DROP TABLE word_postings")
     isolate(session, "word_blocks")
+
+
+def mark_outdated(session: Session) -> None:
+    """Mark the rows of all chunks, because letters are folded and properties are words now.
+
+    The next index run of each agent adds them again, and makes the rows of messages again.
+    """
+    session.run("ALTER TABLE word_rows ADD COLUMN is_outdated boolean NOT NULL DEFAULT true")
+    session.run("ALTER TABLE word_rows ALTER COLUMN is_outdated SET DEFAULT false")
