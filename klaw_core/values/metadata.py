@@ -79,7 +79,7 @@ class Condition:
     @staticmethod
     def compared(value: MetadataValue) -> tuple[str | int | float | bool, ...]:
         """Return the values that a value of metadata is compared as, each once; stores keep them for filters."""
-        items = value if isinstance(value, tuple) else (value,)
+        items: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         numbers = (number_of(item) for item in items if isinstance(item, str))
         above = (item[: mark.start()] for item in items if isinstance(value, tuple) for mark in _SLASH.finditer(item))
         return tuple(dict.fromkeys((*items, *above, *(number for number in numbers if number is not None))))

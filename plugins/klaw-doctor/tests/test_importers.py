@@ -1,7 +1,9 @@
 """Exports in the formats of the programs' documentation, read by `Memory.import_` as a person's own would be."""
 
 import json
+import sqlite3
 import zipfile
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -177,6 +179,19 @@ class TestChatGPT:
         assert memory.import_(archive, importer="chatgpt").added == {"message": 2}
         assert memory.import_(exports / "chatgpt" / "conversations.json", importer="chatgpt").present == {"message": 2}
 
+    def test_without_current_node_the_newest_branch_is_imported(self, tmp_path):
+        mapping = {
+            "root": {"id": "root", "parent": None, "message": None},
+            "q": node("q", "root", parts=["When does the ferry leave?"], at=T0),
+            "a": node("a", "q", "assistant", ["At seven."], at=T0 + 2),
+            "old": node("old", "q", "assistant", ["At nine."], at=T0 + 1),
+        }
+        for entry in mapping.values():
+            entry.pop("children", None)
+        (tmp_path / "c.json").write_text(json.dumps([{"id": "x", "mapping": mapping}]))
+        found = [record.value["value"]["content"] for record in chatgpt.read(tmp_path / "c.json")]
+        assert found == ["When does the ferry leave?", "At seven."]
+
     def test_a_circular_tree_ends(self, tmp_path):
         mapping = {"a": node("a", "b", parts=["one"]), "b": node("b", "a", parts=["two"])}
         (tmp_path / "c.json").write_text(json.dumps([{"id": "x", "mapping": mapping, "current_node": "a"}]))
@@ -218,6 +233,44 @@ def test_an_export_of_openclaw_is_imported(memory, exports):
     (day,) = memory.get_by_ids(["openclaw/workspace/memory/2026-02-24.md"])
     assert day.created_at == datetime(2026, 2, 24, tzinfo=UTC)
     assert memory.search("heron pond")[0].path == "documents/openclaw/workspace/MEMORY.md"
+
+
+@pytest.mark.parametrize(("count", "extra"), [(20, {}), (3, {"next": "https://api.example/page=2"})])
+def test_an_export_of_mem0_that_is_probably_incomplete_is_reported(memory, tmp_path, count, extra):
+    memories = [{"id": f"m{number}", "memory": f"Fact {number}."} for number in range(count)]
+    (tmp_path / "m.json").write_text(json.dumps({"results": memories, **extra}))
+    report = memory.import_(tmp_path / "m.json", importer="mem0")
+    assert report.added == {"document": count}
+    assert [item.path for item in report.skipped] == ["m.json"]
+    assert "get_all" in report.skipped[0].reason or "pages" in report.skipped[0].reason
+
+
+def openclaw_database(path, columns="session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER"):
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"CREATE TABLE transcript_events ({columns})")
+        rows = [("s-9", number, json.dumps(line), 0) for number, line in enumerate(OPENCLAW_SESSION)]
+        connection.executemany(
+            f"INSERT INTO transcript_events VALUES ({', '.join('?' * len(columns.split(',')))})", rows
+        )
+
+
+@pytest.mark.needs("klaw-conversations")
+def test_sessions_in_a_database_of_openclaw_are_imported(memory, tmp_path):
+    openclaw_database(tmp_path / "agents" / "main" / "agent" / "openclaw-agent.sqlite")
+    report = memory.import_(tmp_path, importer="openclaw")
+    assert (report.added, report.skipped) == ({"message": 2}, ())
+    assert [role for role, _, _ in said(memory, "openclaw_s-9")] == ["user", "assistant"]
+
+
+def test_a_newer_form_of_an_export_is_named_instead_of_importing_nothing(memory, tmp_path):
+    openclaw_database(tmp_path / "a" / "openclaw-agent.sqlite", "a, b, c, d")
+    with pytest.raises(RecordError, match="a newer form of OpenClaw's sessions") as caught:
+        memory.import_(tmp_path, importer="openclaw")
+    assert "newer version of Klaw" in caught.value.hint
+    (tmp_path / "c.json").write_text(json.dumps([{"id": "x", "messages": {}}]))
+    with pytest.raises(RecordError, match="it has no id or no messages"):
+        memory.import_(tmp_path / "c.json", importer="chatgpt")
 
 
 def test_an_export_of_basic_memory_is_imported(memory, exports):

@@ -240,3 +240,38 @@ def parse(text):
     from klaw_core import parse_condition
 
     return parse_condition(text)
+
+
+@pytest.mark.usefixtures("claude")
+def test_history_that_is_written_again_is_indexed_once(claude, monkeypatch):
+    """Claude Code repeats messages, with their ids and times, when it resumes a session."""
+    monkeypatch.setattr(module, "PART_BYTES", 2_000)
+    history = [
+        claude_line("user", f"Question {number}", at=f"2026-03-01T10:00:0{number}Z", uuid=f"u{number}")
+        for number in range(4)
+    ]
+    filler = [
+        json.dumps({"type": "file-history-snapshot", "uuid": f"f{number}", "text": "x" * 500}) for number in range(5)
+    ]
+    new = claude_line("user", "A new question", at="2026-03-02T10:00:00Z", uuid="u9")
+    write_lines(claude / "s1.jsonl", *history, *filler, *history, *filler, *history, new)
+    source = TranscriptSource.of(CLAUDE_CODE, SessionOptions())
+    texts = [line for item in read_all(source) if not isinstance(item, SkippedEntry) for line in item.text.split("\n")]
+    assert texts == [*(f"User: Question {number}" for number in range(4)), "User: A new question"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<recommended_plugins>\nmany\n</recommended_plugins>", ""),
+        ('<hook_prompt hook_run_id="1">run</hook_prompt>', ""),
+        ("<permissions instructions>none</permissions instructions>", ""),
+        ("<collaboration_mode>plan</collaboration_mode>", ""),
+        ("<div>why is this box blue?</div>", "<div>why is this box blue?</div>"),
+        ("<my_tag>x</my_tag> is what I typed", "<my_tag>x</my_tag> is what I typed"),
+    ],
+)
+def test_elements_that_codex_adds_are_left_out(text, said):
+    line = codex_message("user", text)
+    found = [item.text for item in CODEX.read_line(line.encode(), ("user", "assistant")) if hasattr(item, "text")]
+    assert found == ([said] if said else [])

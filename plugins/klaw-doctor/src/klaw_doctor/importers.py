@@ -16,7 +16,14 @@ from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from klaw_core import NotFoundError, PluginError, PluginNotFoundError, SkippedEntry
+from klaw_core import (
+    NotFoundError,
+    PluginError,
+    PluginNotFoundError,
+    RecordError,
+    SkippedEntry,
+    update_command,
+)
 from klaw_core.errors import isolated
 from klaw_core.files.atomic import writing_failed
 from klaw_doctor.records import as_line, end, header
@@ -65,13 +72,20 @@ def converted(name: str, source: Path) -> Iterator[tuple[Path, tuple[SkippedEntr
         path = Path(directory) / "records.jsonl"
         try:
             with path.open("wb") as stream, isolated(f"the importer {name!r}"):
-                skipped = _write(importer(source), stream)
+                count, skipped = _write(importer(source), stream)
         except OSError as error:
             raise writing_failed(path, error) from error
+        if skipped and not count:
+            first = skipped[0]
+            raise RecordError(
+                f"nothing in {source} has the form that the importer {name!r} reads: {first.path}: {first.reason}",
+                hint=f"a newer version of Klaw may read it: {update_command()}",
+            )
         yield path, skipped
 
 
-def _write(items: Iterable[Record | SkippedEntry], stream: BinaryIO) -> tuple[SkippedEntry, ...]:
+def _write(items: Iterable[Record | SkippedEntry], stream: BinaryIO) -> tuple[int, tuple[SkippedEntry, ...]]:
+    """Write records, and return how many they are, and what was skipped."""
     skipped = []
     count = 0
     stream.write(encode(header()))
@@ -82,7 +96,7 @@ def _write(items: Iterable[Record | SkippedEntry], stream: BinaryIO) -> tuple[Sk
             stream.write(encode(as_line(item)))
             count += 1
     stream.write(encode(end(count)))
-    return tuple(skipped)
+    return count, tuple(skipped)
 
 
 def _entry_points() -> EntryPoints:

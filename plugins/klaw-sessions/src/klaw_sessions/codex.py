@@ -8,6 +8,7 @@ instructions, the context of an editor) are left out.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ _ADDED = (
     "<subagent_notification>",
     "<klaw-memory>",
 )
+# An element of another kind that Codex adds. Its name has several words, unlike those of HTML, which people paste.
+_ELEMENT = re.compile(r"\s*<([a-z]+(?:[_ ][a-z]+)+)(?:\s[^<>]*)?>.*</\1>\s*", re.DOTALL)
 # The heading between the context of an editor and the text that the user typed.
 _REQUEST = "## My request for Codex:"
 
@@ -86,6 +89,8 @@ def _block_text(block: _Block) -> str:
     """Return the text of the user or the model in a block."""
     text = block.text or ""
     if block.type not in {"input_text", "output_text", "text"} or text.lstrip().startswith(_ADDED):
+        return ""
+    if block.type == "input_text" and _ELEMENT.fullmatch(text):
         return ""
     return text.partition(_REQUEST)[2] or text
 

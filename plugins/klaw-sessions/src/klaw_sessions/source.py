@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from glob import escape
@@ -25,6 +25,8 @@ from klaw_sessions.agent import Agent, Message
 from klaw_sessions.options import SessionOptions
 
 PART_BYTES = 512 * 1024
+# How far before a part the last message is looked for.
+_LOOK_BACK_BYTES = 64 * 1024
 
 _PARTS = re.compile(r"(?P<stem>.+?)(?:\.(?P<number>[1-9][0-9]*))?\.jsonl")
 _SPEAKERS = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
@@ -42,19 +44,36 @@ class _Part:
 class _PartContent:
     """The content of a part as far as it was read."""
 
-    lines: list[str] = field(factory=list)
-    times: list[tuple[int, datetime]] = field(factory=list)
+    messages: list[Message] = field(factory=list)
     seen: set[str] = field(factory=set)
     directory: str = ""
 
     def add(self, message: Message) -> None:
-        """Add a message as one line, unless a message with the same id was added."""
+        """Add a message, unless one with the same id was added."""
         if message.id and message.id in self.seen:
             return
         self.seen.add(message.id)
-        self.lines.append(f"{_SPEAKERS[message.role]}: {' '.join(message.text.split())}")
-        if (moment := _moment(message.moment)) is not None:
-            self.times.append((len(self.lines), moment))
+        self.messages.append(message)
+
+    def leave_out(self, ids: Container[str]) -> None:
+        """Leave out the messages with these ids."""
+        self.messages = [message for message in self.messages if message.id not in ids]
+
+    def until(self, moment: datetime | None) -> bool:
+        """Return whether a message with an id is not newer than a moment; any with an id if there is no moment."""
+        times = (_moment(message.moment) for message in self.messages if message.id)
+        return any(moment is None or time is None or time <= moment for time in times)
+
+    @property
+    def lines(self) -> list[str]:
+        """The messages, each as one line."""
+        return [f"{_SPEAKERS[message.role]}: {' '.join(message.text.split())}" for message in self.messages]
+
+    @property
+    def times(self) -> list[tuple[int, datetime]]:
+        """The numbers of the lines, from 1, with the moments of their messages."""
+        dated = ((number, _moment(message.moment)) for number, message in enumerate(self.messages, start=1))
+        return [(number, moment) for number, moment in dated if moment is not None]
 
 
 @frozen(eq=False)
@@ -120,15 +139,18 @@ class TranscriptSource(Source, Located):
         reading = _PartContent()
         try:
             with _open(part.file) as file:
-                for line in _lines(file, (part.number - 1) * PART_BYTES):
+                start = (part.number - 1) * PART_BYTES
+                for line in _lines(file, start):
                     self._take(line, reading)
+                if start and reading.until(self._last_moment(file, start)):
+                    reading.leave_out(self._ids_before(file, start))
                 if not reading.directory:
                     reading.directory = self._first_directory(file)
         except FileNotFoundError:
             return SkippedEntry(entry.path, "vanished", keep=False)
         except OSError as error:
             return SkippedEntry(entry.path, f"cannot be read: {error.strerror}", keep=True)
-        if not reading.lines:
+        if not reading.messages:
             return SkippedEntry(entry.path, "contains no messages to index", keep=False)
         return self._document(entry.path, part, reading)
 
@@ -136,7 +158,8 @@ class TranscriptSource(Source, Located):
         project = PurePosixPath(reading.directory.replace("\\", "/")).name or self._project(part.file)
         session = _stem(part.file)
         metadata = {"agent": self.origin, "project": project, "directory": reading.directory, "session": session}
-        begun = reading.times[0][1] if reading.times else datetime.fromtimestamp(part.file.stat().st_mtime, UTC)
+        times = tuple(reading.times)
+        begun = times[0][1] if times else datetime.fromtimestamp(part.file.stat().st_mtime, UTC)
         return Document(
             path=path,
             text="\n".join(reading.lines),
@@ -147,8 +170,26 @@ class TranscriptSource(Source, Located):
             format="transcript",
             heading=(project,) if project else (),
             metadata={name: value for name, value in metadata.items() if value},
-            times=tuple(reading.times),
+            times=times,
         )
+
+    def _last_moment(self, file: BinaryIO, start: int) -> datetime | None:
+        """Return the time of the last message shortly before a part; None if there is none.
+
+        An agent that resumes a session writes its history again, with the ids and times that it had. Messages that are
+        newer than those before them are no copies, so most parts are read without the parts before them.
+        """
+        reading = _PartContent()
+        for line in _lines_between(file, max(0, start - _LOOK_BACK_BYTES), start):
+            self._take(line, reading)
+        return max((moment for _, moment in reading.times), default=None)
+
+    def _ids_before(self, file: BinaryIO, start: int) -> Container[str]:
+        """Return the ids of all messages before a part."""
+        reading = _PartContent()
+        for line in _lines_between(file, 0, start):
+            self._take(line, reading)
+        return reading.seen - {""}
 
     def _take(self, line: bytes, reading: _PartContent) -> None:
         """Add the contents of a line; an invalid line has none."""
@@ -258,7 +299,12 @@ def _lines(file: BinaryIO, start: int) -> Iterator[bytes]:
 
     An incomplete last line, which the agent may be writing, is left for the next run.
     """
-    end = start + PART_BYTES
+    yield from _lines_between(file, start, start + PART_BYTES)
+
+
+def _lines_between(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    """Yield the complete lines that start between two positions of a file."""
+    file.seek(start)
     if start:
         file.seek(start - 1)
         file.readline()  # skip the rest of the line that started before this part

@@ -55,8 +55,7 @@ def _branch(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     mapping: Mapping[str, Any] = item["mapping"]
     key = item.get("current_node")
     if key not in mapping:
-        leaves = [name for name, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")]
-        key = leaves[-1] if leaves else None
+        key = _newest_leaf(mapping)
     branch: list[Mapping[str, Any]] = []
     passed = set()
     while isinstance(key, str) and key not in passed and isinstance(node := mapping.get(key), Mapping):
@@ -64,6 +63,20 @@ def _branch(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         branch.append(node)
         key = node.get("parent")
     return branch[::-1]
+
+
+def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
+    """Return the newest node that is nobody's parent; of nodes without a time, the last. Not all exports list children.
+
+    A node without a message, such as the root, is none.
+    """
+    nodes = {name: node for name, node in mapping.items() if isinstance(node, Mapping)}
+    parents = {node.get("parent") for node in nodes.values()}
+    leaves = [name for name, node in nodes.items() if name not in parents and isinstance(node.get("message"), Mapping)]
+    times = [moment_of(nodes[name]["message"].get("create_time")) for name in leaves]
+    dated = [(moment, number) for number, moment in enumerate(times) if moment is not None]
+    number = max(dated)[1] if dated else len(leaves) - 1
+    return leaves[number] if leaves else None
 
 
 def _message(node: Mapping[str, Any], person: str) -> ImportedMessage | None:
