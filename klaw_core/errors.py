@@ -67,7 +67,6 @@ __all__ = [
     "reason",
 ]
 
-
 T = TypeVar("T")
 
 # Characters that are read after the end of a quotation, so that a secret that begins in it is recognised.

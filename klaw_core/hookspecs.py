@@ -48,11 +48,10 @@ class ComponentContext:
 
     ``data_dir`` is for files that must not be lost, ``cache_dir`` for files that can be computed again. ``agent`` is
     the name of the agent whose memory this is, empty if there is only one memory; a store that several agents share
-    must use it to separate their rows. ``offline`` forbids network access. ``converters`` builds the
-    converters of all plugins, and returns what a function makes of the name, the converter and the options of each; a
-    PluginError of that function is reported. ``redactor`` removes secrets from notes, None if they stay. With
-    ``replace_damaged``, a :class:`RepairableStore` with damaged data
-    replaces it when it is built, instead of raising DatabaseCorruptError.
+    must use it to separate their rows. ``offline`` forbids network access. ``converters`` builds the converters of all
+    plugins, and returns what a function makes of the name, the converter and the options of each; a PluginError of that
+    function is reported. ``redactor`` removes secrets from notes, None if they stay. With ``replace_damaged``, a
+    :class:`RepairableStore` with damaged data replaces it when it is built, instead of raising DatabaseCorruptError.
     """
 
     data_dir: Path

@@ -91,13 +91,12 @@ class Memory(OpenMemory):
         ``memory``). ``version`` is the version of the documented software. ``include`` are patterns of file names to
         read (default: ``*.md``, ``*.markdown``, ``*.txt`` and those of converters), ``exclude`` patterns of paths below
         the directory; both are remembered. Instead of a directory, ``origin`` selects one source, or ``paths`` selects
-        single files of known sources without a scan; these five options are then refused.
-        A file of unchanged size, inode and times is not read; ``verify`` reads every file and compares its bytes, as
-        ``paths`` always does. ``force`` chunks every document again. New text can be found by words at once; then it is
-        embedded, unless ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and
-        why; :meth:`embed` and the next run continue. If one of several sources fails, the report lists it as
-        ``skipped``.
-        Raise QueryError for options that do not apply, WorkspaceError, NotFoundError, PluginError, StoreError.
+        single files of known sources without a scan; these five options are then refused. A file of unchanged size,
+        inode and times is not read; ``verify`` reads every file and compares its bytes, as ``paths`` always does.
+        ``force`` chunks every document again. New text can be found by words at once; then it is embedded, unless
+        ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and why; :meth:`embed`
+        and the next run continue. If one of several sources fails, the report lists it as ``skipped``. Raise QueryError
+        for options that do not apply, WorkspaceError, NotFoundError, PluginError, StoreError.
         """
         runs = self._runs
         if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
@@ -228,15 +227,23 @@ class Memory(OpenMemory):
         return self._reader(self._sources).get(path, first_line, lines, redact=redact)
 
     def save(
-        self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None
+        self,
+        text: str,
+        *,
+        source: str = "manual",
+        chat_id: str | None = None,
+        created_at: datetime | None = None,
+        tags: Sequence[str] = (),
+        supersedes: str | None = None,
     ) -> Excerpt:
-        """Save a text as a memory; it can be found at once.
+        """Save a text as a memory; it can be found at once, in place of the memory that it ``supersedes``, if any.
 
         Once the text is in the journal, nothing raises: if it cannot be indexed or embedded now, the
-        ``notice`` of the answer says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
-        or too long, or ``created_at`` has no time zone; StoreError if it cannot be written.
+        ``notice`` of the answer says why, and the next :meth:`index` does it. Raise RecordError for what cannot be
+        saved, or a time without a zone; NotFoundError for an unknown ``supersedes``; StoreError.
         """
-        excerpt: Excerpt = self._part("saved").save(text, source, chat_id, created_at)
+        details = {"tags": tags, "supersedes": supersedes}
+        excerpt: Excerpt = self._part("saved").save(text, source, chat_id, created_at, **details)
         return excerpt
 
     def add(self, documents: Iterable[NewDocument], *, collection: str = MEMORY) -> IndexReport:

@@ -16,6 +16,7 @@ COMMANDS = {
     "recent": ("recent", "Show the newest documents."),
     "get": ("get", "Print a note, or some of its lines."),
     "save": ("klaw_memories.save_command", "Save a text as a memory."),
+    "history": ("klaw_memories.history_command", "Show every version of a saved memory."),
     "logs": ("klaw_conversations.logs_command", "Print the messages of a chat."),
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "restore": ("klaw_notes.restore_command", "Restore a forgotten note."),

@@ -51,7 +51,6 @@ INHERITED = frozenset(
     }
 )
 
-
 _FILTERED = ("chunking", "fusion", "reranking", "formats", "converters", "extensions")
 
 

@@ -20,7 +20,6 @@ SETTINGS: Mapping[str, type[attrs.AttrsInstance]] = {
     "sync": SyncSettings,
 }
 
-
 #: Keys of earlier versions, by table, each with the setting that replaced it.
 MOVED: Mapping[tuple[str, str], str] = {
     ("sync", key): f"extensions.watch.{key}"

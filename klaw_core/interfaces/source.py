@@ -2,9 +2,8 @@
 
     class Mailbox(Source, Forgettable): ...
 
-An ability that a class does not inherit does not exist, whatever its methods are called. These are ordinary classes,
-so that ``isinstance`` is fast. The core asks each source through
-:class:`klaw_core.plugins.isolation.IsolatedSource`.
+An ability that a class does not inherit does not exist, whatever its methods are called. These are ordinary classes, so
+that ``isinstance`` is fast. The core asks each source through :class:`klaw_core.plugins.isolation.IsolatedSource`.
 """
 
 from __future__ import annotations

@@ -42,9 +42,8 @@ class Reader:
     def get(self, target: str, first_line: int = 1, lines: int | None = None, *, redact: bool = False) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
 
-        ``redact``: the text is for a model, so secrets are redacted as in the index.
-        A target may end with ``#`` and the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
-        Raise NotFoundError, StoreCorruptError.
+        ``redact``: the text is for a model, so secrets are redacted as in the index. A target may end with ``#`` and
+        the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. Raise NotFoundError, StoreCorruptError.
         """
         if first_line < 1:
             raise NotFoundError(f"line numbers count from 1, got {first_line}")

@@ -43,7 +43,16 @@ COMMANDS = {
         "get nowhere",
         "get telegram_1/m1",
     ],
-    "save": ["save 'The boat is red.' --date 2020-03-01 --json", "save -<The quay is long.", "list --saved --json"],
+    "save": [
+        *("save 'The boat is red.' --date 2020-03-01 --json", "save -<The quay is long.", "list --saved --json"),
+        "save 'The boat is blue.' --date 2020-03-02 --supersedes saved/2020-03-01/ --tag home",
+        *("search boat --where tags=home", "save --supersedes saved/2019 x", "save"),
+    ],
+    "history": [
+        "save 'The boat is red.' --date 2020-03-01 --tag home",
+        "save 'The boat is blue.' --date 2020-03-02 --supersedes saved/2020-03-01/",
+        *("history saved/2020-03-01/", "history saved/2020-03-02/ --json", "history saved/2019"),
+    ],
     "logs": ["logs --chat telegram_1", "logs --chat telegram_1 --json", "logs -n 1", "logs --chat nobody"],
     "forget": ["forget notes/kiln.md --yes", "forget telegram_1/m0 --yes --json", "forget nowhere", "status --json"],
     "restore": [

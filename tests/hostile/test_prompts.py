@@ -269,6 +269,7 @@ READING = [
     ["status", "-v"],
     ["doctor"],
     ["index", "-v"],
+    ["history", "SAVED"],
     ["logs", "--chat", "telegram_1"],
     ["workspace", "list"],
     ["facts"],
@@ -310,7 +311,8 @@ def test_no_line_of_a_command_is_forged(world, command, terminal, monkeypatch):
     monkeypatch.setattr("klaw_core.cli.output.data", lambda: Output(sys.stdout, terminal=terminal))
     monkeypatch.setattr("klaw_core.cli.output.notices", lambda: Output(sys.stderr, terminal=terminal))
     fact = next(fact.id for fact in world.facts.list() if "forged" in fact.text)
-    arguments = [fact if word == "ID" else word for word in command]
+    saved = next(item.path for item in world.memory.documents(prefix="saved/"))
+    arguments = [{"ID": fact, "SAVED": saved}.get(word, word) for word in command]
     result = CliRunner().invoke(cli, ["--data-dir", str(world.home / "data"), *arguments], prog_name="klaw")
     assert isinstance(result.exception, SystemExit | None), result.exception
     lines = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\\\", "", result.output).splitlines()

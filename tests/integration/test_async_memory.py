@@ -221,10 +221,10 @@ class TestCancellation:
                 part = memory._memory.extension("saved")
                 original = type(part).save
 
-                def slow(self, *arguments):
+                def slow(self, *arguments, **options):
                     begun.set()
                     released.wait(300)
-                    return original(self, *arguments)
+                    return original(self, *arguments, **options)
 
                 monkeypatch.setattr(type(part), "save", slow)
                 task = asyncio.create_task(memory.save("The ferry leaves at seven."))

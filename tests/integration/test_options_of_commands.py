@@ -88,7 +88,17 @@ COMMANDS = [
         {"--limit": ["2"], "--since": ["2026-02-27"], "--collection": ["charts"], **_LISTED},
         {**_SAME, ("--since", "--limit"): "both leave the newest"},
     ),
-    Command("save news", {"--source": ["agent"], "--chat": ["telegram_1"], "--date": ["2026-02-24"], "--json": []}),
+    Command(
+        "save news",
+        {
+            "--source": ["agent"],
+            "--chat": ["telegram_1"],
+            "--date": ["2026-02-24"],
+            "--tag": ["home"],
+            "--supersedes": ["saved/2026-02-25"],
+            "--json": [],
+        },
+    ),
     Command("logs --chat telegram_1", {"--since": ["2026-02-25"], "--limit": ["1"], "--json": []}, _LAST),
     Command("forget notes/note1.md --yes", {"--json": []}),
     Command("workspace exclude notes note3.md", {"--remove": [], "--json": []}),
@@ -99,6 +109,7 @@ COMMANDS = [
 
 #: Options that these tests do not try, and why.
 ELSEWHERE = {
+    "save --edit": "opens an editor; tests/test_versions.py of klaw-memories",
     "forget --yes": "without it, the command asks on a terminal",
     "workspace remove --yes": "the same",
     "logs --follow": "does not end",

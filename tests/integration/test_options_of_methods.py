@@ -215,7 +215,12 @@ CALLS = [
     Call("Memory.recent", itself, {}, _RECENT, {("since", "limit"): "both leave the newest"}),
     Call("Memory.get", itself, {"path": "notes/note1.md"}, {"first_line": 2, "lines": 1}),
     Call("Memory.get", itself, {"path": "notes/later.md"}, {"first_line": 5, "redact": True}),
-    Call("Memory.save", itself, {"text": "news"}, {"source": "agent", "chat_id": "telegram_1", "created_at": MOMENT}),
+    Call(
+        "Memory.save",
+        itself,
+        {"text": "news"},
+        {"source": "agent", "chat_id": "telegram_1", "created_at": MOMENT, "tags": ["home"], "supersedes": "saved/2026-02-25"},
+    ),
     Call("Memory.collections", itself, {}, {"searched": True}),
     Call("Memory.doctor", itself, {}, {"fix": True}),
     Call("Memory.tools", itself, {}, {"allow": ["memory_forget"]}),

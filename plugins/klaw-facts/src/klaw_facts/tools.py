@@ -61,12 +61,12 @@ def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
         answer: dict[str, Any] = {"facts": kept}
         return answer | ({"notices": list(found.notices)} if found.notices else {})
 
-    day = text("A day, such as 2026-02-24.", 40)
+    day = text("Such as 2026-02-24.", 40)
     return (
         Tool(
             "memory_remember",
-            "Store one fact about the user as one sentence. If it changes a known value (a home, a deadline), the old "
-            "value ends and stays in the history.",
+            "Store one fact as a sentence. A new value of a slot (home, deadline) ends the old one, which stays in the "
+            "history.",
             {
                 "fact": text("The fact, in one sentence.", 2_000),
                 "slot": {**text("Slot and value: home=Lyon.", 200), "pattern": r"^\S[^=]*=\s*\S"},
@@ -77,10 +77,10 @@ def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
         ),
         Tool(
             "memory_facts",
-            "Search the facts about the user and the work: what is true, since when, and what it replaced.",
+            "Search facts: what is true, since when, and what it replaced.",
             {
-                "query": text("What to find, in plain words.", 4_000),
-                "as_of": text("Facts that were true on this day: 2026-02-24.", 40),
+                "query": text("In plain words.", 4_000),
+                "as_of": text("True on this day: 2026-02-24.", 40),
                 "limit": {
                     "type": "integer",
                     "description": "At most this many; default 5.",

@@ -11,12 +11,15 @@ from attrs import define, evolve, field, frozen
 from klaw_core import Memory, NotFoundError, Tool
 from klaw_tools import run_tool
 
-#: The tools that agents are offered by default, in this order; ``memory_forget`` only if the policy allows it.
+#: The tools that agents are offered by default, in this order, as far as they are installed; ``memory_forget`` only if
+#: the policy allows it.
 NAMES = (
     "memory_search",
     "memory_get",
     "memory_save",
     "memory_context",
+    "memory_remember",
+    "memory_facts",
     "memory_core_get",
     "memory_core_update",
     "memory_core_delete",
@@ -25,6 +28,14 @@ NAMES = (
 )
 FORGET = "memory_forget"
 
+# Arguments that agents are not told of, to save tokens; a call may have them.
+_UNTOLD = {
+    "memory_get": {"lines"},
+    "memory_search": {"source", "min_relevance", "per_document"},
+    "memory_save": {"source"},
+    "memory_context": {"budget"},
+    "memory_facts": {"limit"},
+}
 # Keywords that only restrict an argument. The core checks them, and models work better with shorter schemas.
 _CHECKS_ONLY = frozenset({"minLength", "maxLength", "pattern", "minimum", "maximum"})
 
@@ -74,14 +85,18 @@ class Toolbox:
 
 
 def described(tool: Tool) -> dict[str, Any]:
-    """Return a tool's JSON Schema without the keywords that only restrict arguments, to save tokens."""
+    """Return a tool's JSON Schema, to save tokens without rare arguments and what only restricts others."""
     schema = tool.input_schema
-    properties = {
-        name: {key: value for key, value in rules.items() if key not in _CHECKS_ONLY}
-        for name, rules in schema["properties"].items()
-    }
+    told = {name: rules for name, rules in schema["properties"].items() if name not in _UNTOLD.get(tool.name, ())}
+    properties = {name: _without_checks(rules) for name, rules in told.items()}
     required = {"required": schema["required"]} if schema["required"] else {}
     return {"type": "object", "properties": properties, **required}
+
+
+def _without_checks(rules: Mapping[str, Any]) -> dict[str, Any]:
+    dropped = _CHECKS_ONLY | ({"description"} if "enum" in rules else set())
+    kept = {key: value for key, value in rules.items() if key not in dropped}
+    return kept | ({"items": _without_checks(rules["items"])} if "items" in rules else {})
 
 
 def _confined(tool: Tool, policy: Policy) -> Tool:

@@ -10,3 +10,8 @@ def string(description: str, most: int, *, least: int = 1) -> Json:
     """Return the schema of a string of ``least`` to ``most`` characters, not all of them white space."""
     schema: Json = {"type": "string", "description": description, "minLength": least, "maxLength": most}
     return {**schema, "pattern": r"\S"} if least else schema
+
+
+def strings(description: str, most: int) -> Json:
+    """Return the schema of an array of strings of at most ``most`` characters."""
+    return {"type": "array", "description": description, "items": {"type": "string", "maxLength": most}}

@@ -126,11 +126,11 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         """Return the tools that read and change core memory."""
         section: Json = {"type": "string", "enum": list(SECTIONS), "description": "About the user, or about yourself."}
         key = string("Such as name, preferences, learned_rules.", MAX_KEY_CHARACTERS)
-        value = string("The new value; it replaces the old one.", MAX_VALUE_CHARACTERS, least=0)
+        value = string("Replaces the old one.", MAX_VALUE_CHARACTERS, least=0)
         return (
             Tool(
                 "memory_core_get",
-                "Read core memory: the few facts about the user and yourself that always apply.",
+                "Read core memory, the few facts that always apply; memory_context has them too.",
                 {},
                 self._get,
                 read_only=True,

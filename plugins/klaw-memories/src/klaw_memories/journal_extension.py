@@ -82,6 +82,14 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         """Return the id of the record whose document has this path in a collection."""
         return path
 
+    def current(self, records: Mapping[str, JsonRecord], /) -> Mapping[str, JsonRecord]:
+        """Return those of the records of the journal that are documents, by default all."""
+        return records
+
+    def with_earlier(self, ids: Sequence[str], /) -> Sequence[str]:
+        """Return ids with those of the records that must be forgotten with them, by default no others."""
+        return ids
+
     @property
     def origins(self) -> Sequence[str]:
         """The origin of its documents."""
@@ -255,7 +263,8 @@ class JournalSource(Source, Forgettable, Forgetful):
         version = self.owner.journal.version
         replayed = self.owner.journal.replay()
         self._scanned = version, bool(replayed.broken)
-        own = [each for each in replayed.records.values() if each.get("collection", MEMORY) == self.collection]
+        current = self.owner.current(replayed.records)
+        own = [each for each in current.values() if each.get("collection", MEMORY) == self.collection]
         self._found = {self.owner.path_of(record): record for record in own}
         entries = [Entry(path, len(record["text"])) for path, record in self._found.items()]
         # It is unknown which record a broken line belonged to. The index may hold the last copy, so keep all of them.
@@ -269,7 +278,8 @@ class JournalSource(Source, Forgettable, Forgetful):
 
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget records and erase their texts from the journal. Raise StoreError."""
-        self.owner.journal.forget([self.owner.id_of(self.collection, path) for path in paths])
+        ids = [self.owner.id_of(self.collection, path) for path in paths]
+        self.owner.journal.forget(self.owner.with_earlier(ids))
         self._forgotten.update(paths)
 
     def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
@@ -283,7 +293,8 @@ class JournalSource(Source, Forgettable, Forgetful):
         else:
             replayed = self.owner.journal.replay()
             is_broken = bool(replayed.broken)
-            gone = [path for path in paths if self.owner.id_of(self.collection, path) not in replayed.records]
+            current = self.owner.current(replayed.records)
+            gone = [path for path in paths if self.owner.id_of(self.collection, path) not in current]
         return [path for path in gone if path in self._forgotten or not is_broken]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:

@@ -4,26 +4,63 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from klaw_core.cli.kit import Settings, common_options, pass_settings, when
 
+if TYPE_CHECKING:
+    from klaw_core import Memory
+    from klaw_memories.saved import Saved
+
 
 @click.command("save", short_help="Save a text as a memory.")
-@click.argument("text", nargs=-1, required=True)
-@click.option("--source", default="manual", show_default=True, metavar="LABEL", help="Source shown in results.")
+@click.argument("text", nargs=-1)
+@click.option("--source", metavar="LABEL", help="Source shown in results.  [default: manual]")
 @click.option("--chat", "chat_id", metavar="NAME", help="Chat it comes from: CHANNEL_ID, e.g. telegram_123456.")
 @click.option("--date", "created_at", metavar="WHEN", callback=when, help="When it was said. [default: now]")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag, for `klaw search --where tags=NAME`; repeatable.")
+@click.option("--supersedes", metavar="PATH", help="Replace this saved memory, which stays in `klaw history`.")
+@click.option("--edit", is_flag=True, help="Write TEXT, or change the text of --supersedes, in an editor.")
 @common_options
 @pass_settings
 def command(
-    settings: Settings, *, text: tuple[str, ...], source: str, chat_id: str | None, created_at: datetime | None
+    settings: Settings,
+    *,
+    text: tuple[str, ...],
+    source: str | None,
+    chat_id: str | None,
+    created_at: datetime | None,
+    tags: tuple[str, ...],
+    supersedes: str | None,
+    edit: bool,
 ) -> None:
-    """Save TEXT as a memory and print its path; use - to read TEXT from standard input."""
+    """Save TEXT as a memory and print its path; use - to read TEXT from standard input.
+
+    A new version (--supersedes) keeps the source, the chat and the tags of the old one unless others are given. The
+    editor is that of VISUAL or EDITOR.
+    """
+    if not text and not edit:
+        raise click.UsageError("a text is missing; --edit opens an editor")
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
-        saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)
+        old = None if supersedes is None else _version(memory, supersedes)
+        if edit and (edited := _edited(words or ("" if old is None else old.text))) is None:
+            _tell_unchanged(settings)
+            return
+        words = edited if edit else words
+        if old is not None:
+            source, chat_id, tags = source or old.source, chat_id or old.chat_id, tags or old.tags
+            supersedes = old.id
+        saved = memory.save(
+            words,
+            source=source or "manual",
+            chat_id=chat_id,
+            created_at=created_at,
+            tags=tags,
+            supersedes=supersedes,
+        )
     from klaw_core import to_json
     from klaw_core.cli.kit import echo, notify, print_json
 
@@ -33,3 +70,24 @@ def command(
         echo(saved.path)
     if saved.notice:
         notify(settings, saved.notice)
+
+
+def _version(memory: Memory, name: str) -> Saved:
+    from klaw_memories.saved_extension import SavedExtension
+
+    return memory.extension(SavedExtension).version(name)
+
+
+def _edited(text: str) -> str | None:
+    """Return the text as changed in an editor; None if it was not."""
+    edited = click.edit(text, extension=".md")
+    changed = None if edited is None else edited.rstrip("\n")
+    return None if changed == text.rstrip("\n") else changed
+
+
+def _tell_unchanged(settings: Settings) -> None:
+    from klaw_core.cli.kit import notify, print_json
+
+    if settings.json:
+        print_json(None)
+    notify(settings, "nothing saved: the text was not changed")

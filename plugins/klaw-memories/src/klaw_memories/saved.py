@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Self
 
@@ -16,6 +16,8 @@ from klaw_journals import format_ts, parse_ts
 SAVED = "saved"
 
 _MAX_CHARACTERS = 1_000_000
+_MAX_TAGS = 20
+_MAX_TAG_CHARACTERS = 100
 _DIGEST_CHARACTERS = 32  # 128 bits; earlier versions used 48 bits, and two texts got the same id
 _ID = re.compile(rf"{SAVED}/(\d{{4}}-\d\d-\d\d)/[0-9a-f]{{12,64}}", re.ASCII)
 
@@ -34,13 +36,18 @@ def text_hash(text: str) -> str:
 
 @frozen
 class Saved:
-    """A saved memory. ``id`` is its path: ``saved/2026-02-24/`` and the hexadecimal digits of a hash."""
+    """A saved memory. ``id`` is its path: ``saved/2026-02-24/`` and the hexadecimal digits of a hash.
+
+    ``supersedes`` is the id of the memory that it replaces, which stays in the journal and is no longer found.
+    """
 
     id: str
     text: str = field(repr=False)
     source: str
     created_at: datetime = field(converter=as_utc)
     chat_id: str | None = None
+    tags: tuple[str, ...] = ()
+    supersedes: str | None = None
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -55,13 +62,27 @@ class Saved:
         chat_id = record.get("chat_id")
         if not (chat_id is None or isinstance(chat_id, str)):
             raise RecordError("chat_id is not a string")
-        return cls(record["id"], record["text"], record["source"], parse_ts(record.get("created_at")), chat_id)
+        tags, supersedes = record.get("tags", ()), record.get("supersedes")
+        if isinstance(tags, str) or not isinstance(tags, Sequence) or not all(isinstance(tag, str) for tag in tags):
+            raise RecordError("tags is not a list of strings")
+        if not (supersedes is None or (isinstance(supersedes, str) and _is_id(supersedes))):
+            raise RecordError("supersedes is not the id of a saved memory")
+        moment = parse_ts(record.get("created_at"))
+        return cls(record["id"], record["text"], record["source"], moment, chat_id, tuple(tags), supersedes)
 
     @classmethod
     def make(
-        cls, text: str, source: str, chat_id: str | None, created_at: datetime | None, *, attempt: int = 0
+        cls,
+        text: str,
+        source: str,
+        chat_id: str | None,
+        created_at: datetime | None,
+        *,
+        tags: Sequence[str] = (),
+        supersedes: str | None = None,
+        attempt: int = 0,
     ) -> Self:
-        """Make a saved memory of a text, dated now by default. Raise RecordError if the text cannot be saved.
+        """Make a saved memory of a text, dated now by default. Raise RecordError if the text or a tag cannot be saved.
 
         Each ``attempt`` gives another id; use the next one if another text already has the id.
         """
@@ -70,7 +91,7 @@ class Saved:
         if not source.strip():
             raise RecordError("a saved memory needs a source", hint='the default is "manual"')
         try:
-            "".join((text, source, chat_id or "")).encode()
+            "".join((text, source, chat_id or "", *tags)).encode()
         except UnicodeEncodeError as error:
             raise RecordError("the text cannot be saved: it is not valid Unicode (an unpaired surrogate)") from error
         if len(text) > _MAX_CHARACTERS:
@@ -78,10 +99,11 @@ class Saved:
                 f"the text has {len(text):,} characters; the limit is {_MAX_CHARACTERS:,}",
                 hint="put it in a file and `klaw index` its directory",
             )
+        tags = _checked(tags)
         moment = as_utc(created_at or datetime.now(UTC)).replace(microsecond=0)
-        identity = (source, chat_id or "", text, *([str(attempt)] if attempt else []))
+        identity = (source, chat_id or "", text, *([str(attempt)] if attempt else []), *filter(None, [supersedes]))
         digest = text_hash("\0".join(identity))[:_DIGEST_CHARACTERS]
-        return cls(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id)
+        return cls(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id, tags, supersedes)
 
     def record(self) -> dict[str, Any]:
         """Return the journal record. The id comes first, so that an incomplete line still shows it."""
@@ -90,8 +112,22 @@ class Saved:
             "created_at": format_ts(self.created_at),
             "source": self.source,
             "chat_id": self.chat_id,
+            **({"tags": list(self.tags)} if self.tags else {}),
+            **({"supersedes": self.supersedes} if self.supersedes else {}),
             "text": self.text,
         }
+
+
+def _checked(tags: Sequence[str]) -> tuple[str, ...]:
+    """Return tags without white space around them, each once. Raise RecordError for one that is not a tag."""
+    kept = tuple(dict.fromkeys(tag.strip() for tag in ([tags] if isinstance(tags, str) else tags)))
+    for tag in kept:
+        if not tag or not tag.isprintable() or len(tag) > _MAX_TAG_CHARACTERS:
+            hint = f"a tag is one line of 1 to {_MAX_TAG_CHARACTERS} characters"
+            raise RecordError(f"{quoted(tag, _MAX_TAG_CHARACTERS)} is not a tag", hint=hint)
+    if len(kept) > _MAX_TAGS:
+        raise RecordError(f"a memory has at most {_MAX_TAGS} tags, got {len(kept)}", hint="save them as text")
+    return kept
 
 
 def _is_id(name: str) -> bool:
@@ -105,4 +141,4 @@ def _is_id(name: str) -> bool:
 
 def is_same(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Return whether two records are the same text, saved twice."""
-    return all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id"))
+    return all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id", "supersedes"))

@@ -10,11 +10,25 @@ from typing import Any
 
 from attrs import define
 
-from klaw_core import Document, Excerpt, Filters, KlawError, RecordError, Tool, ToolExtension, line_starts, quoted
+from klaw_core import (
+    Document,
+    Excerpt,
+    Filters,
+    KlawError,
+    NotFoundError,
+    RecordError,
+    Source,
+    Tool,
+    ToolExtension,
+    line_starts,
+    quoted,
+)
+from klaw_core.values.collections import MEMORY
 from klaw_journals import ImportCounts, Record
-from klaw_memories.arguments import Json, string
-from klaw_memories.journal_extension import JournalExtension
+from klaw_memories.arguments import Json, string, strings
+from klaw_memories.journal_extension import JournalExtension, JsonRecord
 from klaw_memories.saved import SAVED, Saved, is_same
+from klaw_memories.versions import VersionedSource, earlier, find_version, replaced
 
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
@@ -37,23 +51,80 @@ class SavedExtension(JournalExtension, ToolExtension):
     def document_of(self, record: Mapping[str, Any], /) -> Document:
         """Return the document of a saved memory."""
         saved = Saved.parse(record)
-        return Document(saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)
+        tags: dict[str, Any] = {"tags": saved.tags} if saved.tags else {}
+        place = (saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)
+        return Document(*place, metadata=tags)
 
-    def save(self, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Excerpt:
-        """Store and index a text; see ``Memory.save``."""
+    def source(self, collection: str = MEMORY, /) -> Source:
+        """Return the memories that no other one replaces as a source."""
+        return VersionedSource(self, collection)
+
+    def current(self, records: Mapping[str, JsonRecord], /) -> Mapping[str, JsonRecord]:
+        """Return the records that no other one replaces."""
+        gone = replaced(records)
+        return {name: record for name, record in records.items() if name not in gone} if gone else records
+
+    def with_earlier(self, ids: Sequence[str], /) -> Sequence[str]:
+        """Return ids with those of all earlier versions, which would be current again."""
+        return earlier(self.journal.replay().records, ids)
+
+    def save(
+        self,
+        text: str,
+        source: str,
+        chat_id: str | None,
+        created_at: datetime | None,
+        *,
+        tags: Sequence[str] = (),
+        supersedes: str | None = None,
+    ) -> Excerpt:
+        """Store and index a text; see ``Memory.save``. The id of the memory that it replaces may be a beginning."""
+        for tag in tags:
+            self.check_name("a tag", tag)
+        old = None if supersedes is None else self.version(supersedes)
+        known = self._replaceable(old) if old is not None else set()
         moment = created_at or datetime.now(
             UTC
         )  # only once, because a second attempt after midnight would have another date
         for attempt in count():
-            saved = Saved.make(text, source, chat_id, moment, attempt=attempt)
-            if not self.journal.add([saved.record()], is_same):
+            named: Any = {"tags": tags, "supersedes": None if old is None else old.id, "attempt": attempt}
+            saved = Saved.make(text, source, chat_id, moment, **named)
+            if saved.id not in known and not self.journal.add([saved.record()], self._may_hold):
                 break
         return Excerpt(saved.id, text, 1, _count_lines(text), notice=self._index(saved))
+
+    def version(self, name: str, /) -> Saved:
+        """Return a memory, also an earlier version, by its path or the beginning of it. Raise NotFoundError."""
+        return Saved.parse(find_version(self.journal.replay().records, name))
+
+    def history(self, name: str, /) -> Sequence[Saved]:
+        """Return every version of a memory, the oldest first. Raise NotFoundError."""
+        records = self.journal.replay().records
+        names = {find_version(records, name)["id"]}
+        while more := {each["id"] for each in records.values() if each.get("supersedes") in names} - names:
+            names |= more
+        found = [Saved.parse(records[each]) for each in earlier(records, sorted(names)) if each in records]
+        return sorted(found, key=lambda saved: (len(earlier(records, [saved.id])), saved.created_at, saved.id))
+
+    def _replaceable(self, old: Saved) -> set[str]:
+        """Return the ids of all memories. Raise RecordError if another one replaces this already."""
+        records = self.journal.replay().records
+        for record in records.values():
+            if record.get("supersedes") == old.id:
+                hint = f"replace that one: --supersedes {record['id']}; `klaw history {old.id}` shows all versions"
+                raise RecordError(f"{old.id} is replaced already by {record['id']}", hint=hint)
+        return set(records)
+
+    def _may_hold(self, held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Return whether a new record may have the id of another: it is the same text, and nothing replaces it."""
+        return is_same(held, new) and held["id"] not in replaced(self.journal.replay().records)
 
     def _index(self, saved: Saved) -> str:
         """Index a saved memory; return why it cannot be found by meaning, or at all, for now; usually empty."""
         try:
             reason = "; ".join(self.index([saved.record()]).notices)
+            if saved.supersedes:
+                self.host.remove_documents([saved.supersedes], MEMORY)
         except KlawError as error:  # the text is in the journal: after an exception, the caller would save it again
             return f"saved, but not searchable before the next `klaw index`: {error}"
         return f"saved and found by words, but not embedded yet: {reason}" if reason else ""
@@ -75,20 +146,28 @@ class SavedExtension(JournalExtension, ToolExtension):
     def tools(self) -> Sequence[Tool]:
         """Return the tool that saves."""
         description = (
-            "Save a fact, decision or event for later, in a sentence that is clear by itself. Nothing is ever "
-            "overwritten: if something has changed, say so and when."
+            "Save a fact, decision or event for later, in a sentence that is clear by itself. With supersedes, "
+            "it replaces a saved memory, which stays in the history."
         )
         properties = {
             "content": string("The text to remember.", _MAX_CONTENT_CHARACTERS),
             "source": string("Its origin: manual (default) or conversation.", _MAX_LABEL_CHARACTERS),
+            "tags": strings("Such as work.", _MAX_LABEL_CHARACTERS),
+            "supersedes": string("Path that this replaces.", _MAX_LABEL_CHARACTERS),
         }
-        aliases = dict.fromkeys(("text", "memory", "fact", "note", "message", "value"), "content")
+        aliases = {
+            **dict.fromkeys(("text", "memory", "fact", "note", "message", "value"), "content"),
+            **dict.fromkeys(("tag", "labels", "categories"), "tags"),
+            **dict.fromkeys(("replaces", "updates", "old", "previous"), "supersedes"),
+        }
         return (Tool("memory_save", description, properties, self._save, ("content",), aliases=aliases),)
 
     def _save(self, arguments: Json) -> Json:
         source = arguments.get("source", "manual")
         self._check_label(source)
-        saved = self.save(arguments["content"], source, None, None)
+        tags = [tag for item in arguments.get("tags", ()) for tag in item.split(",") if tag.strip()]
+        old = arguments.get("supersedes")
+        saved = self.save(arguments["content"], source, None, None, tags=tags, supersedes=old)
         return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}
 
     def _check_label(self, label: str) -> None:

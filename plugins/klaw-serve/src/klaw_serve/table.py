@@ -9,7 +9,7 @@ from klaw_core import NotFoundError, PluginNotFoundError, quoted
 from klaw_serve.chats import CHAT_OPERATIONS
 from klaw_serve.facts import FACT_OPERATIONS
 from klaw_serve.operations import Json, Operation
-from klaw_serve.schemas import boolean, integer, string
+from klaw_serve.schemas import boolean, integer, several, string
 from klaw_serve.searching import SEARCH_OPERATIONS
 from klaw_serve.tenants import Tenant
 from klaw_tools import run_tool
@@ -45,7 +45,8 @@ def _recent(tenant: Tenant, given: Json) -> Any:
 
 
 def _save(tenant: Tenant, given: Json) -> Any:
-    return tenant.memory.save(given["text"], source=given.get("source", "manual"), chat_id=given.get("chat_id"))
+    given = {"source": "manual", **given}
+    return tenant.memory.save(given.pop("text"), **given)
 
 
 def _core_update(tenant: Tenant, given: Json) -> Any:
@@ -168,6 +169,8 @@ _OWN: Final[Sequence[Operation]] = (
             "text": string("The text to save.", 100_000),
             "source": string("The source label in results; default manual.", 200),
             "chat_id": string("The chat that it comes from: telegram_123456.", 300),
+            "tags": several("Tags, which filters find: tags=NAME.", string("A tag.", 100)),
+            "supersedes": string("The path of the saved memory that it replaces.", 200),
         },
         ("text",),
         {"content": "text"},

@@ -15,6 +15,7 @@ from klaw_core import (
     StoreLockedError,
     StoreReadOnlyError,
 )
+from klaw_store_sqlitevec.lock_holders import writer_of
 from klaw_store_sqlitevec.permissions import how_to_permit
 
 #: The hint for a damaged database.
@@ -33,7 +34,7 @@ def store_errors(location: str) -> Iterator[None]:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreLockedError(
-            f"{location} is locked by another process", hint="wait for it to finish, then try again"
+            f"{location} is locked by {writer_of(Path(location))}", hint="wait for it to finish, then try again"
         ) from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreReadOnlyError(

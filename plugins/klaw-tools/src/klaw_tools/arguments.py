@@ -61,6 +61,8 @@ def _as_type(value: Any, wanted: object) -> Any:
     """Convert a value to the type of a schema; return it unchanged if that would be a guess."""
     if isinstance(value, list) and len(value) == 1 and wanted not in ("array", None):
         value = value[0]
+    if isinstance(value, str) and wanted == "array":
+        return [value]
     if isinstance(value, float) and wanted == "integer" and value.is_integer():
         return int(value)
     parse = _PARSERS.get(str(wanted))

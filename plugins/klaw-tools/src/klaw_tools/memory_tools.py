@@ -205,7 +205,7 @@ class _MemoryTools:
         }
         return Tool(
             "memory_context",
-            "Return the memory that helps to answer a message: core memory, facts and the best chunks.",
+            "Return what helps to answer a message: core memory, facts, the best chunks.",
             properties,
             self._context,
             ("message",),
@@ -224,7 +224,7 @@ class _MemoryTools:
     def status(self) -> Tool:
         return Tool(
             "memory_status",
-            "Return what is indexed, by origin and collection, and any problems.",
+            "Return what is indexed, and any problems.",
             {},
             self._status,
             read_only=True,

@@ -1,0 +1,176 @@
+"""A saved memory can be replaced: the new version is found, the old one stays in the history until it is forgotten."""
+
+import os
+import random
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+from klaw_core import Filters, Memory, NotFoundError, RecordError, load_config
+from klaw_core.cli.program import cli
+from klaw_core.values.metadata import Condition
+from klaw_memories.saved_extension import SavedExtension
+
+
+@pytest.fixture
+def memory(tmp_path):
+    config = load_config(data_dir=tmp_path / "data", environment={"KLAW_EMBEDDER": "none"})
+    with Memory.open(config) as opened:
+        yield opened
+
+
+def found(memory, query="drink"):
+    return {result.content for result in memory.search(query)}
+
+
+def history(memory, name):
+    return [saved.text for saved in memory.extension(SavedExtension).history(name)]
+
+
+def test_the_new_version_is_found_and_the_old_one_stays_in_the_history(memory):
+    tea = memory.save("the drink is tea")
+    coffee = memory.save("the drink is coffee", supersedes=tea.path)
+    assert found(memory) == {"the drink is coffee"}
+    assert history(memory, tea.path) == history(memory, coffee.path) == ["the drink is tea", "the drink is coffee"]
+    assert memory.get(tea.path).content == "the drink is tea"
+    memory.index(force=True)
+    memory.reindex()
+    assert found(memory) == {"the drink is coffee"}
+
+
+def test_a_memory_is_found_by_its_tags(memory):
+    memory.save("the drink is tea", tags=["home", "food"])
+    memory.save("the drink is coffee", tags=["work"])
+    found = memory.search("drink", filters=Filters(metadata=(Condition("tags", "=", "food"),)))
+    assert [result.content for result in found] == ["the drink is tea"]
+
+
+@pytest.mark.parametrize("tag", ["", " ", "two\nlines", "x" * 101, "AKIAIOSFODNN7EXAMPLE"])
+def test_what_is_no_tag_is_refused(memory, tag):
+    with pytest.raises(RecordError):
+        memory.save("the drink is tea", tags=[tag])
+    assert not memory.documents()
+
+
+def test_a_replaced_memory_cannot_be_replaced_again(memory):
+    tea = memory.save("the drink is tea")
+    coffee = memory.save("the drink is coffee", supersedes=tea.path)
+    with pytest.raises(RecordError, match="is replaced already") as error:
+        memory.save("the drink is water", supersedes=tea.path)
+    assert coffee.path in error.value.hint
+    with pytest.raises(NotFoundError, match="no saved memory"):
+        memory.save("the drink is water", supersedes="saved/2026-02-24/000000000000")
+
+
+def test_the_text_of_an_old_version_can_be_saved_again(memory):
+    tea = memory.save("the drink is tea")
+    coffee = memory.save("the drink is coffee", supersedes=tea.path)
+    again = memory.save("the drink is tea", supersedes=coffee.path)
+    assert found(memory) == {"the drink is tea"}
+    assert len({tea.path, coffee.path, again.path}) == 3
+    plain = memory.save("the drink is coffee")  # its first copy is an old version
+    assert plain.path != coffee.path
+    assert found(memory) == {"the drink is tea", "the drink is coffee"}
+
+
+def test_forgetting_a_version_forgets_the_earlier_ones(memory, tmp_path):
+    paths = [memory.save("the drink is tea").path]
+    for drink in ("coffee", "water", "milk"):
+        paths.append(memory.save(f"the drink is {drink}", supersedes=paths[-1]).path)
+    memory.forget(paths[1])
+    assert found(memory) == {"the drink is milk"}
+    assert history(memory, paths[3]) == ["the drink is water", "the drink is milk"]
+    memory.forget(paths[3])
+    memory.index()
+    assert found(memory) == set()
+    left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert not any(drink in left for drink in (b"tea", b"coffee", b"water", b"milk"))
+
+
+def test_a_random_history_is_always_its_last_versions(memory):
+    dice = random.Random(7)
+    chains: list[list[str]] = []  # the paths of the versions of each memory
+    texts: dict[str, str] = {}
+    for number in range(60):
+        step = dice.random()
+        if step < 0.4 or not chains:
+            chains.append([memory.save(f"drink {number}").path])
+        elif step < 0.8:
+            chain = dice.choice(chains)
+            chain.append(memory.save(f"drink {number}", supersedes=chain[-1]).path)
+        else:
+            chain = chains.pop(dice.randrange(len(chains)))
+            memory.forget(chain[-1])
+            continue
+        texts[(chains[-1] if step < 0.4 or len(chains) == 1 else chain)[-1]] = f"drink {number}"
+        if number % 10 == 0:
+            memory.index()
+    current = {memory.get(chain[-1]).content for chain in chains}
+    assert {result.content for result in memory.search("drink", 100, duplicates="keep")} == current
+    assert current
+    for chain in chains:
+        assert len(history(memory, chain[0])) == len(chain)
+
+
+def test_the_tool_replaces_and_tags(memory):
+    old = memory.call_tool("memory_save", {"content": "the drink is tea", "tags": "food, home"})["saved"]
+    new = memory.call_tool("memory_save", {"content": "the drink is coffee", "replaces": f"{old}:1-1"})
+    assert "error" not in new
+    assert found(memory) == {"the drink is coffee"}
+    saved = memory.extension(SavedExtension).version(old)
+    assert saved.tags == ("food", "home")
+    assert "error" in memory.call_tool("memory_save", {"content": "x", "supersedes": "saved/none"})
+
+
+def test_versions_survive_an_export(memory, tmp_path):
+    old = memory.save("the drink is tea", tags=["food"])
+    memory.save("the drink is coffee", supersedes=old.path)
+    memory.export(tmp_path / "export.jsonl")
+    config = load_config(data_dir=tmp_path / "other", environment={"KLAW_EMBEDDER": "none"})
+    with Memory.open(config) as other:
+        other.import_(tmp_path / "export.jsonl")
+        assert found(other) == {"the drink is coffee"}
+        assert history(other, old.path) == ["the drink is tea", "the drink is coffee"]
+        assert other.extension(SavedExtension).version(old.path).tags == ("food",)
+
+
+class TestCommands:
+    @pytest.fixture
+    def run(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("KLAW_EMBEDDER", "none")
+        monkeypatch.delenv("VISUAL", raising=False)
+
+        def run(*arguments):
+            return CliRunner().invoke(cli, [*arguments, "--data-dir", str(tmp_path / "data")])
+
+        return run
+
+    def edit(self, tmp_path, monkeypatch, script):
+        editor = tmp_path / "editor"
+        editor.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+        editor.chmod(editor.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("EDITOR", str(editor))
+
+    def test_an_editor_makes_a_new_version(self, run, tmp_path, monkeypatch):
+        old = run("save", "the drink is tea", "--tag", "food").stdout.strip()
+        self.edit(tmp_path, monkeypatch, 'sed -i.old s/tea/mate/ "$1"; rm -f "$1.old"')
+        new = run("save", "--edit", "--supersedes", old)
+        assert new.exit_code == 0, new.stderr
+        shown = run("history", old).stdout
+        assert shown.index("the drink is tea") < shown.index("the drink is mate")
+        assert shown.count("[food]") == 2
+        assert shown.count("replaced") == shown.count("current") == 1
+
+    def test_an_unchanged_text_saves_nothing(self, run, tmp_path, monkeypatch):
+        old = run("save", "the drink is tea").stdout.strip()
+        self.edit(tmp_path, monkeypatch, f"touch {os.devnull}")
+        result = run("save", "--edit", "--supersedes", old)
+        assert result.exit_code == 0
+        assert "nothing saved" in result.stderr
+        assert run("history", old).stdout.count("the drink") == 1
+
+    def test_a_text_is_needed_without_an_editor(self, run):
+        result = run("save")
+        assert result.exit_code == 2
+        assert "--edit" in result.stderr
