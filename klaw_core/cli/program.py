@@ -37,7 +37,7 @@ ALIASES = {"add": "index", "ls": "list"}
 GROUPS = {
     "Start": "init index demo",
     "Find and read": "search get list recent logs",
-    "Remember and forget": "save core remember facts people forget restore",
+    "Remember and forget": "save history core remember facts people forget restore",
     "Agents": "mcp serve hook context compact",
     "Upkeep": "status doctor watch embed reindex compress workspace export import migrate",
     "Configure and measure": "config plugins models eval",

@@ -197,13 +197,13 @@ class Extensions:
             except (Exception, SystemExit) as error:  # noqa: BLE001  # it may raise anything; the event has happened
                 import logging  # its import is slow, and most listeners do not fail
 
-                logging.getLogger("klaw").warning(
-                    "a listener failed at %s: %s", type(event).__name__, as_klaw_error(error)
-                )
+                what = type(event).__name__
+                logging.getLogger("klaw").warning("a listener failed at %s: %s", what, as_klaw_error(error))
 
     def _listeners_for(self, kind: type) -> Iterator[Callable[[Event], None]]:
-        """Yield the listeners for a kind of event. Extensions that do not listen to it are not built."""
-        for name in self.registry.listeners(kind):
+        """Yield the listeners for a kind of event. Extensions that do not listen to it are not built, none to close."""
+        names = self.registry.listeners(kind)
+        for name in [name for name in names if name in self._built or kind.__name__ != "CloseEvent"]:
             try:
                 extension = self.get(name)
             except KlawError as error:

@@ -246,6 +246,7 @@ _SPECIAL: Mapping[str, Callable[[World, str], Any]] = {
 _KEYWORDS: Mapping[str, tuple[type, str]] = {
     "Facts.remember": (FactKeeper, "remember"),
     "FactKeeper.edit": (FactKeeper, "remember"),
+    "HistoryStore.append_nowait": (HistoryStore, "append"),
 }
 _NOT_EDITABLE = {"is_pinned", "by", "source"}
 

@@ -32,6 +32,55 @@ def test_empty_messages_and_code_are_declined(message):
     assert declines(message)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(
+            "def f(): return 1",
+            "class A(B): pass",
+            "import os",
+            "from a.b import c as d",
+            "for i in range(3): print(i)",
+        ),
+        *("print('hi')", "const a = 1;", "let total = items.length", "function f(x) { return x }", "foo(bar);"),
+        *("config = {'a': 1}", "x = compute(1, 2)", "#include <stdio.h>", "$ ls", ">>> 1 + 1"),
+        *("SELECT * FROM t;", "SELECT a FROM t WHERE b = ?", "select a from t;", "DELETE FROM t WHERE a = 1"),
+        *('{"a": 1}', "[1, 2, 3]", "<p>hello</p>", '<img src="a.png"/>'),
+        *(
+            "git push origin main",
+            "git commit -m 'fix the parser'",
+            "npm install foo",
+            "pip install -r requirements.txt",
+        ),
+        *("docker compose up -d", "ls -la /tmp", "rm -rf build/", "curl https://example.org", "cat notes/a.md"),
+    ],
+)
+def test_a_line_of_code_is_declined(message):
+    assert declines(message) == "the message is code"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("git push fails with 403", "npm install is slow on my laptop", "git log style we use", "docker is broken"),
+        *("select a winner from the list", "update the budget", "delete it from the list", "import duties rose"),
+        *("home = Lyon", "x = 5", "name: Vera", "budget = 500", "let us meet at 5", "make a list of my friends"),
+        *("for dinner: pasta (no cheese)", "cat is called Tom", "go home", "head to the airport", "class of 1998"),
+        *(
+            "I paid 30 (cash); she paid 20",
+            "from Rome import wine",
+            "Anna (my sister) is here",
+            "[sic] I moved",
+            "i <3 you",
+        ),
+        *("Victoria_(Australia)", "DTIME(f(n))", "古鲁(guru)", "Anna(sister)"),
+        *("if I am late: call me", "with love: Anna", "while I sleep: no calls"),
+    ],
+)
+def test_prose_that_begins_like_code_is_looked_up(message):
+    assert not declines(message)
+
+
 def test_code_with_a_question_is_looked_up():
     assert not declines("Why does this fail?\n```\nprint(1)\n```")
 

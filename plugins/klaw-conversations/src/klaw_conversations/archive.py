@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_conversations.journal import Journal, JournalEntry, JournalLine, chosen
 from klaw_conversations.names import full_name
@@ -15,6 +15,7 @@ from klaw_conversations.row_sync import RowSync
 from klaw_conversations.row_values import SyncReport
 from klaw_conversations.source import document_path
 from klaw_conversations.summaries import summaries_path
+from klaw_conversations.writing_behind import WriteBehind
 from klaw_core import NotFoundError, QueryError, Store, StoreLockedError, operations, quoted
 from klaw_journals import Chat, Message, MessageReader, Session, StoredMessage, Summary
 from klaw_journals.checked_names import check_name
@@ -56,6 +57,8 @@ class Conversations:
     forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
     on_append: Callable[[Message], None] = lambda _message: None
     on_removal: Callable[[], object] = lambda: None
+    #: Writes messages for callers that do not wait; the memory waits for it when it closes.
+    behind: WriteBehind = field(factory=WriteBehind, eq=False, repr=False)
 
     @property
     def journal(self) -> Journal:

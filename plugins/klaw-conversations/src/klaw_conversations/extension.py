@@ -23,10 +23,13 @@ from klaw_conversations.summaries import SUMMARIES, SummaryFiles
 from klaw_core import (
     AttachedExtension,
     CheckedExtension,
+    CloseEvent,
+    Event,
     Finding,
     ForgetEvent,
     Host,
     KlawError,
+    ListeningExtension,
     MessageEvent,
     RecordError,
     SkippedEntry,
@@ -56,6 +59,7 @@ MESSAGE = "message"
 SUMMARY = "summary"
 
 _BATCH = 100
+_CLOSING_SECONDS = 30.0
 
 
 @frozen
@@ -76,7 +80,9 @@ class _ChatSummary:
 
 
 @define(eq=False, slots=False)
-class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtension, RecordedExtension):
+class ConversationsExtension(
+    AttachedExtension, SourcedExtension, CheckedExtension, RecordedExtension, ListeningExtension
+):
     """Stores conversations and makes them searchable."""
 
     files: FileJournals
@@ -137,6 +143,11 @@ class ConversationsExtension(AttachedExtension, SourcedExtension, CheckedExtensi
         self._attached.emit(
             MessageEvent(chat.name, message.id, message.role, message.content, message.ts, message.type, message.meta)
         )
+
+    def on(self, event: Event, /) -> None:
+        """Before the memory closes, wait for messages that are written behind their callers."""
+        if isinstance(event, CloseEvent) and "archive" in vars(self):
+            self.archive.behind.flush(_CLOSING_SECONDS)
 
     def sources(self) -> Sequence[Source]:
         """Return a source with the journals and summaries; none if there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from klaw_core import Component, ComponentContext, NoOptions, hookimpl
+from klaw_core import CloseEvent, Component, ComponentContext, NoOptions, hookimpl
 
 if TYPE_CHECKING:
     from klaw_core import Extension, Reranker
@@ -16,7 +16,8 @@ _API = 2
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
     """Yield the extension ``conversations``."""
-    yield Component("conversations", NoOptions, _conversations, _API, "messages and summaries of chats", rank=40)
+    summary = "messages and summaries of chats"
+    yield Component("conversations", NoOptions, _conversations, _API, summary, rank=40, listens=(CloseEvent,))
 
 
 @hookimpl

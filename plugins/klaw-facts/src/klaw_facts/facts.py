@@ -40,6 +40,7 @@ from klaw_facts.index import FACTS, FactIndex, FactSource
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper, find_fact
 from klaw_facts.options import FactsOptions
+from klaw_facts.overlap import Overlap
 from klaw_facts.people import People, only_unnamed
 from klaw_facts.pointers import Pointers
 from klaw_facts.recall import Recall
@@ -170,7 +171,8 @@ class Facts(
     @cached_property
     def recall(self) -> Recall:
         """The items for contexts."""
-        return Recall(self.journal, self.index, self.options, self.compression.lines)
+        overlap = Overlap(lambda: self._conversations)
+        return Recall(self.journal, self.index, self.options, self.compression.lines, overlap.without)
 
     @cached_property
     def store(self) -> JournalFactStore:

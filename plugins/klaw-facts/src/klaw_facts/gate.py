@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from klaw_facts.code_lines import is_code_line
 from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_PHRASES, EMPTY_WORDS, TOPICS
 
 _FLAGS = re.IGNORECASE
@@ -117,4 +118,6 @@ def _consists_of_phrases(words: list[str]) -> bool:
 
 def _is_code(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) == 1:
+        return is_code_line(lines[0].strip())
     return len(lines) > 1 and sum(bool(_CODE_LINE.search(line)) for line in lines) > _MAX_CODE_SHARE * len(lines)

@@ -108,6 +108,7 @@ class Recall:
     index: FactIndex
     options: FactsOptions
     digest_lines: Callable[[Digest], Sequence[str]]
+    without_overlap: Callable[[Sequence[ContextItem]], Sequence[ContextItem]] = lambda items: items
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _kept: tuple[State, _Candidates] | None = field(default=None, init=False)
 
@@ -149,9 +150,13 @@ class Recall:
             yield from self._days(state, question, moment)
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem]) -> Iterable[ContextItem]:
-        """Return the items without later ones than asked for; outdated statements are marked if that is on."""
+        """Return the items without later ones than asked for; outdated statements are marked if that is on.
+
+        A message and a summary that covers it are never both among them.
+        """
         until = min((moment for moment in (question.as_of, question.known_at) if moment is not None), default=None)
         kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
+        kept = list(self.without_overlap(kept))
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
         return mark_stale(timed, question.message) if self.options.arrange else timed
 

@@ -12,6 +12,6 @@ def string(description: str, most: int, *, least: int = 1) -> Json:
     return {**schema, "pattern": r"\S"} if least else schema
 
 
-def strings(description: str, most: int) -> Json:
-    """Return the schema of an array of strings of at most ``most`` characters."""
-    return {"type": "array", "description": description, "items": {"type": "string", "maxLength": most}}
+def strings(description: str) -> Json:
+    """Return the schema of an array of strings."""
+    return {"type": "array", "description": description, "items": {"type": "string"}}

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.option("--source", metavar="LABEL", help="Source shown in results.  [default: manual]")
 @click.option("--chat", "chat_id", metavar="NAME", help="Chat it comes from: CHANNEL_ID, e.g. telegram_123456.")
 @click.option("--date", "created_at", metavar="WHEN", callback=when, help="When it was said. [default: now]")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag, for `klaw search --where tags=NAME`; repeatable.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME", help="A tag, for `klaw search --where tags=NAME`; repeatable."
+)
 @click.option("--supersedes", metavar="PATH", help="Replace this saved memory, which stays in `klaw history`.")
 @click.option("--edit", is_flag=True, help="Write TEXT, or change the text of --supersedes, in an editor.")
 @common_options

@@ -145,14 +145,11 @@ class SavedExtension(JournalExtension, ToolExtension):
 
     def tools(self) -> Sequence[Tool]:
         """Return the tool that saves."""
-        description = (
-            "Save a fact, decision or event for later, in a sentence that is clear by itself. With supersedes, "
-            "it replaces a saved memory, which stays in the history."
-        )
+        description = "Save a fact, decision or event for later, in a sentence that is clear by itself."
         properties = {
             "content": string("The text to remember.", _MAX_CONTENT_CHARACTERS),
             "source": string("Its origin: manual (default) or conversation.", _MAX_LABEL_CHARACTERS),
-            "tags": strings("Such as work.", _MAX_LABEL_CHARACTERS),
+            "tags": strings("Such as work."),
             "supersedes": string("Path that this replaces.", _MAX_LABEL_CHARACTERS),
         }
         aliases = {

@@ -1,0 +1,67 @@
+"""A thread that writes behind its caller, for programs that must not wait."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from weakref import WeakSet
+
+from klaw_core import Notifier, ThreadLock
+
+_LOG = logging.getLogger("klaw")
+_writers: WeakSet[WriteBehind] = WeakSet()
+# Seconds that the end of the process waits for what is not written yet.
+_LAST_SECONDS = 10.0
+
+
+class WriteBehind:
+    """Runs work in the order of its submission, in one thread, which starts with the first work.
+
+    An error is logged and ends only that work. The thread is a daemon: at its end, the process waits a while for the
+    rest, and a crash loses it. A forked child has a thread and an empty list of its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = ThreadLock("the list of messages to write")
+        self._changed = Notifier()
+        self._left: deque[tuple[str, Callable[[], object]]] = deque()
+        self._process = 0
+        _writers.add(self)
+
+    def submit(self, what: str, work: Callable[[], object]) -> None:
+        """Run work later; return at once. ``what`` names it in the message about an error."""
+        with self._lock.hold():
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._left.clear()
+                threading.Thread(target=self._run, name="klaw-write", daemon=True).start()
+            self._left.append((what, work))
+        self._changed.notify()
+
+    def flush(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until everything submitted so far has run; return whether that happened in time."""
+        return self._changed.wait_for(lambda: not self._left or self._process != os.getpid(), timeout_seconds)
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait_for(lambda: bool(self._left), None)
+            what, work = self._left[0]
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001  # no caller waits for it
+                _LOG.warning("%s: %s", what, error)
+            with self._lock.hold():
+                self._left.popleft()
+            self._changed.notify()
+
+
+@atexit.register
+def _finish() -> None:
+    until = time.monotonic() + _LAST_SECONDS
+    for writer in list(_writers):
+        writer.flush(max(until - time.monotonic(), 0.0))
