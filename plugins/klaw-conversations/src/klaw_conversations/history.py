@@ -107,7 +107,7 @@ class HistoryStore:
 
     def _compact_if_due(self, chat: Chat) -> None:
         """Summarise a chat if it has more messages after the summary than allowed. Only the last ones are read."""
-        lines = [line for line in self.conversations.tail(chat, self.compact_above + 1)]
+        lines = self.conversations.tail(chat, self.compact_above + 1)
         said = _said([line for line in lines if isinstance(line, JournalEntry)])
         summaries = self.conversations.summaries(chat)
         covered = summaries[-1].to_message_id if summaries else None

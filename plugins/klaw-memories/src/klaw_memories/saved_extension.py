@@ -15,7 +15,6 @@ from klaw_core import (
     Excerpt,
     Filters,
     KlawError,
-    NotFoundError,
     RecordError,
     Source,
     Tool,
