@@ -38,7 +38,7 @@ _COMMAND = re.compile(
 _PROSE = frozenset(
     re.findall(
         r"\w+",
-        "a an the my our your this that these it its i we you they he she is are was were be been does do did not no can "
+        "an the my our your this that these it its i we you they he she is are was were be been does do did not no can "
         "could should would will must may has have had and or but so because since when while after before then than "
         "with without for of about like fail fails failed failing break breaks broke broken hang hangs hung work works "
         "worked crash crashes crashed take takes took say says said give gives gave throw throws threw error errors "
