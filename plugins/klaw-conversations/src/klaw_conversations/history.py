@@ -9,10 +9,11 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
-from klaw_conversations.archive import Conversations
+from klaw_conversations.archive import Conversations, names_of
 from klaw_conversations.journal import JournalEntry
 from klaw_core import RecordError, operations
 from klaw_journals import Chat, Message
+from klaw_journals.checked_names import check_name
 from klaw_journals.messages import SESSION_BREAK
 
 _SUMMARY = "Summary of the conversation so far:"
@@ -70,9 +71,11 @@ class HistoryStore:
 
         ``details`` are those of :meth:`append`. This promises less: a message that is not written yet is in no answer
         and is lost if the process crashes, and an error (a full disk) is logged (logger ``klaw``) instead of raised.
-        :meth:`flush`, and closing the memory, wait for it. Raise RecordError for an invalid key.
+        :meth:`flush`, and closing the memory, wait for it. Raise RecordError for an invalid key, or one with a secret.
         """
         chat = chat_of(key)
+        for what, name in names_of(chat):  # now, because the name is in the message about an error
+            check_name(self.conversations.redactor, what, name)
         later = partial(self.append, key, role, content, **{"ts": datetime.now(UTC), **details})
         self.conversations.behind.submit(f"a message of {chat.name} is lost", later)
 
