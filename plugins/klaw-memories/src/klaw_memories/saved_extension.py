@@ -22,13 +22,13 @@ from klaw_core import (
     line_starts,
     quoted,
 )
-from klaw_core.values.collections import MEMORY
 from klaw_journals import ImportCounts, Record
 from klaw_memories.arguments import Json, string, strings
 from klaw_memories.journal_extension import JournalExtension, JsonRecord
 from klaw_memories.saved import SAVED, Saved, is_same
 from klaw_memories.versions import VersionedSource, earlier, find_version, replaced
 
+_MEMORY = "memory"  # the collection of saved memories
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
 # The labels that a model may always use. Other labels must not look like those of documents, such as paths of notes.
@@ -54,7 +54,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         place = (saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)
         return Document(*place, metadata=tags)
 
-    def source(self, collection: str = MEMORY, /) -> Source:
+    def source(self, collection: str = _MEMORY, /) -> Source:
         """Return the memories that no other one replaces as a source."""
         return VersionedSource(self, collection)
 
@@ -123,7 +123,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         try:
             reason = "; ".join(self.index([saved.record()]).notices)
             if saved.supersedes:
-                self.host.remove_documents([saved.supersedes], MEMORY)
+                self.host.remove_documents([saved.supersedes], _MEMORY)
         except KlawError as error:  # the text is in the journal: after an exception, the caller would save it again
             return f"saved, but not searchable before the next `klaw index`: {error}"
         return f"saved and found by words, but not embedded yet: {reason}" if reason else ""
