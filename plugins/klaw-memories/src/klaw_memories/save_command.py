@@ -48,10 +48,12 @@ def command(
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
         old = None if supersedes is None else _version(memory, supersedes)
-        if edit and (edited := _edited(words or ("" if old is None else old.text))) is None:
-            _tell_unchanged(settings)
-            return
-        words = edited if edit else words
+        if edit:
+            edited = _edited(words or ("" if old is None else old.text))
+            if edited is None:
+                _tell_unchanged(settings)
+                return
+            words = edited
         if old is not None:
             source, chat_id, tags = source or old.source, chat_id or old.chat_id, tags or old.tags
             supersedes = old.id
