@@ -205,7 +205,8 @@ class Memory(OpenMemory):
         if self._is_listened_to:
             from klaw_core.values.events import SearchEvent
 
-            self.extensions.emit(SearchEvent(request.text, names, results))
+            self.extensions.emit(event := SearchEvent(request.text, names, results))
+            results = evolve(results, notices=(*results.notices, *event.notices)) if event.notices else results
         return results
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:

@@ -135,10 +135,8 @@ def combine_relevance(
     word_hits, vector_hits = _hits_with_relevance(words), _hits_with_relevance(vectors)
 
     def by_vectors(key: int) -> float | None:
-        hit = vector_hits.get(key)
-        if hit is None or not hit.relevance:
-            return None
-        return _logistic(_ONLY_VECTORS * hit.relevance + _ONLY_VECTORS_CONSTANT)
+        value = hit.relevance if (hit := vector_hits.get(key)) else None
+        return _logistic(_ONLY_VECTORS * value + _ONLY_VECTORS_CONSTANT) if value else None
 
     if not words:
         return by_vectors

@@ -42,11 +42,12 @@ class IndexEvent:
 
 @frozen
 class SearchEvent:
-    """A search was answered."""
+    """A search was answered. Listeners may add ``notices`` to the answer."""
 
     query: str
     collections: tuple[str, ...]
     results: SearchResults = field(repr=False)
+    notices: list[str] = field(factory=list, eq=False)
 
 
 @frozen

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from klaw_eval.metrics import METRICS
-from klaw_eval.relevance import area
+from klaw_eval.relevance import Best, area, bins_of
 
 
 def record(result):
@@ -373,6 +373,8 @@ def test_relevance_explains_its_figures(klaw, squad):
     assert result.exit_code == 0
     assert "each with and without its documents" in result.stdout
     assert "auroc" in result.stdout
+    assert "calibration error" in result.stdout
+    assert "first results  relevance  right" in result.stdout
 
 
 @pytest.mark.parametrize("options", [("--fail-under", "mrr=.1"), ("--plot", "a.svg"), ("--questions", "a.jsonl")])
@@ -383,11 +385,30 @@ def test_relevance_is_rejected_with_incompatible_options(klaw, squad, options):
     assert "--relevance cannot be combined with" in result.stderr
 
 
-def test_relevance_is_not_measured_by_turns(klaw, locomo):
-    result = klaw("eval", locomo, "--unit", "turn", "--relevance")
+@pytest.mark.needs("klaw-conversations")
+def test_relevance_of_turns_takes_their_days_out(klaw, locomo):
+    report = record(klaw("eval", locomo, "--unit", "turn", "--pooled", "--relevance", "--json"))
 
-    assert result.exit_code == 1
-    assert "not turns" in result.stderr
+    assert report["unit"] == "turn"
+    assert sum(each["n"] for each in report["bins"]) <= 2 * report["n"]
+
+
+def test_bins_count_every_first_result_once():
+    found = [Best(0.9, False, first, is_right) for first, is_right in [(0.0, False), (0.95, True), (1.0, False)]]
+    bins = bins_of([*found, Best(0.0, True, None, False)])
+
+    assert [(each.count, each.relevance, each.right) for each in bins] == [(1, 0.0, 0.0), (2, 0.975, 0.5)]
+
+
+@pytest.mark.parametrize("form", ["squad", "beir"])
+def test_the_calibration_error_is_the_mean_of_its_bins(form, klaw, request):
+    report = record(klaw("eval", request.getfixturevalue(form), "--relevance", "--json"))
+
+    bins = report["bins"]
+    total = sum(each["n"] for each in bins)
+    assert report["n"] <= total <= 2 * report["n"]
+    error = sum(each["n"] * abs(each["relevance"] - each["right"]) for each in bins) / total
+    assert report["calibration_error"] == pytest.approx(error, abs=1e-3)
 
 
 def test_the_area_under_the_curve_agrees_with_its_definition():

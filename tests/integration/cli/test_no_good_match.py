@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import csv
 import io
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -118,3 +123,116 @@ def test_a_context_names_weak_matches_as_such():
         missed, found = (str(memory.context(question)) for question in (UNANSWERED, ANSWERED))
     assert ("## Weak matches" in missed, "## Chunks" in missed) == (True, False)
     assert ("## Weak matches" in found, "## Chunks" in found) == (False, True)
+
+
+def from_rest(memory: Memory, question: str) -> Iterator[str]:
+    """Yield what each operation of the server that takes a question says."""
+    events = pytest.importorskip("klaw_serve.events")
+    from klaw_serve.table import OPERATIONS
+    from klaw_serve.tenants import Tenant
+
+    asking = [(item, name) for item in OPERATIONS.values() for name in ("query", "message") if name in item.properties]
+    asking = [(item, name) for item, name in asking if item.name not in {"memory.nearest", "memory.facts"}]
+    assert {item.name for item, _ in asking} == {"memory.search", "memory.context"}
+    for item, name in asking:
+        yield json.dumps(item.call(Tenant("", memory, events.EventHub(None)), {name: question}), default=str)
+
+
+def from_langchain(memory: Memory, question: str) -> Iterator[str]:
+    """Yield what the retriever and the vector store return; both are asked for notes."""
+    pytest.importorskip("langchain_core")
+    from langchain_klaw import KlawRetriever
+
+    found = KlawRetriever(memory=memory).invoke(question)
+    yield "weak" if all(document.metadata["is_weak"] for document in found) else ""
+
+
+def from_haystack(memory: Memory, question: str) -> Iterator[str]:
+    """Yield what a document store returns, of the same texts."""
+    haystack = pytest.importorskip("haystack")
+    from klaw_haystack import KlawDocumentStore
+
+    with Memory.open(memory.config.data_dir.parent / "haystack") as own:
+        store = KlawDocumentStore(own)
+        store.write_documents([haystack.Document(id=name, content=text) for name, text in TOPICS.items()])
+        found = store.search(question)
+        assert [item.meta for item in store.filter_documents()] == [{}] * len(TOPICS)
+    yield "weak" if all(document.meta["is_weak"] for document in found) else ""
+
+
+def from_strands(memory: Memory, question: str) -> Iterator[str]:
+    """Yield what the memory store of Strands returns."""
+    pytest.importorskip("strands")
+    from klaw_agents.strands import KlawMemoryStore
+
+    found = asyncio.run(KlawMemoryStore(memory).search(question))
+    yield "weak" if all(entry.metadata["is_weak"] for entry in found) else ""
+
+
+def from_hook(memory: Memory, question: str) -> Iterator[str]:
+    """Yield "no" if the hook for prompts recalls nothing."""
+    recall = pytest.importorskip("klaw_sessions.recall")
+    asked = recall.RecallRequest(question, 1_000, "volatile", min_relevance=0.3)
+    yield recall.recall_from(memory, asked).text or "weak"
+
+
+#: The modules of Klaw that ask a memory, and how a question without an answer is recognised at what they answer with.
+#: A string says why a module is no exit of its own.
+EXITS: dict[str, Callable[[Memory, str], Iterator[str]] | str] = {
+    "klaw_agents.google": "plugins/klaw-agents/tests/test_google.py",
+    "klaw_agents.strands": from_strands,
+    "klaw_core.cli.demo": "its questions have answers",
+    "klaw_core.cli.search": "every format, above",
+    "klaw_eval.building": "measures",
+    "klaw_eval.contexts": "measures",
+    "klaw_eval.relevance": "measures",
+    "klaw_eval.running": "measures",
+    "klaw_facts.commands.reading": "plugins/klaw-facts/tests",
+    "klaw_facts.facts": "the notice of FoundFacts",
+    "klaw_facts.index": "passes notices on",
+    "klaw_facts.recall": "offers no weak facts",
+    "klaw_facts.store": "returns what klaw_facts.facts does",
+    "klaw_haystack.document_store": from_haystack,
+    "klaw_mcp.server": "a context, as below",
+    "klaw_serve.app": "warms up",
+    "klaw_serve.searching": from_rest,
+    "klaw_sessions.recall": from_hook,
+    "klaw_testing.extension": "tests",
+    "klaw_testing.index": "tests",
+    "klaw_tools.context_command": "a context, as below",
+    "klaw_tools.memory_tools": "every tool, above",
+    "langchain_klaw.retrievers": from_langchain,
+    "langchain_klaw.stores": "its score is the relevance",
+    "langchain_klaw.vectorstores": "the same documents as the retriever",
+}
+PROBES = {name: probe for name, probe in EXITS.items() if not isinstance(probe, str)}
+# What holds a memory, or searches like one, by the last name before the call.
+ASKED = ("memory", "host", "facts", "index", "get_memory()")
+
+
+def asking_modules() -> set[str]:
+    """Return the modules that search a memory, or ask it for a context."""
+    root = Path(__file__).parents[3]
+    asks = {"search", "search_for", "context"}
+    found = set()
+    for file in [*root.glob("klaw_core/cli/**/*.py"), *root.glob("plugins/*/src/**/*.py")]:
+        calls = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Attribute)]
+        if any(call.attr in asks and ast.unparse(call.value).endswith(ASKED) for call in calls):
+            inside = file.parts[file.parts.index("src") + 1 :] if "src" in file.parts else file.relative_to(root).parts
+            found.add(".".join(inside).removesuffix(".py"))
+    return found
+
+
+def test_every_module_that_asks_a_memory_is_tried_or_says_why_not():
+    assert asking_modules() == EXITS.keys()
+
+
+@pytest.mark.usefixtures("indexed")
+@pytest.mark.parametrize("name", PROBES)
+def test_every_exit_tells_a_question_without_an_answer(name):
+    probe: Any = PROBES[name]
+    with Memory.open(load_config()) as memory:
+        missed, found = (list(probe(memory, question)) for question in (UNANSWERED, ANSWERED))
+    assert missed
+    assert [said for said in missed if "weak" not in said and NO_GOOD_MATCH not in said] == []
+    assert [said for said in found if said == "weak" or NO_GOOD_MATCH in said] == []

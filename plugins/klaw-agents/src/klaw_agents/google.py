@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -113,9 +113,12 @@ class KlawMemoryService(BaseMemoryService):
             per_document=1,
             duplicates="keep",
         )
-        names = list(dict.fromkeys(result.path.removeprefix(_ROOT) for result in results))
-        found = self._memory.get_by_ids(names, collection=self._collection)
-        return [_entry(document, prefix) for document in found]
+        judged: dict[str, dict[str, Any]] = {}
+        for result in results:
+            judgement = {"relevance": result.relevance, "is_weak": result.is_weak}
+            judged.setdefault(result.path.removeprefix(_ROOT), judgement)
+        found = self._memory.get_by_ids(list(judged), collection=self._collection)
+        return [_entry(document, prefix, judged[document.id]) for document in found]
 
     def _delete(self, name: str) -> None:
         try:
@@ -161,14 +164,15 @@ def _document(
     )
 
 
-def _entry(document: NewDocument, prefix: str) -> MemoryEntry:
+def _entry(document: NewDocument, prefix: str, judgement: Mapping[str, Any]) -> MemoryEntry:
+    """Return a stored entry; its metadata also have the ``relevance`` of the search, and whether it ``is_weak``."""
     kept = document.payload
     return MemoryEntry(
         id=document.id.removeprefix(prefix),
         content=types.Content(role=kept["role"], parts=[types.Part(text=text) for text in kept["texts"]]),
         author=kept["author"],
         timestamp=kept["timestamp"],
-        custom_metadata=kept["custom"],
+        custom_metadata={**kept["custom"], **judgement},
     )
 
 

@@ -56,8 +56,13 @@ def print_relevance(output: Output, run: RelevanceRun, half: str | None) -> None
         ("embedder", run.embedder),
         ("auroc", f"{_figure(mean)} [{_figure(low)}, {_figure(high)}]"),
         ("weak matches only", f"{there:.1%} of the questions with their documents, {gone:.1%} without"),
+        ("calibration error", _figure(run.calibration_error)),
     ]
     output.rows(rows)
+    output.line("")
+    heads = [StyledText(head, "bold") for head in ("first results", "relevance", "right")]
+    bins = [(f"{each.count:,}", _figure(each.relevance), _figure(each.right)) for each in run.bins]
+    output.rows([heads, *bins], right=range(3))
     output.line(StyledText(duration(run.seconds), "dim"))
 
 
@@ -76,6 +81,10 @@ def relevance_record(run: RelevanceRun, half: str | None) -> dict[str, Any]:
         "embedder": run.embedder,
         "auroc": {"mean": mean, "low": low, "high": high},
         "weak": {"present": there, "absent": gone},
+        "calibration_error": round(run.calibration_error, 4),
+        "bins": [
+            {"n": each.count, "relevance": round(each.relevance, 4), "right": round(each.right, 4)} for each in run.bins
+        ],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils.filters import document_matches_filter
 
-from klaw_core import Filters, Memory, NewDocument, metadata_part
+from klaw_core import Filters, Memory, NewDocument, SearchResult, metadata_part
 from klaw_haystack.filters import check, conditions_of
 
 Mode = Literal["hybrid", "fts", "vector"]
@@ -120,7 +121,9 @@ class KlawDocumentStore:
     ) -> list[Document]:
         """Return the documents that answer a question, best first, with scores that compare within one answer.
 
-        Comparisons that must all hold are checked inside the index, other filters on what it finds.
+        ``meta`` also has the ``relevance``, from 0 to 1 and comparable between questions, and ``is_weak``, which is
+        true if the document most likely does not answer the question. Comparisons that must all hold are checked inside
+        the index, other filters on what it finds.
         """
         check(filters)
         if not query.strip() or self.collection not in self.memory.collections():
@@ -134,12 +137,14 @@ class KlawDocumentStore:
             per_document=1,
             duplicates="keep",
         )
-        scores: dict[str, float] = {}
+        best: dict[str, SearchResult] = {}
         for result in results:
-            scores.setdefault(result.path.removeprefix(_PREFIX), result.score)
-        found = self.memory.get_by_ids(list(scores), collection=self.collection)
-        documents = [_from_klaw(kept, scores[kept.id]) for kept in found]
-        return [item for item in documents if not filters or document_matches_filter(filters, item)][:top_k]
+            best.setdefault(result.path.removeprefix(_PREFIX), result)
+        found = self.memory.get_by_ids(list(best), collection=self.collection)
+        documents = [_from_klaw(kept, best[kept.id].score) for kept in found]
+        kept = [item for item in documents if not filters or document_matches_filter(filters, item)][:top_k]
+        # After the filters, which are about the user's own fields.
+        return [replace(item, meta={**item.meta, **_judgement(best[item.id])}) for item in kept]
 
     def _keep(self, documents: Iterable[Document]) -> None:
         now = time.time_ns()
@@ -153,6 +158,10 @@ class KlawDocumentStore:
         while page := self.memory.documents(collection=self.collection, prefix=_PREFIX, after=after, limit=_PAGE):
             yield from (record.path.removeprefix(_PREFIX) for record in page)
             after = page[-1].path
+
+
+def _judgement(result: SearchResult) -> dict[str, Any]:
+    return {"relevance": result.relevance, "is_weak": result.is_weak}
 
 
 def _to_klaw(document: Document, order: int) -> NewDocument:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from klaw_core import Chunker, Component, ComponentContext, NoOptions, hookimpl
+from klaw_core import Chunker, Component, ComponentContext, NoOptions, SearchEvent, hookimpl
 from klaw_notes.options import MarkdownOptions, TranscriptOptions, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -50,6 +50,13 @@ def build_workspaces(_options: NoOptions, context: ComponentContext) -> Extensio
     return WorkspacesExtension(context)
 
 
+def build_presence(_options: NoOptions, context: ComponentContext) -> Extension:
+    """Build the extension ``presence``."""
+    from klaw_notes.presence import PresenceExtension
+
+    return PresenceExtension(context)
+
+
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of Markdown and that of transcripts."""
@@ -67,6 +74,8 @@ def klaw_sources() -> Iterable[Component[Any, Source]]:
 
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
-    """Yield the extension ``workspaces``, with the rank that it has among Klaw's own."""
+    """Yield the extensions ``workspaces`` and ``presence``, with the ranks that they have among Klaw's own."""
     summary = "directories of notes that `klaw index DIR` added"
     yield Component("workspaces", NoOptions, build_workspaces, _API, summary, rank=10)
+    summary = "says which files of an answer are gone, and what is not read"
+    yield Component("presence", NoOptions, build_presence, _API, summary, rank=11, listens=(SearchEvent,))

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from hashlib import sha256
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -212,9 +213,12 @@ class Workspace(Source, Folder):
         names = (PurePosixPath(path).name for path in paths)
         return unmatched_names(include, names), unmatched_paths(exclude, paths)
 
-    def unread(self) -> Mapping[str, int]:
-        """Count the files that are not read because of their kind, by suffix, most frequent first."""
-        found = evolve(self, include=("*",))._walk()  # noqa: SLF001  # of the same class
+    def unread(self, most: int | None = None) -> Mapping[str, int]:
+        """Count the files that are not read because of their kind, by suffix, most frequent first.
+
+        With ``most``, only the first of all files are looked at.
+        """
+        found = islice(evolve(self, include=("*",))._walk(), most)  # noqa: SLF001  # of the same class
         entries = (item.entry if isinstance(item, Linked) else item for item in found)
         names = (PurePosixPath(entry.path).name for entry in entries if isinstance(entry, Entry))
         return count_kinds(name for name in names if not self._includes(name))

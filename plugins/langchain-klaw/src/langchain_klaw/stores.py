@@ -48,7 +48,7 @@ class KlawStore(BaseStore):
     ``fields`` are the paths of a value that are searched (default: all of it); ``put(index=...)`` names others, or
     False. ``ttl`` is LangGraph's configuration of expiry, in minutes: an expired item is not returned, and
     :meth:`sweep_ttl` deletes it. Filters support ``$eq $ne $gt $gte $lt $lte $in``, and ``a.b`` looks into an object.
-    Hybrid scores are comparable only within one answer; with ``mode="vector"`` a score is the cosine.
+    A score is the relevance, from 0 to 1 and comparable between questions; with ``mode="vector"`` it is the cosine.
     """
 
     supports_ttl = True
@@ -148,7 +148,10 @@ class KlawStore(BaseStore):
         return not record.is_expired(datetime.now(UTC)) and holds(where, record.value)
 
     def _score(self, result: SearchResult) -> float:
-        return result.similarity if self._mode == "vector" and result.similarity is not None else result.score
+        """Return the cosine, the relevance, or the score of a result: the first that is known for the mode."""
+        if self._mode == "vector" and result.similarity is not None:
+            return result.similarity
+        return result.score if result.relevance is None else result.relevance
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         names = dict.fromkeys(_split(name)[0] for name in self._names(""))

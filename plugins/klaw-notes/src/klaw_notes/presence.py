@@ -1,0 +1,71 @@
+"""The extension ``presence``: an answer says which of its files are gone, and which kinds of files are not read.
+
+It is built for every search, so it imports little: the list of workspaces is read as JSON. Only if nothing fits, the
+files of the workspaces are counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, SearchEvent
+
+_FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
+# The files of a workspace whose kinds are counted, and the kinds that are named.
+_MAX_LOOKED_AT, _MAX_KINDS = 2_000, 4
+
+
+@frozen(eq=False)
+class PresenceExtension(ListeningExtension):
+    """Adds notices to answers."""
+
+    context: ComponentContext
+
+    name = "presence"
+
+    def on(self, event: Event, /) -> None:
+        """Add what the answer of a search lacks to its notices."""
+        if not isinstance(event, SearchEvent):
+            return
+        roots = self._roots(event.collections)
+        results = event.results
+        event.notices.extend(_gone(list(dict.fromkeys(result.path for result in results)), roots))
+        if roots and (not results or results.nothing_fits):
+            event.notices.extend(self._unread(roots))
+
+    def _roots(self, collections: Sequence[str]) -> Mapping[str, Path]:
+        """Return the directories of the workspaces in some collections, by name; none if the list cannot be read."""
+        with suppress(OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            listed = json.loads((self.context.data_dir / _FILE_NAME).read_text("utf-8"))
+            wanted = (
+                (name, entry) for name, entry in listed.items() if entry.get("collection", "memory") in collections
+            )
+            return {name: Path(entry["path"]) for name, entry in wanted}
+        return {}
+
+    def _unread(self, names: Mapping[str, Path]) -> Iterator[str]:
+        from klaw_notes.extension import WorkspacesExtension
+
+        with suppress(KlawError):
+            for name, workspace in WorkspacesExtension(self.context).registry.all().items():
+                if name in names and (counts := workspace.unread(_MAX_LOOKED_AT)):
+                    kinds = ", ".join(f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_KINDS])
+                    yield f"files in {name} that are not read: {kinds}{' …' if len(counts) > _MAX_KINDS else ''}"
+
+
+def _gone(paths: Sequence[str], roots: Mapping[str, Path]) -> Iterator[str]:
+    """Yield a notice if any of the found notes has no file now."""
+    gone = []
+    for path in paths:
+        name, _, relative = path.partition("/")
+        with suppress(OSError, ValueError):  # the name is too long, or contains a NUL
+            if name in roots and not (roots[name] / relative).exists():
+                gone.append(path)
+    if gone:
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        yield f"{gone[0]}{more}: the file cannot be found; its text is that of the last index run: klaw index"

@@ -1,0 +1,58 @@
+"""An answer says what it lacks: files that are gone, kinds of file that are not read, chunks without a vector."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from klaw_core import Memory
+from klaw_core.config.load import load_config
+
+GONE = "notes/kiln.md: the file cannot be found; its text is that of the last index run: klaw index"
+UNREAD = "files in notes that are not read: 2 .png, 1 .xyz"
+
+
+@pytest.fixture
+def indexed(klaw, user_home):
+    notes = user_home / "work" / "notes"
+    notes.mkdir()
+    (notes / "kiln.md").write_text("# Kiln\n\nThe kiln fires the glaze.\n", "utf-8")
+    (notes / "boat.md").write_text("# Boat\n\nThe boat leaves at noon.\n", "utf-8")
+    for name in ("a.png", "b.png", "c.xyz"):
+        (notes / name).write_bytes(b"\0")
+    assert klaw("index", "notes").exit_code == 0
+    return klaw
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "md", "files"])
+def test_a_deleted_file_is_said_at_every_exit(indexed, user_home, form):
+    question = ("search", "--format", form, "which kiln fires the glaze")
+    assert "the last index run" not in indexed(*question).stderr
+    (user_home / "work" / "notes" / "kiln.md").unlink()
+    found = indexed(*question)
+    assert "kiln" in found.stdout
+    assert GONE in found.stderr
+    with Memory.open(load_config()) as memory:
+        assert GONE in memory.search("kiln").notices
+        assert GONE in memory.call_tool("memory_search", {"query": "kiln"})["notices"]
+        assert GONE in memory.context("kiln").notices
+        assert GONE not in memory.search("boat").notices
+
+
+@pytest.mark.usefixtures("indexed")
+def test_several_deleted_files_are_one_line(user_home):
+    for name in ("kiln.md", "boat.md"):
+        (user_home / "work" / "notes" / name).unlink()
+    with Memory.open(load_config()) as memory:
+        (said,) = [notice for notice in memory.search("the kiln and the boat").notices if "last index run" in notice]
+    assert " and 1 more: the file cannot be found" in said
+
+
+def test_kinds_that_are_not_read_are_said_only_if_nothing_fits(indexed):
+    assert UNREAD in indexed("search", "zyzzyva").stderr
+    assert UNREAD not in indexed("search", "kiln glaze").stderr
+    with Memory.open(load_config()) as memory:
+        assert UNREAD in memory.call_tool("memory_search", {"query": "zyzzyva"})["notices"]
+        assert UNREAD in memory.context("zyzzyva").notices
+    assert json.loads(indexed("search", "--json", "zyzzyva").stdout) == []
