@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from klaw_core import ConfigError
 from klaw_mcp import clients as module
+from klaw_mcp import jsonc
 from klaw_mcp.clients import Client, clients, with_server
 
 PLACES = {
@@ -23,7 +24,7 @@ PLACES = {
 COMMAND = ["/bin/klaw", "mcp", "--data-dir", "/d"]
 #: What somebody may have in a file of each format.
 MINE = {
-    ".json": '{\n    "theme": "dark",\n    "list": [\n        1\n    ]\n}\n',
+    ".json": '// mine\n{\n    "theme": "dark", // keep\n    /* all */ "list": [ 1, 2e3, ],\n}\n',
     ".toml": '# mine\nmodel = "o3"\n\n[tui]\ntheme = "dark" # keep\n',
     ".yaml": "# mine\nGOOSE_MODEL: 'x' # keep\nlist:\n- 1\n",
 }
@@ -34,7 +35,7 @@ def read(file):
 
 
 def parsed(suffix, text):
-    return {".toml": tomllib.loads, ".json": json.loads, ".yaml": YAML(typ="safe").load}[suffix](text)
+    return {".toml": tomllib.loads, ".json": jsonc.parse, ".yaml": YAML(typ="safe").load}[suffix](text)
 
 
 @pytest.fixture(params=sorted(clients()))
@@ -71,7 +72,7 @@ def test_removing_leaves_the_file_as_it_was_before(client):
     assert entry_of(client, with_server(file, both, client.keys, None)) == {"other": {"command": "other"}}
 
 
-@pytest.mark.parametrize("text", ["[", "7", '"text"', "// mine\n{}", "a: [", "KEYS"])
+@pytest.mark.parametrize("text", ["[", "7", '"text"', "{a: 1", "a: [", "KEYS"])
 def test_a_file_of_another_form_is_refused(client, text):
     file = client.user()
     if text == "KEYS":  # the table of servers is none
@@ -195,8 +196,8 @@ def test_print_writes_nothing(home):
 def test_a_file_of_another_format_is_not_changed(home):
     file = home.path / "home" / ".claude.json"
     file.parent.mkdir()
-    file.write_text("// mine\n{}")
+    file.write_text("{mine: 7}")
     done = home.run("mcp", "install", "claude-code", "--yes")
     assert done.returncode == 1
-    assert "plain JSON" in done.stderr
-    assert file.read_text() == "// mine\n{}"
+    assert "is not JSON" in done.stderr
+    assert file.read_text() == "{mine: 7}"

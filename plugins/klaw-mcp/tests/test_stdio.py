@@ -13,9 +13,10 @@ import anyio
 import pytest
 from anyio.from_thread import BlockingPortal
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
 
 from klaw_core import Memory, NewDocument, load_config
-from klaw_mcp.resources import page
+from klaw_mcp.resources import completed_paths, completed_topics, page
 from klaw_mcp.stdio import _feed
 from klaw_mcp.tools import NAMES
 
@@ -346,3 +347,46 @@ def test_a_client_that_is_gone_ends_the_input(capfd):
 
     assert anyio.run(serve) == []
     assert capfd.readouterr().err == ""
+
+
+def test_search_and_fetch_answer_as_connectors_expect(home):
+    async def conversation():
+        async with home.client("--tool", "search", "--tool", "fetch") as session:
+            offered = {tool.name: tool for tool in (await session.list_tools()).tools}
+            assert offered["search"].input_schema["required"] == ["query"]
+            assert offered["fetch"].input_schema["required"] == ["id"]
+            assert offered["search"].annotations.read_only_hint
+            found, _ = await home.call(session, "search", query="where does the boat lie")
+            url = "klaw:///notes/boat.md"
+            assert found.keys() == {"results"}
+            assert found["results"][0] == {"id": "notes/boat.md", "title": "notes/boat.md > Boat", "url": url}
+            got, _ = await home.call(session, "fetch", id="notes/boat.md")
+            text = got.pop("text")
+            assert got == {"id": "notes/boat.md", "title": "notes/boat.md", "url": url, "metadata": {}}
+            assert text == home.notes["boat.md"]
+            answer, is_error = await home.call(session, "fetch", id="notes/no.md")
+            assert is_error
+            assert "no indexed document" in answer["error"]
+
+    home.talk(conversation())
+
+
+def test_what_is_typed_of_a_path_or_a_topic_is_completed(home):
+    async def conversation():
+        async with home.client() as session:
+            template = ResourceTemplateReference(uri="klaw:///{+path}")
+            found = (await session.complete(template, {"name": "path", "value": "notes/k"})).completion
+            assert (found.values, found.has_more) == (["notes/kiln.md"], False)
+            prompt = PromptReference(name="recall")
+            found = (await session.complete(prompt, {"name": "topic", "value": "IL"})).completion
+            assert found.values == ["kiln"]
+
+    home.talk(conversation())
+
+
+def test_a_completion_has_at_most_a_hundred_values(home):
+    with Memory.open(load_config(data_dir=home.data, environment={"KLAW_EMBEDDER": "none"})) as memory:
+        memory.add([NewDocument(f"in-{number:03}", f"lantern {number}") for number in range(101)], collection="many")
+        for complete in (completed_paths, completed_topics):
+            values, has_more = complete(memory, ("many",), "")
+            assert (len(values), has_more) == (100, True)

@@ -17,8 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 @asynccontextmanager
-async def client(server, *, agent="", token=None):
-    url = f"http://127.0.0.1:{server.port}{f'/agents/{agent}' if agent else ''}/mcp"
+async def client(server, *, agent="", token=None, path="/mcp"):
+    url = f"http://127.0.0.1:{server.port}{f'/agents/{agent}' if agent else ''}{path}"
     headers = {"Authorization": f"Bearer {server.token if token is None else token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=server.patience) as http,
@@ -182,3 +182,15 @@ def test_an_edited_note_is_found_through_every_interface(home):
         assert running.rpc("memory.search", query="lantern")["result"]["results"] == results
         assert "boathouse" in home.run("search", "lantern").stdout
         assert "boathouse" in talk(running, conversation())[0]["content"]
+
+
+def test_a_connector_is_offered_only_search_and_fetch(server):
+    async def conversation():
+        async with client(server, path="/mcp/connector") as session:
+            assert [tool.name for tool in (await session.list_tools()).tools] == ["search", "fetch"]
+            (found,) = (await call(session, "search", query="kiln degrees"))["results"][:1]
+            assert found["id"] == "notes/kiln.md"
+            assert "twelve hundred" in (await call(session, "fetch", id=found["id"]))["text"]
+            assert "unknown tool" in (await call(session, "memory_save", content="no"))["error"]
+
+    talk(server, conversation())

@@ -5,9 +5,7 @@ A distribution adds an agent with an entry point of the group ``klaw.mcp_clients
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -18,6 +16,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import ConfigError
+from klaw_mcp import jsonc
 
 GROUP = "klaw.mcp_clients"
 #: The name of the server in every configuration.
@@ -108,6 +107,7 @@ _OWN = (
     Client("claude-code", _home(".claude.json"), ".mcp.json", ("mcpServers",), typed),
     Client("claude-desktop", _everywhere("Claude/claude_desktop_config.json"), None, ("mcpServers",)),
     Client("cline", _everywhere(_CLINE), None, ("mcpServers",)),
+    Client("cline-cli", _home(".cline/data/settings/cline_mcp_settings.json"), None, ("mcpServers",)),
     Client("codex", _home(".codex/config.toml", "CODEX_HOME"), ".codex/config.toml", ("mcp_servers",)),
     Client(
         "copilot-cli", _home(".copilot/mcp-config.json", "COPILOT_HOME"), ".github/mcp.json", ("mcpServers",), _copilot
@@ -151,51 +151,54 @@ def clients() -> Mapping[str, Client]:
 def with_server(file: Path, before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
     """Return the text of a configuration with the server, or without it if that is None.
 
-    Tables that become empty are removed with it. Other settings stay; in TOML and YAML, so do comments. Raise
-    ConfigError if the text has another format.
+    Tables that become empty are removed with it. Other settings and comments stay. Raise ConfigError if the text has
+    another format.
     """
-    parse, write, what, empty = _FORMATS[file.suffix.removeprefix(".")](before)
+    what, edit = _FORMATS[file.suffix.removeprefix(".")]
     try:
-        document = (parse(before) if before.strip() else None) or empty()
-        tables = [document]
-        for key in keys:
-            if key not in tables[-1] and server is None:
-                return before
-            tables[-1].setdefault(key, empty())
-            tables.append(tables[-1][key])
-        if server is None:
-            if tables[-1].pop(SERVER, None) is None:
-                return before
-            for table, key in reversed([*zip(tables, keys, strict=False)]):
-                if not table[key]:
-                    del table[key]
-        else:
-            tables[-1][SERVER] = empty()
-            tables[-1][SERVER].update(server)
+        return edit(before, keys, server)
     except Exception as error:
         raise ConfigError([f"{file} is not {what} of the expected form: {error}"], hint=_BY_HAND) from error
+
+
+def _json(before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
+    if not before.strip():
+        return before if server is None else jsonc.with_entry("{}\n", keys, SERVER, server)
+    return jsonc.with_entry(before, keys, SERVER, server)
+
+
+_Library = tuple[Callable[[str], Any], Callable[[Any], str], Callable[[], Any]]
+
+
+def _edited(library: _Library, before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
+    """Return a text with or without the server, changed by a library that keeps comments."""
+    parse, write, empty = library
+    document = (parse(before) if before.strip() else None) or empty()
+    tables = [document]
+    for key in keys:
+        if key not in tables[-1] and server is None:
+            return before
+        tables[-1].setdefault(key, empty())
+        tables.append(tables[-1][key])
+    if server is None:
+        if tables[-1].pop(SERVER, None) is None:
+            return before
+        for table, key in reversed([*zip(tables, keys, strict=False)]):
+            if not table[key]:
+                del table[key]
+    else:
+        tables[-1][SERVER] = empty()
+        tables[-1][SERVER].update(server)
     return write(document)
 
 
-_Format = tuple[Callable[[str], Any], Callable[[Any], str], str, Callable[[], Any]]
-
-
-def _json(before: str) -> _Format:
-    found = re.search(r"^([ \t]+)\S", before, re.MULTILINE)
-
-    def write(document: Any) -> str:
-        return json.dumps(document, indent=found[1] if found else 2, ensure_ascii=False) + "\n"
-
-    return json.loads, write, "plain JSON", dict
-
-
-def _toml(_before: str) -> _Format:
+def _toml(before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
     import tomlkit
 
-    return tomlkit.parse, tomlkit.dumps, "TOML", tomlkit.table
+    return _edited((tomlkit.parse, tomlkit.dumps, tomlkit.table), before, keys, server)
 
 
-def _yaml(_before: str) -> _Format:
+def _yaml(before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
 
@@ -208,7 +211,8 @@ def _yaml(_before: str) -> _Format:
         yaml.dump(document, stream)
         return stream.getvalue()
 
-    return yaml.load, write, "YAML", CommentedMap
+    return _edited((yaml.load, write, CommentedMap), before, keys, server)
 
 
-_FORMATS: Mapping[str, Callable[[str], _Format]] = {"json": _json, "toml": _toml, "yaml": _yaml}
+_Edit = Callable[[str, Sequence[str], Mapping[str, Any] | None], str]
+_FORMATS: Mapping[str, tuple[str, _Edit]] = {"json": ("JSON", _json), "toml": ("TOML", _toml), "yaml": ("YAML", _yaml)}

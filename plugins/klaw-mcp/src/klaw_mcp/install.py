@@ -65,9 +65,9 @@ def install(
 ) -> None:
     """Add `klaw mcp` to the configuration of CLIENT, with absolute paths and this data directory.
 
-    CLIENT is claude-code, claude-desktop, cline, codex, copilot-cli, cursor, gemini-cli, goose, opencode, vscode,
-    windsurf or zed. The command shows the change and asks for confirmation. It keeps the other settings, and a backup
-    of the file.
+    CLIENT is claude-code, claude-desktop, cline (in VS Code), cline-cli, codex, copilot-cli, cursor, gemini-cli, goose,
+    opencode, vscode, windsurf or zed. The command shows the change and asks for confirmation. It keeps the other
+    settings, and a backup of the file.
     """
     if only_print and yes:
         raise click.UsageError("--print writes nothing, so leave --yes out")

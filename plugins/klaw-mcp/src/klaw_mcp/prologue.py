@@ -22,6 +22,7 @@ NAME = "klaw"
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 CAPABILITIES = {
+    "completions": {},
     "prompts": {"listChanged": False},
     "resources": {"subscribe": True, "listChanged": True},
     "tools": {"listChanged": False},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from urllib.parse import quote, unquote, urlsplit
 
 from attrs import frozen
@@ -12,6 +13,7 @@ from klaw_core import DocumentRecord, Memory, NotFoundError, quoted
 SCHEME = "klaw"
 TEMPLATE = "klaw:///{+path}"
 PAGE = 100
+_LOOKED_AT = 1_000
 
 
 @frozen
@@ -61,3 +63,28 @@ def page(memory: Memory, collections: Sequence[str], cursor: str | None = None, 
         return Page(found, f"{current}/{found[-1].path}")
     rest = names[names.index(current) + 1 :]
     return Page(found, f"{rest[0]}/" if rest else None)
+
+
+def completed_paths(memory: Memory, collections: Sequence[str], typed: str, size: int = PAGE) -> tuple[list[str], bool]:
+    """Return the paths that begin with what was typed, at most ``size``, and whether there are more."""
+    names = tuple(collections) or memory.collections(searched=True)
+    found = [item.path for name in names for item in memory.documents(collection=name, prefix=typed, limit=size + 1)]
+    return found[:size], len(found) > size
+
+
+def completed_topics(
+    memory: Memory, collections: Sequence[str], typed: str, size: int = PAGE
+) -> tuple[list[str], bool]:
+    """Return the names of documents that have what was typed, at most ``size``, and whether there are more.
+
+    Of each collection the first 1,000 documents are looked at.
+    """
+    names = tuple(collections) or memory.collections(searched=True)
+    found = dict.fromkeys(topic for topic in _topics(memory, names) if typed.casefold() in topic.casefold())
+    return list(found)[:size], len(found) > size
+
+
+def _topics(memory: Memory, collections: Sequence[str]) -> Iterator[str]:
+    for name in collections:
+        for item in memory.documents(collection=name, limit=_LOOKED_AT):
+            yield PurePosixPath(item.path).stem.replace("-", " ").replace("_", " ")

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from klaw_core import KlawError, Memory, Tool
 from klaw_mcp.notices import Notices
 from klaw_mcp.prologue import INSTRUCTIONS, NAME, version
-from klaw_mcp.resources import TEMPLATE, mime_type, page, path_of, uri_of
+from klaw_mcp.resources import TEMPLATE, completed_paths, completed_topics, mime_type, page, path_of, uri_of
 from klaw_mcp.tools import Toolbox, described
 from klaw_tools.frames import framed, one_line
 
@@ -35,6 +35,7 @@ class Handlers:
 
     toolbox: Toolbox
     notices: Notices
+    instructions: str | None = INSTRUCTIONS
 
     @property
     def get_memory(self) -> Callable[[], Memory]:
@@ -46,7 +47,7 @@ class Handlers:
         return Server(
             NAME,
             version=version(),
-            instructions=INSTRUCTIONS,
+            instructions=self.instructions,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_list_resources=self.list_resources,
@@ -57,6 +58,7 @@ class Handlers:
             on_subscriptions_listen=self.notices.listen,
             on_list_prompts=self.list_prompts,
             on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
         )
 
     async def list_tools(
@@ -126,6 +128,13 @@ class Handlers:
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=f"What memory contains about {topic}", messages=[message])
 
+    async def complete(self, _context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Return paths that begin with what was typed of a URI, or topics that have it."""
+        complete = completed_topics if isinstance(params.ref, types.PromptReference) else completed_paths
+        place = self.toolbox.policy.collections
+        values, has_more = await _run(lambda: complete(self.get_memory(), place, params.argument.value))
+        return types.CompleteResult(completion=types.Completion(values=values, has_more=has_more))
+
 
 async def _run(work: Callable[[], T]) -> T:
     """Run work that uses the memory in a thread. Raise MCPError for a KlawError."""
@@ -143,10 +152,10 @@ def _as_tool(tool: Tool) -> types.Tool:
     return types.Tool(name=tool.name, description=tool.description, input_schema=described(tool), annotations=hints)
 
 
-def make_server(toolbox: Toolbox) -> tuple[Server[Any], Notices]:
+def make_server(toolbox: Toolbox, instructions: str | None = INSTRUCTIONS) -> tuple[Server[Any], Notices]:
     """Return a server for a memory, and the notices that tell its clients of changes."""
     notices = Notices(partial(_version_of, toolbox.get_memory))
-    return Handlers(toolbox, notices).server(), notices
+    return Handlers(toolbox, notices, instructions).server(), notices
 
 
 def _version_of(get_memory: Callable[[], Memory], uri: str) -> str | None:

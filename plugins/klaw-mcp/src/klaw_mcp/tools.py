@@ -1,4 +1,4 @@
-"""The tools that an agent is offered, and the one tool that the core does not have."""
+"""The tools that an agent is offered, and those that only this server has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from klaw_core import Memory, NotFoundError, Tool
+from klaw_mcp.connector import connector_tools
 from klaw_tools import run_tool
 
 #: The tools that agents are offered by default, in this order, as far as they are installed; ``memory_forget`` only if
@@ -42,21 +43,27 @@ _CHECKS_ONLY = frozenset({"minLength", "maxLength", "pattern", "minimum", "maxim
 
 @frozen
 class Policy:
-    """The permissions of an agent. ``collections`` are those that it searches; empty means the default."""
+    """The permissions of an agent. ``collections`` are those that it searches; empty means the default.
+
+    ``names`` are the tools that it is offered, ``extra`` are tools that it is offered besides.
+    """
 
     read_only: bool = False
     allow_forget: bool = False
     collections: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    names: tuple[str, ...] = NAMES
 
 
 def toolbox(memory: Memory, policy: Policy) -> Mapping[str, Tool]:
     """Return the tools that an agent is offered, by name. Raise NotFoundError if an extra tool does not exist."""
-    found = {FORGET: _forget(memory), **memory.toolbox()}
+    own = memory.toolbox()
+    search = _confined(own["memory_search"], policy)
+    found = {FORGET: _forget(memory), **connector_tools(memory, search), **own}
     unknown = [name for name in policy.extra if name not in found]
     if unknown:
         raise NotFoundError(f"unknown tool {unknown[0]!r}", hint=f"known: {', '.join(found)}")
-    names = [name for name in dict.fromkeys((*NAMES, *policy.extra)) if name in found]
+    names = [name for name in dict.fromkeys((*policy.names, *policy.extra)) if name in found]
     return {
         name: _confined(found[name], policy)
         for name in names

@@ -1,0 +1,189 @@
+"""Change one entry of a JSON text in which people may write comments and trailing commas, and leave the rest as it is.
+
+Settings of Zed, VS Code, OpenCode and others are such texts. So are texts of plain JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+_SPACE = " \t\r\n"
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_DECODER = json.JSONDecoder()
+
+
+def parse(text: str) -> Any:
+    """Return the value of a text. Raise ValueError if it is no JSON, with or without comments."""
+    return json.loads(_blank(_LAST_COMMA, _blank(_COMMENT, text)))
+
+
+def with_entry(text: str, keys: Sequence[str], name: str, value: Mapping[str, Any] | None) -> str:
+    """Return a text with an entry in the object below ``keys``, or without it if the value is None.
+
+    Objects that do not exist are added, and those that become empty are removed. Raise ValueError if the text is no
+    JSON, or if there is something else than an object in the place of one.
+    """
+    path = [*keys, name]
+    if value is None:
+        without = _without(text, path)
+        while without != text and len(path) > 1 and _is_empty(without, path[:-1]):
+            path.pop()
+            text, without = without, _without(without, path)
+        return without
+    missing: list[str] = []
+    while path and not (found := _Found.of(text, path[:-1])).exists:
+        missing.insert(0, path.pop())
+    key = path[-1] if path else missing.pop(0)
+    whole: Any = value
+    for each in reversed(missing):
+        whole = {each: whole}
+    found = _Found.of(text, path[:-1])
+    return found.replaced(key, whole) if key in found.members else found.added(key, whole)
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Return a text of the same length with spaces in the place of what is found outside of strings."""
+    return pattern.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
+
+
+@frozen
+class _Member:
+    start: int
+    value: int
+    end: int
+
+
+@frozen
+class _Found:
+    """An object in a text: the places of its braces and of its members, and how deep it lies."""
+
+    text: str
+    bare: str  # the text without comments
+    start: int
+    end: int
+    members: Mapping[str, _Member]
+    depth: int
+    exists: bool = True
+
+    @classmethod
+    def of(cls, text: str, keys: Sequence[str]) -> _Found:
+        """Return the object below keys; one that does not exist has no members. Raise ValueError as `with_entry`."""
+        bare = _blank(_COMMENT, text)
+        plain = _blank(_LAST_COMMA, bare)
+        if not isinstance(json.loads(plain), dict):
+            raise ValueError("the text is not an object")  # noqa: TRY004  # the value is wrong, not the caller's type
+        start = _past_space(plain, 0)
+        members, end = _members(plain, start)
+        for depth, key in enumerate(keys):
+            if key not in members:
+                return cls(text, bare, start, end, {}, depth, exists=False)
+            start = members[key].value
+            if plain[start] != "{":
+                raise ValueError(f"{key!r} is not an object")
+            members, end = _members(plain, start)
+        return cls(text, bare, start, end, members, len(keys) + 1)
+
+    @property
+    def inner(self) -> str:
+        """What stands between the braces, with comments."""
+        return self.text[self.start + 1 : self.end]
+
+    def replaced(self, key: str, value: Any) -> str:
+        """Return the text with another value of a member."""
+        member = self.members[key]
+        if json.loads(_blank(_LAST_COMMA, self.bare[member.value : member.end])) == value:
+            return self.text
+        return self.text[: member.value] + self._written(value) + self.text[member.end :]
+
+    def added(self, key: str, value: Any) -> str:
+        """Return the text with a member behind the others, in lines of its own if they have such."""
+        member = f"{json.dumps(key, ensure_ascii=False)}: {self._written(value)}"
+        last = max((each.end for each in self.members.values()), default=None)
+        is_open = last is None or "\n" in self.inner
+        outer = self._unit * (self.depth - 1)
+        end = len(self.text[: self.end].rstrip(_SPACE))
+        rest = self.text[end:]
+        if is_open and "\n" not in self.text[end : self.end]:
+            rest = f"\n{outer}{rest.lstrip(_SPACE)}"
+        before, comma = self.text[:end], ""
+        if last is not None:
+            if self._comma_after(last) is None:
+                before = f"{self.text[:last]},{self.text[last:end]}"
+            else:
+                comma = ","
+        gap = f"\n{outer}{self._unit}" if is_open else " "
+        return f"{before}{gap}{member}{comma}{rest}"
+
+    def removed(self, key: str) -> str:
+        """Return the text without a member."""
+        member = self.members[key]
+        start, end = len(self.text[: member.start].rstrip(_SPACE)), member.end
+        before = self.text[:start]
+        comma = self._comma_after(end)
+        earlier = [each.end for each in self.members.values() if each.end < member.start]
+        if comma is not None:
+            before += self.text[end:comma].rstrip(_SPACE)
+            end = comma + 1
+        elif earlier and (comma := self._comma_after(max(earlier))) is not None:
+            before = self.text[:comma] + self.text[comma + 1 : start]
+        rest = self.text[end:]
+        if not before[self.start + 1 :].strip() and rest.lstrip(_SPACE).startswith("}"):
+            return before + rest.lstrip(_SPACE)
+        if "\n" in self.text[start : member.start] and "\n" not in rest[: len(rest) - len(rest.lstrip(_SPACE))]:
+            rest = f"\n{rest}"  # a comment before it may reach to the end of its line
+        return before + rest
+
+    @property
+    def _unit(self) -> str:
+        found = _INDENT.search(self.bare)
+        return found[1] if found else "  "
+
+    def _written(self, value: Any) -> str:
+        if self.members and "\n" not in self.inner:
+            return json.dumps(value, ensure_ascii=False)
+        first, *more = json.dumps(value, indent=self._unit, ensure_ascii=False).split("\n")
+        return "\n".join((first, *(self._unit * self.depth + line for line in more)))
+
+    def _comma_after(self, end: int) -> int | None:
+        place = _past_space(self.bare, end)
+        return place if self.bare[place] == "," else None
+
+
+def _without(text: str, path: Sequence[str]) -> str:
+    found = _Found.of(text, path[:-1])
+    return found.removed(path[-1]) if path[-1] in found.members else text
+
+
+def _is_empty(text: str, path: Sequence[str]) -> bool:
+    """Return whether an object has no members, and neither it nor its key has comments."""
+    found = _Found.of(text, path[:-1])
+    place = slice(found.members[path[-1]].start, found.members[path[-1]].end)
+    return found.bare[place] == text[place] and not _Found.of(text, path).members
+
+
+def _past_space(text: str, place: int) -> int:
+    while text[place] in _SPACE:
+        place += 1
+    return place
+
+
+def _members(plain: str, start: int) -> tuple[dict[str, _Member], int]:
+    """Return the members of the object at a place of valid JSON, and the place of its closing brace."""
+    members = {}
+    place = _past_space(plain, start + 1)
+    while plain[place] != "}":
+        key, after = _DECODER.raw_decode(plain, place)
+        value = _past_space(plain, _past_space(plain, after) + 1)
+        _, end = _DECODER.raw_decode(plain, value)
+        members[key] = _Member(place, value, end)
+        place = _past_space(plain, end)
+        if plain[place] == ",":
+            place = _past_space(plain, place + 1)
+    return members, place
