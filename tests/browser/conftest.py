@@ -20,8 +20,34 @@ PATIENCE = 300_000
 collect_ignore = ["test_page.py" if "KLAW_NODE_MODULES" in os.environ else "test_scripts.py"]
 
 CHROMIUM = os.environ.get("KLAW_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+PUMP = """\
+---
+title: Heat pump
+tags: [energy/heating]
+status: open
+---
+# Heat pump
+
+See [the boat](boat.md#boat), [[Kiln]] and <https://example.org>.
+
+| Firm | Noise |
+|---|--:|
+| Nordic | 34 dB |
+
+- [x] Ask the neighbours
+- [ ] Measure
+
+```python
+cop = heat / power
+```
+
+> [!note] Register it
+
+![plan](https://example.org/plan.png)
+"""
 NOTES = {
     "kiln.md": "# Kiln\n\nThe kiln is fired to\ntwelve hundred degrees.\n",
+    "pump.md": PUMP,
     "boat.md": "# Boat\n\nThe boat lies in Split.\n",
     "script.md": "# Zebra\n\n<script>document.title = 'owned'</script> <img src=x onerror=alert(1)> zebra\n",
 }
@@ -108,6 +134,7 @@ def served(tmp_path_factory):
         meta = Chat("telegram", "42").meta
         for minute, (role, text) in enumerate([("user", "Where is the boat?"), ("assistant", "In Split.")]):
             memory.conversations.append(Message(role, text, datetime(2026, 2, 20, 9, minute, tzinfo=UTC), meta=meta))
+        memory.save("The spare key is with Eve.")
         memory.core.update("user", "name", "Ida")
         memory.extension("facts").remember("Ida lives in Lyon", slot="home", value="Lyon")
         memory.extension("facts").remember("Ida lives in Turku", slot="home", value="Turku")

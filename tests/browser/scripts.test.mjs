@@ -17,8 +17,8 @@ const { fetch, setTimeout } = globalThis;
 const awake = setInterval(() => {}, 1000); // Node would end a test that waits for nothing but a timer of the page
 
 before(async () => {
-  window.Element.prototype.scrollIntoView = () => {}; // jsdom has no layout
-  Object.assign(globalThis, { window, document, location, history: window.history, sessionStorage: window.sessionStorage });
+  window.Element.prototype.scrollIntoView = window.scrollTo = () => {}; // jsdom has no layout
+  Object.assign(globalThis, { window, document, location, history: window.history, sessionStorage: window.sessionStorage, localStorage: window.localStorage });
   globalThis.fetch = (path, options) => fetch(new URL(path, location), options);
   globalThis.setTimeout = (...given) => setTimeout(...given).unref(); // a message that stays for seconds keeps nothing up
   for (const name of SCRIPTS) await import(pathToFileURL(`${page}/${name}`));
@@ -47,6 +47,11 @@ function go(hash) {
   document.getElementById("main").replaceChildren(); // what was shown before is not what is waited for
   if (location.hash === hash) window.dispatchEvent(new window.Event("hashchange"));
   else location.hash = hash;
+}
+
+function type(field, text) {
+  field.value = text;
+  field.dispatchEvent(new window.Event("input", { bubbles: true }));
 }
 
 const press = (key) => (document.activeElement ?? document.body).dispatchEvent(new window.KeyboardEvent("keydown", { key, bubbles: true }));
@@ -92,8 +97,54 @@ test("a view that was left does not replace another", LIMIT, async () => {
 
 test("a script in a note is text", LIMIT, async () => {
   go("#/document?path=notes/script.md");
-  assert.match((await shown(".document")).textContent, /<script>.*onerror/s);
+  assert.match((await shown("article")).textContent, /<script>.*onerror/s);
   assert.equal(document.querySelectorAll("main script, main img").length, 0);
+});
+
+test("results come while a question is typed, and none of them late", LIMIT, async () => {
+  go("#/search");
+  const field = await shown("#query"), real = globalThis.fetch;
+  let answer, asked;
+  const held = new Promise((resolve) => (answer = resolve)), asks = new Promise((resolve) => (asked = resolve));
+  globalThis.fetch = async (...given) => { const found = await real(...given); if (String(given[0]).includes("zebra")) { asked(); await held; } return found; };
+  type(field, "zebra");
+  await asks;
+  globalThis.fetch = real;
+  type(field, "kiln");
+  assert.ok(await shown(".result mark", "Kiln"));
+  answer();
+  await (await fetch(url)).text();
+  assert.match(location.hash, /q=kiln$/);
+  assert.doesNotMatch(document.querySelector("#results").textContent, /zebra/i);
+});
+
+test("a filter is removed by its button", LIMIT, async () => {
+  go("#/search?q=qqzxv&path=notes/");
+  (await shown(".none button", "Search without filters")).click();
+  assert.equal(document.querySelectorAll(".chip").length, 0);
+});
+
+test("a document is shown as text to read, or as its source", LIMIT, async () => {
+  go("#/document?path=notes/pump.md");
+  const article = await shown("article");
+  for (const selector of ["table td", "pre code", ".task", "blockquote strong"]) assert.ok(article.querySelector(selector), selector);
+  assert.match(article.querySelector("a[rel]").getAttribute("rel"), /noopener/);
+  assert.match([...article.querySelectorAll("a")].find((link) => link.textContent === "the boat").href, /path=notes%2Fboat.md/);
+  press("s");
+  assert.ok(await shown(".document .t", "| Nordic | 34 dB |"));
+});
+
+test("a memory is saved and corrected, and the old text brought back", LIMIT, async () => {
+  go("#/new");
+  (await shown(".editor textarea")).value = "The meter reads 41.";
+  document.querySelector(".editor button").click();
+  assert.ok(await shown("article", "41"));
+  press("e");
+  (await shown(".editor textarea")).value = "The meter reads 42.";
+  document.querySelector(".editor button").click();
+  assert.ok(await shown("article", "42"));
+  [...document.querySelectorAll(".toast button")].at(-1).click();
+  assert.ok(await shown("article", "41"));
 });
 
 test("a note is forgotten and taken back", LIMIT, async () => {
@@ -124,8 +175,9 @@ test("the index is brought up to date and examined", LIMIT, async () => {
 test("a wrong token is asked for again", LIMIT, async () => {
   go("#token=wrong");
   const input = await shown("#token");
+  assert.match(document.querySelector("[role=alert]").textContent, /does not accept the token/);
   assert.ok(!location.href.includes("wrong"));
   input.value = token;
-  document.querySelector(".token button").click();
+  document.querySelector(".token form button").click();
   assert.ok(await shown("#query"));
 });

@@ -261,3 +261,37 @@ def test_a_feature_that_the_server_does_not_have_is_named_with_what_installs_it(
     assert caught.value.status == 501
     assert "'conversations' is not installed" in caught.value.message
     assert caught.value.hint == "pip install 'klaw[conversations]'"
+
+
+def test_a_document_is_rendered_with_its_date_and_its_file(server):
+    found = server.ask("GET", "/api/rendered?path=notes/boat.md").json
+    assert [block[0] for block in found["blocks"]] == ["h1", "p"]
+    assert (found["origin"], found["file"] is not None, found["created_at"] is not None) == ("notes", True, True)
+    assert found["content"] == server.ask("GET", "/api/document?path=notes/boat.md").json["content"]
+    assert server.ask("GET", "/api/rendered?path=nowhere").status == 404
+
+
+def test_a_saved_memory_is_replaced_and_keeps_its_date_and_source(server):
+    first = {"text": "The meter reads 41.", "source": "diary"}
+    path = server.ask("POST", "/api/memories", first).json["path"]
+    changed = server.ask("PUT", "/api/memories", {"path": path, "text": "The meter reads 42."}).json
+    assert (changed["replaced"]["text"], changed["replaced"]["path"]) == (first["text"], path)
+    (found,) = server.ask("GET", "/api/search?query=meter").json["results"]
+    assert (found["content"], found["source"], found["path"]) == ("The meter reads 42.", "diary", changed["path"])
+    assert found["created_at"][:19] == changed["replaced"]["created_at"][:19]
+    versions = server.ask("GET", f"/api/rendered?path={path}").json["versions"]
+    assert [(each["path"], each["current"]) for each in versions] == [(path, False), (changed["path"], True)]
+    assert server.ask("PUT", "/api/memories", {"path": path, "text": "again"}).status == 400
+    dated = {"path": changed["path"], "text": "The meter reads 43.", "created_at": "2026-02-24"}
+    assert server.ask("PUT", "/api/memories", dated).json["path"].startswith("saved/2026-02-2")
+
+
+def test_only_a_saved_memory_is_replaced_and_an_equal_text_stays(server):
+    path = server.ask("POST", "/api/memories", {"text": "The meter reads 41."}).json["path"]
+    same = server.ask("PUT", "/api/memories", {"path": path, "text": "The meter reads 41."}).json
+    assert same["path"] == path
+    assert server.ask("GET", f"/api/document?path={path}").status == 200
+    note = server.ask("PUT", "/api/memories", {"path": "notes/boat.md", "text": "x"})
+    assert (note.status, "not a saved memory" in note.json["error"]) == (404, True)
+    assert server.ask("PUT", "/api/memories", {"path": path, "text": " "}).status == 400
+    assert server.ask("GET", f"/api/document?path={path}").status == 200

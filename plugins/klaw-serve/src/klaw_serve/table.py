@@ -9,6 +9,7 @@ from klaw_core import NotFoundError, PluginNotFoundError, quoted
 from klaw_serve.chats import CHAT_OPERATIONS
 from klaw_serve.facts import FACT_OPERATIONS
 from klaw_serve.operations import Json, Operation
+from klaw_serve.reading import READING_OPERATIONS
 from klaw_serve.schemas import boolean, integer, several, string
 from klaw_serve.searching import SEARCH_OPERATIONS
 from klaw_serve.tenants import Tenant
@@ -240,7 +241,8 @@ _OWN: Final[Sequence[Operation]] = (
 
 #: All operations by name.
 OPERATIONS: Final[Mapping[str, Operation]] = {
-    operation.name: operation for operation in (*SEARCH_OPERATIONS, *_OWN, *CHAT_OPERATIONS, *FACT_OPERATIONS)
+    operation.name: operation
+    for operation in (*SEARCH_OPERATIONS, *_OWN, *READING_OPERATIONS, *CHAT_OPERATIONS, *FACT_OPERATIONS)
 }
 
 

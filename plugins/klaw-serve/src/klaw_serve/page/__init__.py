@@ -10,7 +10,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-_SCRIPTS: Final = ("api", "app", "chats", "core", "documents", "dom", "facts", "search", "status")
+_SCRIPTS: Final = (
+    *("api", "app", "chats", "core", "documents", "dom", "editor", "facts", "filters", "render", "results", "search"),
+    *("start", "status"),
+)
 _TYPES: Final = {
     **{f"{name}.js": "text/javascript" for name in _SCRIPTS},
     "style.css": "text/css",

@@ -18,12 +18,12 @@ export function leaveView() {
   shown = new AbortController();
 }
 
-// `ofView`: only the view that asks needs the answer, and goes no further once it is left.
-export async function api(path, { method = "GET", query = {}, body, ofView = method === "GET" } = {}) {
+// `ofView`: only the view that asks needs the answer, and goes no further once it is left. `ending`: nor once this is aborted.
+export async function api(path, { method = "GET", query = {}, body, ofView = method === "GET", ending } = {}) {
   const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== "" && value != null) given.append(name, value);
+  for (const [name, value] of Object.entries(query)) for (const each of [value].flat()) if (each !== "" && each != null) given.append(name, each);
   const url = `api/${path}${given.size ? `?${given}` : ""}`;
-  const signal = ofView ? shown.signal : undefined;
+  const signal = ending ? AbortSignal.any([shown.signal, ending]) : ofView ? shown.signal : undefined;
   let response;
   try {
     response = await fetch(url, { method, headers: headers(), signal, body: body === undefined ? undefined : JSON.stringify(body) });

@@ -1,20 +1,24 @@
 // The page: a router over the hash, one function a view. Everything that a memory holds becomes text nodes, never HTML.
 
 import { api, ApiError, leaveView, setToken, token } from "./api.js";
-import { h, mount, toast } from "./dom.js";
+import { command, h, mount, toast } from "./dom.js";
 import { search, onSearchKey } from "./search.js";
-import { document_, recent } from "./documents.js";
+import { document_, onDocumentKey, recent } from "./documents.js";
+import { compose } from "./editor.js";
 import { chats, chat } from "./chats.js";
 import { facts, fact } from "./facts.js";
 import { core } from "./core.js";
 import { status } from "./status.js";
 
 const VIEWS = [
-  ["search", "Search", search], ["recent", "Recent", recent], ["chats", "Conversations", chats],
-  ["facts", "Facts", facts], ["core", "Core memory", core], ["status", "Status", status],
+  ["search", "Search", search], ["recent", "Recent", recent], ["chats", "Chats", chats],
+  ["facts", "Facts", facts], ["core", "Core", core], ["status", "Status", status],
 ];
-const OTHERS = { document: [document_, "search"], chat: [chat, "chats"], fact: [fact, "facts"] };
+const OTHERS = { document: [document_, "search"], chat: [chat, "chats"], fact: [fact, "facts"], new: [compose, "search"] };
+const KEYS = { search: onSearchKey, document: onDocumentKey };
 let leave = () => {};
+const scrolled = new Map(); // how far a list was scrolled when it was left
+let last = "";
 
 function place() {
   const [name, query] = location.hash.replace(/^#\/?/, "").split("?");
@@ -27,32 +31,40 @@ async function show() {
   for (const link of document.querySelectorAll("#views a")) {
     const current = link.dataset.view === (OTHERS[name]?.[1] ?? name);
     current ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
-    if (current) link.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
+  scrolled.set(last, window.scrollY);
+  last = location.hash;
   leave();
   leave = () => {};
   leaveView();
   try {
-    leave = (await view(query)) ?? (() => {});
+    const end = await view(query);
+    leave = end ?? (() => {});
+    if (!OTHERS[name]) window.scrollTo(0, scrolled.get(last) ?? 0);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return askToken();
+    if (error instanceof ApiError && error.status === 401) return askToken(true);
     mount(h("h1", {}, "Error"), h("p", { class: "problem" }, h("strong", {}, error.message), " ", error.hint ?? ""));
   }
 }
 
-function askToken() {
-  const input = h("input", { type: "password", id: "token", required: true, autocomplete: "off", "aria-label": "Token" });
+// `wrong`: a token was given, and the server has refused it.
+function askToken(wrong = false) {
+  const agent = nameOfAgent(), input = h("input", { type: "password", id: "token", required: true, autocomplete: "off", "aria-label": "Token", "aria-invalid": wrong, "aria-describedby": wrong ? "wrong" : null });
   const form = h("form", {
     onsubmit(event) { event.preventDefault(); setToken(input.value.trim()); start(); },
   }, input, h("button", { class: "first" }, "Open"));
-  mount(h("div", { class: "token" }, h("h1", {}, "Enter the token"),
-    h("p", { class: "muted" }, "You need the token to open this memory. To print it: ", h("code", {}, "klaw serve token")), form));
+  document.getElementById("views").replaceChildren();
+  mount(h("div", { class: "token" }, h("h1", {}, wrong ? "This token is wrong" : "Enter the token"),
+    wrong && h("p", { class: "problem", id: "wrong", role: "alert" }, h("strong", {}, "The server does not accept the token that was given."), " It may be that of another data directory, or the token was changed."),
+    h("p", { class: "muted" }, "To print the token of this memory", agent ? ", or the owner's, which opens all" : "", ":"), command("klaw serve token"), form));
   input.focus();
 }
 
+const nameOfAgent = () => decodeURIComponent(location.pathname.match(/^\/agents\/([^/]+)\//)?.[1] ?? "");
+
 async function start() {
-  const agent = location.pathname.match(/^\/agents\/([^/]+)\//)?.[1];
-  document.getElementById("agent").textContent = agent ? `· ${decodeURIComponent(agent)}` : "";
+  const agent = nameOfAgent();
+  document.getElementById("agent").textContent = agent ? `· ${agent}` : "";
   const given = location.hash.match(/^#token=(.+)$/)?.[1];
   if (given) { setToken(decodeURIComponent(given)); history.replaceState(null, "", "#/search"); }
   if (!token()) return askToken();
@@ -62,7 +74,7 @@ async function start() {
     nav.replaceChildren(...VIEWS.filter(([name]) => name !== "facts" || has.facts)
       .map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title)));
   } catch (error) {
-    if (error.status === 401) return askToken();
+    if (error.status === 401) return askToken(true);
     toast(error.message);
   }
   show();
@@ -82,7 +94,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/") { event.preventDefault(); location.hash.startsWith("#/search") ? document.getElementById("query")?.focus() : (location.hash = "#/search"); }
   else if (event.key === "?") help.showModal();
   else if (/^[1-6]$/.test(event.key)) document.querySelectorAll("#views a")[event.key - 1]?.click();
-  else if (place()[0] === "search") onSearchKey(event);
+  else if (event.key === "n") { event.preventDefault(); location.hash = "#/new"; }
+  else KEYS[place()[0]]?.(event);
 });
 window.addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : location.hash === "#main" ? null : show()));
 start();

@@ -9,7 +9,7 @@ const put = (section, key, value) => api(path(section, key), { method: "PUT", bo
 
 export async function core() {
   const known = await api("core");
-  mount(h("h1", {}, "Core memory"), h("p", { class: "muted" }, "These facts are part of every prompt. A change is saved when you leave the field or press Enter."),
+  mount(h("h1", {}, "Core memory"), h("p", { class: "muted" }, "What every prompt of an agent begins with. A change is saved when you leave the field or press Enter."),
     ...SECTIONS.flatMap(([section, title]) => [h("h2", {}, title), h("ul", { class: "rows" },
       ...Object.entries(known[section]).map(([key, value]) => row(section, key, value)), addition(section))]));
 }

@@ -41,4 +41,34 @@ export const date = (text) => (text ? new Date(text).toLocaleDateString(undefine
 export const time = (text) => new Date(text).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 export const number = (value) => value.toLocaleString();
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
-export const linkTo = (path, from, to) => `#/document?${new URLSearchParams({ path, ...(from ? { from, to } : {}) })}`;
+export const stem = (path) => path.split("/").pop().replace(/\.(md|markdown|mdx|qmd|Rmd|txt|jsonl)$/i, "");
+const hash = (view, given) => `#/${view}?${new URLSearchParams(given)}`;
+
+// Where a document is shown: a day of a chat and a fact have views of their own.
+export function linkTo(path, from, to) {
+  const [, chat, day] = path.match(/^conversations\/([^/]+)\/(\d{4}-\d\d-\d\d)\.jsonl$/) ?? [];
+  const lines = from ? { from, to } : {};
+  if (chat) return hash("chat", { name: chat, day, ...lines });
+  const [, fact] = path.match(/^facts\/(f-[a-z0-9]+)$/) ?? [];
+  return fact ? hash("fact", { id: fact }) : hash("document", { path, ...lines });
+}
+export const searchFor = (q, more = {}) => hash("search", { q, ...more });
+
+export async function copy(text, what) {
+  await attempt(async () => {
+    try { await navigator.clipboard.writeText(text); } catch { throw new Error("The browser does not allow copying here."); }
+    toast(`${what} copied.`);
+  });
+}
+
+// A command to type in a terminal, with a button that copies it.
+export const command = (text) => h("span", { class: "command" }, h("code", {}, text), h("button", { class: "quiet", "aria-label": `Copy ${text}`, onclick: () => copy(text, "Command") }, "Copy"));
+
+// What a view shows if it has nothing else: what that means, and what to do next.
+export const nothing = (title, ...next) => h("div", { class: "empty" }, h("h2", {}, title), ...next);
+
+// A part of a Markdown text as a line of words, without the marks.
+export const plain = (text) => text
+  .replace(/```+[^\n`]*\n?|~~~+[^\n]*\n?/g, "").replace(/!?\[\[([^\]|\n]+\|)?([^\]\n]+)\]\]/g, "$2").replace(/!?\[([^\]\n]*)\]\([^)\s]*\)/g, "$1")
+  .replace(/(\*\*|__|==|~~)(?=\S)([^\n]*?\S)\1/g, "$2").replace(/`([^`\n]+)`/g, "$1").replace(/^(\s*)[-*+] \[ \] /gm, "$1☐ ").replace(/^(\s*)[-*+] \[[xX]\] /gm, "$1☑ ")
+  .replace(/^(\s*)[*+-] /gm, "$1• ").replace(/^\|?[ \t:|-]+\|[ \t:|-]*$/gm, "").replace(/^[ \t]*\|[ \t]*(.*?)[ \t]*\|?[ \t]*$/gm, (_, cells) => cells.replace(/[ \t]*\|[ \t]*/g, " · ")).replace(/^(> ?)+(\[!\w+\][+-]? ?)?/gm, "").replace(/<!--.*?-->/g, "");

@@ -1,7 +1,7 @@
 // Facts: what is true, and how it came to be.
 
 import { api } from "./api.js";
-import { date, h, mount } from "./dom.js";
+import { command, date, h, mount, nothing, searchFor } from "./dom.js";
 
 const since = (fact) => [fact.valid_from && `since ${date(fact.valid_from)}`, fact.valid_to && `until ${date(fact.valid_to)}`].filter(Boolean).join(" ");
 
@@ -16,7 +16,8 @@ export async function facts(query) {
     h("p", {}, h("label", { class: "tick" }, all, "include facts that are no longer true"))),
     found.length ? h("ul", { class: "rows" }, ...found.map((each) => h("li", {}, h("a", { class: `row${each.valid_to || each.retracted_at ? " ended" : ""}`, href: `#/fact?${new URLSearchParams({ id: each.id })}` },
       h("span", { class: "name" }, each.text), h("div", { class: "meta" }, [each.category, each.slot, since(each)].filter(Boolean).join(" · "))))))
-      : h("p", { class: "empty" }, "No facts."));
+      : asked ? nothing("No fact fits", h("p", {}, "Ask with other words, or ", h("a", { href: searchFor(asked) }, "search everything"), "."))
+        : nothing("No facts yet", h("p", {}, "A fact is one sentence that is true until another replaces it. Tell one yourself, or let a model find them in conversations."), command('klaw remember "I live in Lyon"'), command("klaw facts extract")));
 }
 
 export async function fact(query) {

@@ -21,8 +21,8 @@ export async function status() {
     h("h2", {}, "Indexed documents"), h("table", { class: "plain" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Source"), h("th", { scope: "col", class: "extra" }, "Collection"), h("th", { scope: "col", class: "num" }, "Documents"), h("th", { scope: "col", class: "num" }, "Chunks"))),
       h("tbody", {}, ...counts.map(([origin, each]) => h("tr", {}, h("td", {}, origin, found.workspaces[origin] ? h("div", { class: "meta path" }, found.workspaces[origin]) : null),
         h("td", { class: "extra" }, found.collections[origin] ?? "memory"), h("td", { class: "num" }, number(each.documents)), h("td", { class: "num" }, number(each.chunks)))))),
-    h("h2", {}, "Database"), h("table", { class: "plain" }, h("tbody", {}, h("tr", {}, h("td", {}, "file"), h("td", { class: "path" }, found.location)),
-      ...Object.entries(found.statistics).map(([name, value]) => h("tr", {}, h("td", {}, name.replaceAll("_", " ")), h("td", {}, typeof value === "number" ? number(value) : value))))));
+    h("details", { class: "inside" }, h("summary", {}, "Database"), h("table", { class: "plain" }, h("tbody", {}, h("tr", {}, h("td", {}, "file"), h("td", { class: "path" }, found.location)),
+      ...Object.entries(found.statistics).map(([name, value]) => h("tr", {}, h("td", {}, name.replaceAll("_", " ")), h("td", {}, typeof value === "number" ? number(value) : value)))))));
   show(run);
   return events((kind, data) => {
     if (kind !== "progress") return;
