@@ -240,6 +240,7 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports", env={"PYTHONPATH": os.pathsep.join([str(ROOT), *everything])})
     session.run("python", "tests/house/figures.py")
     session.run("python", "tests/house/metadata.py")
+    session.run("python", "tests/house/installs.py")
     if hadolint:
         session.run("hadolint", "plugins/klaw-serve/docker/Dockerfile")
 

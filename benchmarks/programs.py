@@ -23,7 +23,7 @@ import threading
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 SENTENCE = "The staging database is refreshed every Sunday night."
 QUESTION = "when is staging refreshed"
@@ -63,9 +63,9 @@ def run(command: Sequence[str]) -> str:
 class Model(BaseHTTPRequestHandler):
     """Answers as OpenAI does, and counts: each call is a path and the characters of its messages."""
 
-    calls: list[tuple[str, int]] = []
+    calls: ClassVar[list[tuple[str, int]]] = []
 
-    def do_POST(self) -> None:  # noqa: N802  # the name that http.server calls
+    def do_POST(self) -> None:  # the name that http.server calls
         """Answer with an embedding for each input, or with one fact."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.calls.append((self.path, sum(len(str(each["content"])) for each in asked.get("messages", ()))))
@@ -125,4 +125,4 @@ def main(words: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1:]))  # noqa: T201  # a program's output
+    print(main(sys.argv[1:]))  # a program's output

@@ -25,9 +25,12 @@ _SECTIONS = {
     "Tutorials": "tutorial",
     "How to": "how-to",
     "Reference": "reference",
-    "Explanation": "explanation",
+    "Measurements": "measurements",
     "Decisions": "decisions",
+    "Explanation": "explanation",
 }
+#: Those that are below the last one in the navigation, because few readers need them.
+_BELOW = ("Measurements", "Decisions")
 #: Files outside ``docs`` that become pages.
 _COPIED = {"CHANGELOG.md": "reference/changelog.md", "benchmarks/README.md": "explanation/benchmarks.md"}
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
@@ -39,15 +42,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Build the navigation from the directories, so that no page can be missing from it."""
     docs = Path(config.docs_dir)
     config.nav = [{"Home": "README.md"}]
+    below: list[Any] = []
     for title, directory in _SECTIONS.items():
         pages = sorted(path.relative_to(docs).as_posix() for path in (docs / directory).glob("*.md"))
         pages.sort(key=lambda page: not page.endswith("README.md"))
         entries: list[Any] = pages
         if directory == "reference":
             entries += [_COPIED["CHANGELOG.md"], {"Python API": sorted(_api())}, {"Plugins": sorted(_plugins())}]
-        if directory == "explanation":
-            entries.append(_COPIED["benchmarks/README.md"])
+        if title in _BELOW:
+            below.append({title: entries})
+            continue
         config.nav.append({title: entries})
+    config.nav[-1]["Explanation"] += [*below, _COPIED["benchmarks/README.md"]]
     return config
 
 

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-#: Sections that only explain why, for who changes Klaw.
-OPTIONAL = ("Decisions",)
+#: Sections for people who change Klaw.
+OPTIONAL = ("Measurements", "Decisions")
 
 
 def llms(docs: Path, name: str, summary: str, sections: Mapping[str, str]) -> str:
     """Return the file; ``sections`` are the directories of ``docs`` by their titles."""
-    ordered = sorted(sections.items(), key=lambda section: section[0] in OPTIONAL)
-    lists = "".join(f"\n## {'Optional' if title in OPTIONAL else title}\n\n{_list(docs, at)}" for title, at in ordered)
-    return f"# {name}\n\n> {summary}.\n{lists}"
+    needed = "".join(f"\n## {title}\n\n{_list(docs, at)}" for title, at in sections.items() if title not in OPTIONAL)
+    optional = "".join(_list(docs, sections[title]) for title in OPTIONAL if title in sections)
+    return f"# {name}\n\n> {summary}.\n{needed}\n## Optional\n\n{optional}"
 
 
 def _list(docs: Path, directory: str) -> str:

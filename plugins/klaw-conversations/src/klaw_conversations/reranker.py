@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 from klaw_core import Candidate, Chunk, Query, RerankScore
 
 #: The weight of each feature of a message between people, relative to its score after fusion. Trained by
-#: ``benchmarks/chat_reranker.py`` on one half of LoCoMo; the figures are in docs/explanation/retrieval-quality.md.
+#: ``benchmarks/chat_reranker.py`` on one half of LoCoMo; the figures are in docs/measurements/retrieval-quality.md.
 WEIGHTS: Mapping[str, float] = {
     "fused": 1.0,
     "date": 0.44,

@@ -21,7 +21,7 @@ _MAX_CHARACTER_BYTES = 4  # in UTF-8
 
 # English function words, stemmed by the tokenizer (`thi` for `this`), without prepositions that distinguish questions.
 # A pair with such a word says hardly more than the other word alone: without these pairs nDCG@10 changes by less than
-# .001 (docs/explanation/retrieval-quality.md). Stems of informative words are not listed, such as `us`, the stem of
+# .001 (docs/measurements/retrieval-quality.md). Stems of informative words are not listed, such as `us`, the stem of
 # `use`. A change requires a migration that empties the tables.
 _FUNCTION_TERMS = """
 the of and in a is that as by it be ar thi wa an which have ha can will do if we you i all but would so some when other

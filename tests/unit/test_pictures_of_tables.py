@@ -1,0 +1,34 @@
+"""The pictures of the pages with figures are drawn from the tables of these pages."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "docs" / "pictures"))
+from bars import PAGES, drawn, panels  # noqa: E402  # beside the pictures
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_picture_shows_the_figures_of_its_page(page):
+    stored = (ROOT / "docs" / "pictures" / f"{page}.svg").read_text("utf-8")
+    assert stored == drawn(page), "python docs/pictures/bars.py"
+    text = (ROOT / "docs" / "explanation" / f"{page}.md").read_text("utf-8")
+    assert f"../pictures/{page}.svg" in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_panel_has_bars(page):
+    bars = [cells for _, cells in panels(page)]
+    assert len(bars) >= 3
+    assert min(map(len, bars)) >= 2
+
+
+def test_every_page_with_figures_leads_to_the_measurements():
+    short = [
+        (ROOT / "docs" / "explanation" / f"{page}.md").read_text("utf-8") for page in PAGES if page.startswith("how-")
+    ]
+    full = sorted(path.name for path in (ROOT / "docs" / "measurements").glob("*.md") if path.name != "README.md")
+    assert full
+    assert [name for name in full if not any(f"../measurements/{name}" in text for text in short)] == []
