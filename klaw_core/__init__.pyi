@@ -93,8 +93,7 @@ from klaw_core.plugins.registry import LiveComponent
 from klaw_core.values.candidates import Candidate, Preference, RerankScore, has_clear_winner
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
-from klaw_core.values.conversions import Conversion
-from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
+from klaw_core.values.documents import Conversion, Document, DocumentRecord, Entry, RecordedDocuments, Replacement
 from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Finding

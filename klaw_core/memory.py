@@ -22,9 +22,8 @@ from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, Se
 if TYPE_CHECKING:
     from klaw_core import NewDocument
     from klaw_core.indexing.run_counts import ProgressCallback
-    from klaw_core.values.documents import DocumentRecord
+    from klaw_core.values.documents import DocumentRecord, ListedDocument
     from klaw_core.values.events import Event
-    from klaw_core.values.listings import ListedDocument
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
     from klaw_core.values.tools import Json, Tool
     from klaw_core.values.vectors import Vector
@@ -80,6 +79,7 @@ class Memory(OpenMemory):
         exclude: Sequence[str] | None = None,
         origin: str | None = None,
         paths: Iterable[str | Path] | None = None,
+        trust: str | None = None,
         force: bool = False,
         verify: bool = False,
         embed: bool = True,
@@ -91,24 +91,26 @@ class Memory(OpenMemory):
         ``memory``). ``version`` is the version of the documented software. ``include`` are patterns of file names to
         read (default: ``*.md``, ``*.markdown``, ``*.txt`` and those of converters), ``exclude`` patterns of paths below
         the directory; both are remembered. Instead of a directory, ``origin`` selects one source, or ``paths`` selects
-        single files of known sources without a scan; these five options are then refused. A file of unchanged size,
-        inode and times is not read; ``verify`` reads every file and compares its bytes, as ``paths`` always does.
-        ``force`` chunks every document again. New text can be found by words at once; then it is embedded, unless
-        ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and why; :meth:`embed`
-        and the next run continue. If one of several sources fails, the report lists it as ``skipped``. Raise QueryError
-        for options that do not apply, WorkspaceError, NotFoundError, PluginError, StoreError.
+        single files of known sources without a scan; these six options are then refused. ``trust`` is the class of the
+        directory's files, remembered too. A file of unchanged size, inode and times is not read; ``verify`` reads every
+        file and compares its bytes, as ``paths`` always does. ``force`` chunks every document again. New text can be
+        found by words at once; then it is embedded, unless ``embed`` is False. If the embedder fails, the report says
+        how many chunks lack a vector, and why; :meth:`embed` and the next run continue. If one of several sources
+        fails, the report lists it as ``skipped``. Raise QueryError for options that do not apply, WorkspaceError,
+        NotFoundError, PluginError, StoreError.
         """
         runs = self._runs
         if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
             raise QueryError("index takes one of: a directory, an origin, paths")
         if directory is None:
-            _refuse("a directory", name=name, collection=collection, version=version, include=include, exclude=exclude)
+            given = {"name": name, "collection": collection, "version": version, "include": include, "trust": trust}
+            _refuse("a directory", **given, exclude=exclude)
         if paths is not None:
             _refuse("a directory or an origin, because named files are always read", verify=verify or None)
             paths = [paths] if isinstance(paths, str | Path) else paths
             return runs.over_files(paths, force=force, embed=embed, on_progress=on_progress)
         if directory is not None:
-            changes = {"version": version, "include": include, "exclude": exclude or ()}
+            changes = {"version": version, "include": include, "exclude": exclude or (), "trust": trust}
             collection = MEMORY if collection is None else collection
             origin = self._part("workspaces").remember(runs.sources, directory, name, collection, **changes)
         if origin is not None:
@@ -237,7 +239,7 @@ class Memory(OpenMemory):
         tags: Sequence[str] = (),
         supersedes: str | None = None,
     ) -> Excerpt:
-        """Save a text as a memory; it can be found at once, in place of the memory that it ``supersedes``, if any.
+        """Save a text of the owner; it can be found at once, in place of the memory that it ``supersedes``, if any.
 
         Once the text is in the journal, nothing raises: if it cannot be indexed or embedded now, the
         ``notice`` of the answer says why, and the next :meth:`index` does it. Raise RecordError for what cannot be
@@ -362,6 +364,7 @@ class Memory(OpenMemory):
         part: Literal["stable", "volatile"] | None = None,
         filters: Filters = Filters(),  # noqa: B008  # frozen
         min_relevance: float | None = None,
+        trust: str | None = None,
     ) -> Any:
         """Return a ``klaw_tools.Context`` for a model's prompt: core memory, items of extensions, and the best chunks.
 
@@ -372,10 +375,11 @@ class Memory(OpenMemory):
         ``as_of`` and ``known_at`` ask for facts that were true, and known, at a moment; ``seen`` are the sources of
         items that the model already has, which are left out. ``part`` selects one part. ``filters`` select chunks, as
         for :meth:`search`, and what extensions offer, but not core memory. ``min_relevance`` selects chunks.
+        ``trust`` is the lowest class of texts to take: ``agent`` unless configured otherwise, so nothing foreign.
         """
         return self._part("tools").context(
             list(self.extensions.all().items()),
-            partial(self.search, filters=filters, min_relevance=min_relevance),
+            partial(self.search, min_relevance=min_relevance),
             self.config.conversations.redactor,
             part,
             message=message,
@@ -385,6 +389,7 @@ class Memory(OpenMemory):
             known_at=known_at,
             seen=frozenset(seen),
             filters=filters,
+            trust=trust,
         )
 
     def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
@@ -439,17 +444,24 @@ class Memory(OpenMemory):
         return self._part("doctor").export(self.extensions.all(), place)
 
     def import_(
-        self, source: str | Path, *, importer: str | None = None, workspaces: bool = False, dry_run: bool = False
+        self,
+        source: str | Path,
+        *,
+        importer: str | None = None,
+        workspaces: bool = False,
+        dry_run: bool = False,
+        trust: str | None = None,
     ) -> Any:
         """Import an export. Existing records stay; importing it again changes nothing.
 
         ``importer`` reads the export of another program (``"chatgpt"``); ``source`` may then be a directory.
         The workspaces of an export are added only with ``workspaces``, because the export may come from another person;
         otherwise ``kept`` in the report says what they would change. ``dry_run`` only counts the records to be added.
+        ``trust`` is the class of the records: by default as in an export of Klaw, and ``foreign`` with an ``importer``.
         Saved memories are indexed at once, everything else by the next :meth:`index`. Return a
         ``klaw_journals.ImportReport``. Raise RecordError, with nothing changed, if the file is not a complete export;
         NotFoundError if it does not exist; PluginError, StoreError.
         """
         return self._part("doctor").import_(
-            self.extensions.all(), Path(source), importer=importer, workspaces=workspaces, dry_run=dry_run
+            self.extensions.all(), Path(source), importer, workspaces=workspaces, dry_run=dry_run, trust=trust
         )

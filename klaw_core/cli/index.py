@@ -44,6 +44,12 @@ _MAX_EXTENSIONS = 4  # file name extensions in a notice
     help="Read files that match. [default: *.md *.markdown *.mdx *.qmd *.rmd *.txt, and those of converters]",
 )
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip paths below DIR that match, e.g. 'drafts/*'.")
+@click.option(
+    "--trust",
+    type=click.Choice(["owner", "agent", "foreign"]),
+    metavar="CLASS",
+    help="Who wrote them: owner, agent or foreign, which no prompt gets unasked. [default: owner]",
+)
 @click.option("--verify", is_flag=True, help="Read every note, not only those whose size or times changed.")
 @click.option("--force", is_flag=True, help="Chunk every note again, changed or not.")
 @click.option("--no-embed", is_flag=True, help="Index words only; `klaw embed` adds the vectors.")
@@ -58,6 +64,7 @@ def command(
     version: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    trust: str | None,
     verify: bool,
     force: bool,
     no_embed: bool,
@@ -76,6 +83,7 @@ def command(
         "version": version,
         "include": include,
         "exclude": exclude,
+        "trust": trust,
     }
     _check_options(places, [f"--{option}" for option, value in of_directories.items() if value], verify=verify)
     from klaw_core.cli.notices import notify
@@ -94,6 +102,7 @@ def command(
             version=version,
             include=include or None,
             exclude=exclude or None,
+            trust=trust,
             verify=verify,
             force=force,
             embed=not no_embed,

@@ -13,7 +13,7 @@ from klaw_core.cli.listings import Listing, chosen_format, format_option, show
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.values.listings import ListedDocument
+    from klaw_core.values.documents import ListedDocument
 
 
 @click.command("recent", short_help="Show the newest documents.")

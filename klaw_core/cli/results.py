@@ -33,6 +33,7 @@ _COLUMNS = (
     "source",
     "created_at",
     "chunk_id",
+    "trust",
     "content",
 )
 
@@ -114,6 +115,7 @@ def _first_line(result: SearchResult, look: ResultStyle, label: str) -> tuple[St
         StyledText(label, "dim"),
         StyledText(place(result), "bold cyan", _link(result, look.roots)),
         StyledText(_relevance_text(result), "green"),
+        *([StyledText(f"  {result.trust}", "yellow")] if result.trust == "foreign" else []),
     )
 
 
@@ -182,6 +184,7 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
         quoted = "\n".join(f"> {line}".rstrip() for line in neutral(plain_lines(text)).split("\n"))
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
         judged = "; weak match" if result.is_weak else ""
+        judged += f"; {result.trust}" if result.trust == "foreign" else ""
         first = f"### {rank}. {one_line(place(result))} ({result.score:.4f}{judged})"
         blocks.append(f"{first}\n\n{heading}{quoted}{why}\n")
     return "\n".join(blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from klaw_core.values.documents import Document
+from klaw_core.values.metadata import with_trust
 from klaw_redaction import Redactor
 
 #: What the redaction of a document depends on: a person's own note, any other document, one that is redacted already.
@@ -33,7 +34,8 @@ class DocumentRedactor:
         return f" redacted {self.redactor.recipe}" if self._redacts(treated_as) else ""
 
     def redact_labels(self, document: Document) -> Document:
-        """Return the document without secrets in its labels: title, headings, source, chat and metadata."""
+        """Return the document with its class, and without secrets in title, headings, source, chat and metadata."""
+        document = evolve(document, metadata=with_trust(document.metadata, document.trust))
         if not self._redacts(treatment(document)):
             return document
         return evolve(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from klaw_core.values.conversions import Conversion
+    from klaw_core.values.documents import Conversion
 
 
 class Converter:

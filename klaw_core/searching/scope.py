@@ -20,6 +20,7 @@ from klaw_core.searching.collecting import ResultCollector
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.relevance import combine_relevance, is_unreachable
 from klaw_core.searching.retrievers import ConfiguredRetriever
+from klaw_core.values.metadata import TRUST, with_trust
 from klaw_core.values.search import Hit, Query, Ranking, SearchResult
 from klaw_core.values.text import StoredChunk
 
@@ -109,7 +110,7 @@ class Scope:
             lacking = index.lacking(self.snapshot.resource, query.collection, count)
             if lacking == 0 or (lacking is None and (found or query.within is not None)):
                 return ()
-        from klaw_core.searching.lacking import lacking_chunks
+        from klaw_core.searching.why_nothing import lacking_chunks
 
         return lacking_chunks(self.snapshot, configured, query.collection)
 
@@ -216,7 +217,8 @@ class Scope:
             explain=hit.contributions,
             context=chunk.context,
             collection=self.collection_of(stored.key),
-            metadata=stored.metadata,
+            metadata=with_trust(stored.metadata, "owner") if (trust := stored.metadata.get(TRUST)) else stored.metadata,
+            trust=str(trust or "owner"),
             similarity=next(similarities, None),
             origin=stored.origin,
             relevance=self.relevance(hit.key) if hit.relevance is None else hit.relevance,

@@ -1,15 +1,19 @@
-"""Explain empty and weak results: filters that match nothing, misspelled words. Imported if needed."""
+"""Explain empty and weak results: filters that match nothing, misspelled words, lacking chunks. Imported if needed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from klaw_core.errors import quoted
+from klaw_core.errors import as_klaw_error, quoted
+from klaw_core.indexing.reconcile import count_lacking
+from klaw_core.interfaces.index import Index
 from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.store import Snapshot
+    from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.searching.scope import Scope
 
 # A longer question is a pasted text.
@@ -51,6 +55,27 @@ def suggestions(scope: Scope) -> Iterator[str]:
                 continue
             if meant:
                 yield meant
+
+
+def lacking_chunks(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
+    """Report missing chunks in a retriever, for example after an upgrade or an interrupted run."""
+    index = configured.retriever
+    if not isinstance(index, Index):
+        return
+    try:
+        lacking = index.lacking(snapshot.resource, collection, partial(snapshot.count, collection))
+        if lacking is None:
+            lacking = count_lacking(snapshot, collection, (index,))
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the search continues
+        yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
+        return
+    if lacking > 0:
+        chunks = "chunk" if lacking == 1 else "chunks"
+        if index.needs_vectors:
+            have, them = ("has", "it") if lacking == 1 else ("have", "them")
+            yield f"{lacking:,} {chunks} {have} no vector yet, so only words find {them}: klaw embed"
+        else:
+            yield f"{configured.name} lacks {lacking:,} {chunks}: klaw index"
 
 
 def _nothing_passes(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> bool:

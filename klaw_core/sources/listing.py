@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from klaw_core.interfaces.store import Snapshot, Store
-from klaw_core.values.documents import DocumentRecord
-from klaw_core.values.listings import ListedDocument
+from klaw_core.values.documents import DocumentRecord, ListedDocument
 
 _PREVIEW = 160  # characters
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")  # the leading headings, which repeat the title

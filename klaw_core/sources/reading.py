@@ -21,9 +21,9 @@ from klaw_core.sources.catalogue import Sources
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX
 from klaw_core.values.lines import count_lines, line_starts, take_lines
+from klaw_core.values.metadata import has_surrogates
 from klaw_core.values.runs import Excerpt, SkippedEntry
 from klaw_core.values.text import DEFAULT_FORMAT, Chunk, StoredChunk
-from klaw_core.values.unicode import has_surrogates
 
 _MIN_ID_DIGITS = 6
 _MAX_LISTED_HEADINGS = 5  # in an error message

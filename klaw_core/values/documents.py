@@ -26,6 +26,22 @@ class Entry:
     fingerprint: str = field(default="", eq=False)
 
 
+@frozen
+class Conversion:
+    """The text of a file. Lines of results, and of ``klaw get``, are lines of this text.
+
+    ``format`` names the chunker of the text; ``code:python`` is the variant ``python`` of the chunker ``code``.
+    ``metadata`` is what searches can filter by; its ``title`` becomes part of the document's. ``created_at`` (aware) is
+    the date that the file itself states. ``is_original``: the text is the decoded file, so it is not cached.
+    """
+
+    text: str = field(repr=False)
+    format: str = DEFAULT_FORMAT
+    metadata: Metadata = field(factory=dict)
+    created_at: datetime | None = None
+    is_original: bool = False
+
+
 def is_path_of(path: str, origin: str) -> bool:
     """Return whether a path begins with its origin, so that no source can replace another source's document."""
     return len(path) > len(origin) + 1 and path.startswith(f"{origin}/")
@@ -45,7 +61,8 @@ class Document:
     and the moment when the text from that line on was written, in order of lines, if known. ``is_note``: it is a
     person's own file, in which secrets are redacted only if that is configured. ``is_redacted``: its source has
     redacted the text and the labels, so they are indexed as they are. ``digest`` identifies the bytes that it was read
-    from, for ``Source.read_changed``.
+    from, for ``Source.read_changed``. ``trust`` is the class of its writer, which the source sets: ``owner``, ``agent``
+    or ``foreign``.
     """
 
     path: str
@@ -64,6 +81,7 @@ class Document:
     is_note: bool = False
     digest: str = field(default="", repr=False)
     is_redacted: bool = False
+    trust: str = "owner"
 
     @property
     def content_hash(self) -> str:
@@ -88,6 +106,21 @@ class DocumentRecord:
     content_hash: str
     created_at: datetime
     seen: str = field(default="", eq=False, repr=False)
+
+
+@frozen
+class ListedDocument:
+    """A row of a list: ``title`` is the document's outermost heading, if any; ``preview`` is the start of its text."""
+
+    path: str
+    origin: str
+    collection: str
+    created_at: datetime
+    source: str
+    chat_id: str | None
+    title: str
+    preview: str = field(repr=False)
+    chunks: int
 
 
 @frozen(eq=False)

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias, get_args
 from attrs import field, frozen
 
 from klaw_core.errors import QueryError, RecordError, quoted
-from klaw_core.values.unicode import has_surrogates
 
 #: One value of metadata. A tuple holds several strings, such as tags.
 MetadataValue: TypeAlias = str | int | float | bool | tuple[str, ...]
@@ -22,6 +21,10 @@ Metadata: TypeAlias = Mapping[str, MetadataValue]
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 
 OPERATORS: tuple[str, ...] = get_args(Operator)
+#: The classes of writers, from the most trusted to the least, and the reserved key of a document's class.
+TRUST_CLASSES = ("owner", "agent", "foreign")
+TRUST = "klaw.trust"
+_RESERVED = "klaw."
 MAX_KEYS = 64
 MAX_KEY_CHARACTERS = 100
 MAX_VALUE_CHARACTERS = 10_000
@@ -117,26 +120,29 @@ def _checked_key(key: Any) -> str:
         raise RecordError(
             f"invalid metadata key {quoted(key)}: use one line of at most {MAX_KEY_CHARACTERS} characters"
         )
+    if key.startswith(_RESERVED):
+        raise RecordError(
+            f"invalid metadata key {quoted(key)}: only Klaw itself writes keys that begin with {_RESERVED}"
+        )
     return key
 
 
+def with_trust(metadata: Metadata, trust: str) -> Metadata:
+    """Return the metadata of a document with its class and without other reserved keys; the owner's has none."""
+    kept = {key: value for key, value in metadata.items() if not key.startswith(_RESERVED)}
+    return kept if trust == "owner" else {**kept, TRUST: trust}
+
+
 def _checked_value(key: str, value: Any) -> MetadataValue:
-    if isinstance(value, list | tuple):
-        texts = tuple(value)
-        if not all(isinstance(item, str) for item in texts):
-            raise RecordError(f"metadata {key!r}: expected strings in the list, got {quoted(value)}")
-        if sum(map(len, texts)) <= MAX_VALUE_CHARACTERS and not any(map(has_surrogates, texts)):
-            return texts
-        raise RecordError(
-            f"metadata {key!r}: a value may have {MAX_VALUE_CHARACTERS:,} characters of valid Unicode at most"
-        )
-    if not is_single(value):
+    result: MetadataValue = tuple(value) if isinstance(value, list | tuple) else value
+    texts = result if isinstance(result, tuple) else (result,) if isinstance(result, str) else ()
+    if not all(isinstance(item, str) for item in texts):
+        raise RecordError(f"metadata {key!r}: expected strings in the list, got {quoted(value)}")
+    if not isinstance(result, tuple) and not is_single(result):
         raise RecordError(f"metadata {key!r}: expected a string, a number, a boolean or a list of strings")
-    if isinstance(value, str) and (len(value) > MAX_VALUE_CHARACTERS or has_surrogates(value)):
-        raise RecordError(
-            f"metadata {key!r}: a value may have {MAX_VALUE_CHARACTERS:,} characters of valid Unicode at most"
-        )
-    result: MetadataValue = value
+    if sum(map(len, texts)) > MAX_VALUE_CHARACTERS or any(map(has_surrogates, texts)):
+        most = f"{MAX_VALUE_CHARACTERS:,} characters of valid Unicode at most"
+        raise RecordError(f"metadata {key!r}: a value may have {most}")
     return result
 
 
@@ -147,6 +153,11 @@ def is_single(value: object) -> bool:
     if isinstance(value, int):
         return -_MAX_INTEGER <= value < _MAX_INTEGER
     return isinstance(value, float) and math.isfinite(value)
+
+
+def has_surrogates(text: str) -> bool:
+    """Return whether the text contains a lone surrogate, which UTF-8 cannot encode."""
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def number_of(text: str) -> int | float | None:

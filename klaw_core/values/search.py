@@ -11,8 +11,7 @@ from attrs import field, frozen
 
 from klaw_core.errors import QueryError
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.metadata import Condition, Metadata
-from klaw_core.values.unicode import has_surrogates
+from klaw_core.values.metadata import Condition, Metadata, has_surrogates
 from klaw_core.values.vectors import Keys, Vector
 
 Mode = Literal["hybrid", "fts", "vector"]
@@ -204,7 +203,8 @@ class SearchResult:
     default metric the cosine of question and chunk), None if that retriever did not return the chunk.
     ``relevance`` is how likely the chunk answers the question, from 0 to 1 and comparable between questions; None if no
     retriever provides it. ``score`` is comparable only within one search. ``also`` are the places of other found
-    chunks of the same document, which were left out.
+    chunks of the same document, which were left out. ``trust`` is the class of its writer: ``owner``, ``agent`` or
+    ``foreign``, which neither the text nor its metadata can set.
     """
 
     content: str
@@ -225,6 +225,7 @@ class SearchResult:
     origin: str = ""
     relevance: float | None = None
     also: tuple[str, ...] = ()
+    trust: str = "owner"
 
     @property
     def is_weak(self) -> bool:

@@ -39,7 +39,7 @@ class Offering(ContextExtension):
         return self.items
 
 
-def packed(items, budget, search=lambda _query, _limit: SearchResults()):
+def packed(items, budget, search=lambda _query, _limit, **_: SearchResults()):
     return build_context(ContextQuestion("what?", None, budget), [("offering", Offering(items))], search)
 
 
@@ -66,7 +66,7 @@ def test_the_budget_is_never_exceeded(items, budget):
 def test_hints_of_the_search_are_shown_only_if_nothing_else_answers():
     notices = ("the retriever fts5 failed", "nothing is indexed yet: klaw index DIR")
 
-    def search(_query, _limit):
+    def search(_query, _limit, **_):
         return SearchResults((), notices, notices[1:])
 
     offered = [ContextItem("Ada lives in Lyon", "volatile")]
@@ -158,7 +158,9 @@ def test_a_long_message_is_cut_to_the_matching_part_and_keeps_speaker_and_note()
     source = "conversations/c/2026-02-24.jsonl:1-1"
     item = ContextItem(text, source=source, label="2026-02-24", note=" (perhaps outdated)", share=0.1)
     context = build_context(
-        ContextQuestion("when does the kiln fire?", None, 500), [("o", Offering([item]))], lambda *_: SearchResults()
+        ContextQuestion("when does the kiln fire?", None, 500),
+        [("o", Offering([item]))],
+        lambda *_, **_options: SearchResults(),
     )
     (line,) = (line for line in context.volatile.splitlines() if line.startswith("- "))
     assert line.startswith("- [2026-02-24] Ada: …")
@@ -222,7 +224,7 @@ class Arranging(Offering, GatingExtension, ArrangingExtension):
 
 def arranged(extension, question=None):
     asked = question or ContextQuestion("what?", None, 1000)
-    return build_context(asked, [("arranging", extension)], lambda _query, _limit: SearchResults())
+    return build_context(asked, [("arranging", extension)], lambda _query, _limit, **_: SearchResults())
 
 
 def test_a_declined_message_gets_only_stable_items():
@@ -265,7 +267,7 @@ def test_items_can_be_chosen_by_rank_and_shown_latest_first():
 
 
 def test_a_failed_lookup_affects_only_its_part():
-    def search(_query, _limit):
+    def search(_query, _limit, **_):
         raise StoreError("the disk is gone")
 
     context = packed([ContextItem("known", "stable")], 100, search)
@@ -358,7 +360,7 @@ def test_law_no_text_of_a_note_begins_a_line_of_the_context(texts, budget, said)
             for place, text in enumerate(texts)
         )
     )
-    context = packed([], budget, lambda _query, _limit: found)
+    context = packed([], budget, lambda _query, _limit, **_: found)
     begun = [line for line in context.volatile.splitlines() if line and not line.startswith("  ")]
     assert begun[:2] == (["## Relevant memory", "### Chunks"] if context.items else [])
     assert len(begun[2:]) == len(context.items)

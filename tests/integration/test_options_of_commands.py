@@ -22,6 +22,7 @@ _OF_DIRECTORY = {
     "--version": ["2"],
     "--include": ["later.md"],
     "--exclude": ["draft*"],
+    "--trust": ["foreign"],
 }
 _OF_RUN = {"--force": [], "--no-embed": [], "--verify": [], "--json": []}
 
@@ -104,7 +105,10 @@ COMMANDS = [
     Command("workspace exclude notes note3.md", {"--remove": [], "--json": []}),
     Command("workspace list", _LISTED, _SAME),
     Command("doctor", {"--fix": [], "--json": []}),
-    Command("import ROOT/export.jsonl", {"--from": ["chatgpt"], "--dry-run": [], "--workspaces": [], "--json": []}),
+    Command(
+        "import ROOT/export.jsonl",
+        {"--from": ["chatgpt"], "--dry-run": [], "--workspaces": [], "--trust": ["owner"], "--json": []},
+    ),
 ]
 
 #: Options that these tests do not try, and why.
@@ -116,7 +120,7 @@ ELSEWHERE = {
     "demo --keep": "makes a memory of its own",
     **{
         f"context --{name}": "with the commands of klaw-facts, whose facts it asks for"
-        for name in ("chat", "budget", "as-of", "known-at", "seen", "explain")
+        for name in ("chat", "budget", "as-of", "known-at", "seen", "trust", "explain")
     },
 }
 

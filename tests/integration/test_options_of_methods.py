@@ -139,6 +139,7 @@ _OF_DIRECTORY = {
     "version": "2",
     "include": ["pier.*", "later.md"],
     "exclude": ["draft*", "note1*"],
+    "trust": "foreign",
 }
 _OF_RUN = {"force": True, "embed": False, "on_progress": PROGRESS}
 _READ = {
@@ -166,7 +167,9 @@ _NARROWED = dict.fromkeys(
 )
 _LISTED = {"collection": "charts", "prefix": "n", "after": "notes/note0.md", "limit": 2}
 _RECENT = {"limit": 2, "since": MOMENT + 3 * DAY, "origin": "notes", "collection": "charts"}
-_NO_CHUNK = dict.fromkeys([(name, "min_relevance") for name in ("seen", "budget", "filters")], "no chunk is left")
+_NO_CHUNK = dict.fromkeys(
+    [(name, "min_relevance") for name in ("seen", "budget", "filters", "trust")], "no chunk is left"
+)
 _CONTEXT = {
     "chat": "telegram_1",
     "budget": 500,
@@ -176,6 +179,7 @@ _CONTEXT = {
     "part": "volatile",
     "filters": Filters(since=MOMENT + DAY / 2),
     "min_relevance": 0.9,
+    "trust": "foreign",
 }
 _OPEN = {
     "config": Made(lambda world: world.root / "data" / "elsewhere"),
@@ -241,7 +245,7 @@ CALLS = [
         "Memory.import_",
         itself,
         {"source": Made(lambda world: world.root / "export.jsonl")},
-        {"importer": "chatgpt", "workspaces": True, "dry_run": True},
+        {"importer": "chatgpt", "workspaces": True, "dry_run": True, "trust": "owner"},
     ),
     Call("Memory.open", opening, _OPENED, _OPEN),
     Call("Memory.open", damaged, {**_OPENED, "config": Made(_cut)}, {"replace_damaged": True}),

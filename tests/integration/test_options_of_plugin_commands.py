@@ -84,6 +84,7 @@ COMMANDS = [
             "--as-of": ["2026-03-01"],
             "--known-at": ["2026-01-01"],
             "--seen": ["facts/FACT"],
+            "--trust": ["foreign"],
             "--explain": [],
             "--json": [],
         },

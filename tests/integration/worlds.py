@@ -127,7 +127,9 @@ def fill(world: World) -> None:
         facts.remember("Ada's harbour is Bremen", slot="harbour", value="Bremen", valid_from=MOMENT + DAY * 20)
         memory.index()
         memory.forget("notes/note3.md")
+        memory.add([document("elsewhere", "a chart that only the export has")])
         memory.export(world.root / "export.jsonl")
+        memory.delete(["elsewhere"])
         memory.save("only here", created_at=MOMENT)
         (world.notes / "later.md").write_text(
             f"# Later\n\n{'boat ' * 300}\n\n## More\n\n{'pier ' * 300}\n\n## Most\n\n{'quay ' * 300}\n\n{SECRET}\n"

@@ -315,6 +315,18 @@ class TestEvery:
         with Memory.open(load_config(data_dir=tmp_path / "other", overrides=WORDS_ONLY)) as other:
             assert other.import_(tmp_path / "all.jsonl").added == added
 
+    @pytest.mark.needs("klaw-conversations")
+    @pytest.mark.parametrize("trust", [None, "agent", "owner"])
+    def test_its_records_are_foreign_unless_said_otherwise(self, memory, exports, *, importer, path, trust, tmp_path):
+        memory.import_(exports / path, importer=importer, trust=trust)
+        memory.index()
+        memory.export(tmp_path / "all.jsonl")
+        lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text("utf-8").splitlines()]
+        written = [(line["kind"], line["value"]) for line in lines if line.get("kind") in {"message", "document"}]
+        assert written
+        defaults = {"message": "", "document": "foreign"}
+        assert {value.get("trust", defaults[kind]) for kind, value in written} == {trust or "foreign"}
+
     def test_an_invalid_export_is_rejected(self, memory, tmp_path, importer, path):
         (tmp_path / "empty").mkdir()
         with pytest.raises(NotFoundError):

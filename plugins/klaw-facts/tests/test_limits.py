@@ -1,10 +1,14 @@
 """The limits of a language model, and the size of the profile."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from klaw_core import ConfigError, LanguageModelError, Memory, estimate_tokens, load_config
+from klaw_core import Chat, ConfigError, LanguageModelError, Memory, Message, estimate_tokens, load_config
 from klaw_facts import Facts
 from klaw_testing.language_model import ScriptedModel
+
+CHAT = Chat("telegram", "1")
 
 
 class SpentModel(ScriptedModel):
@@ -48,3 +52,14 @@ def test_the_profile_is_no_larger_than_allowed(open_memory, most):
     lines = [line for _, line in facts.state().profile]
     assert sum(estimate_tokens(lines)) <= most
     assert len(lines) == {0: 0, 12: 2, 400: 3}[most]
+
+
+@pytest.mark.parametrize(("foreign", "facts"), [(False, 0), (True, 1)])
+def test_facts_are_taken_from_foreign_messages_only_if_that_is_configured(open_memory, foreign, facts):
+    memory = open_memory(extractor="rules", foreign=foreign)
+    message = Message("user", "I live in Lyon.", datetime(2026, 2, 24, tzinfo=UTC), meta=CHAT.meta, trust="foreign")
+    memory.conversations.append(message)
+    assert memory.extension(Facts).extract().facts == facts
+    assert [fact.trust for fact in memory.extension(Facts).list()] == ["foreign"] * facts
+    compressed = memory.extension(Facts).compress()
+    assert compressed.days == facts

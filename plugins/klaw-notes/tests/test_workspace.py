@@ -387,3 +387,14 @@ def test_a_file_that_changes_its_type_during_a_scan_does_not_end_it(tmp_path, mo
     monkeypatch.setattr(os, "readlink", changed)
     found = [entry.path for entry in Workspace(tmp_path, "notes").scan()]
     assert {"notes/there.md", "notes/sub/b.md"} <= set(found)
+
+
+def test_its_class_is_that_of_its_documents_and_part_of_what_they_depend_on(root):
+    write(root, "a.md", "---\ntrust: owner\nklaw.trust: owner\n---\ntext")
+    own, foreign = Workspace(root, "notes"), Workspace(root, "notes", trust="foreign")
+    entries = [next(iter(each.scan())) for each in (own, foreign)]
+    read = [each.read(entry) for each, entry in zip((own, foreign), entries, strict=True)]
+    assert [each.trust for each in read] == ["owner", "foreign"]
+    assert [each.metadata for each in read] == [{"trust": "owner"}] * 2
+    assert foreign.read_changed(entries[1], read[0].digest) is not None
+    assert foreign.read_changed(entries[1], read[1].digest) is None

@@ -65,7 +65,7 @@ def test_times_are_read_as_in_a_command(server):
 def test_a_search_covers_every_collection_that_is_not_separate(home):
     with Memory.open(load_config(data_dir=home.data, environment={"KLAW_EMBEDDER": "none"})) as memory:
         for name in ("adk", "docs"):
-            memory.add([NewDocument("a", f"the lantern of {name}")], collection=name)
+            memory.add([NewDocument("a", f"the lantern of {name}", trust="owner")], collection=name)
     with home.serving() as running:
         found = running.get("/api/search?query=lantern").json["results"]
         assert {result["collection"] for result in found} == {"adk"}

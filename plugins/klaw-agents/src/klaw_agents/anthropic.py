@@ -102,7 +102,7 @@ def _refusals(command: Command) -> Iterator[None]:
 def _index(memory: Memory, root: Path) -> None:
     """Index the changed files. A failure is only logged, because the next run indexes them."""
     try:
-        report = memory.index(root, include=_INCLUDE)
+        report = memory.index(root, include=_INCLUDE, trust="agent")
     except KlawError as error:
         _log.warning("%s is not indexed: %s", root, error)
     else:

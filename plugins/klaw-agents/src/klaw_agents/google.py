@@ -161,6 +161,7 @@ def _document(
         source=author or "adk",
         created_at=moment or datetime.now(UTC),
         payload=payload,
+        trust="agent",
     )
 
 

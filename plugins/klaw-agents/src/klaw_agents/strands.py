@@ -86,7 +86,9 @@ class KlawMemoryStore(MemoryStore):
             raise ValueError("nothing to remember: content must not be empty")
         name = f"{_CHANNEL}/{_digest(content)}"
         kept = dict(metadata or {})
-        document = NewDocument(name, content, metadata_part(kept), source=self.name, payload=kept or None)
+        document = NewDocument(
+            name, content, metadata_part(kept), source=self.name, payload=kept or None, trust="agent"
+        )
         await in_thread(self._memory.add, [document], collection=self._collection or "memory")
         return name
 
@@ -133,6 +135,7 @@ def _entry(result: SearchResult) -> MemoryEntry:
         "score": result.score,
         "relevance": result.relevance,
         "is_weak": result.is_weak,
+        "trust": result.trust,
     }
     # Metadata of the caller comes first, but cannot change the location.
     return MemoryEntry(content=result.content, metadata={**result.metadata, **place})

@@ -328,6 +328,6 @@ def _records_in(journal: Journal, file: ChatFile) -> Counter[str]:
 
 
 def _canonical(record: Mapping[str, Any]) -> str:
-    """Return a message for comparison, without its sender: importers of earlier versions did not write it."""
+    """Return a message for comparison, without its sender and its class: importers of earlier versions wrote none."""
     meta = {name: value for name, value in record["meta"].items() if name != "sender_id"}
-    return json.dumps({**record, "meta": meta}, sort_keys=True)
+    return json.dumps({**record, "meta": meta, "trust": ""}, sort_keys=True)

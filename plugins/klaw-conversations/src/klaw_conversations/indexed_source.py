@@ -11,6 +11,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from klaw_conversations.archive import Conversations
+from klaw_conversations.journal import JournalEntry
 from klaw_conversations.row_sync import RowSync
 from klaw_conversations.source import CONVERSATIONS, ConversationSource
 from klaw_conversations.summary_source import SummarySource
@@ -29,6 +30,7 @@ from klaw_core import (
 )
 from klaw_journals import Chat, Log, Message
 from klaw_journals.file_journals import FileLogs
+from klaw_journals.trust import AGENT, FOREIGN
 
 
 @define(eq=False)
@@ -69,7 +71,15 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
         checksum = None if log is None or size is None else log.checksum(0, size)
         if size is not None and checksum is not None:
             self._read[entry.path] = (size, checksum)
-        return summaries.read(entry) if summaries.holds(entry.path) else self._documents.read(entry)
+        return self._summary(summaries.read(entry)) if summaries.holds(entry.path) else self._documents.read(entry)
+
+    def _summary(self, found: Document | SkippedEntry) -> Document | SkippedEntry:
+        """Return the summaries of a chat, which are an agent's; foreign if anything in the chat is."""
+        if isinstance(found, SkippedEntry):
+            return found
+        lines = self.row_sync.journal.read(Chat.parse(str(found.chat_id)))
+        is_foreign = any(isinstance(line, JournalEntry) and line.message.trust == FOREIGN for line in lines)
+        return evolve(found, trust=FOREIGN if is_foreign else AGENT)
 
     def changed(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return the documents whose logs no longer begin with what was read last."""

@@ -14,6 +14,7 @@ from klaw_core import Document, Entry, RecordError, SkippedEntry, Source
 from klaw_core.values.runs import VANISHED
 from klaw_journals import BadLine, Chat, Log, Message
 from klaw_journals.messages import SESSION_BREAK
+from klaw_journals.trust import lowest
 from klaw_redaction import Redactor
 from klaw_words.days import named_day
 
@@ -87,7 +88,13 @@ class ConversationSource(Source):
             heading=(file.chat.name, named_day(file.day)),
             times=tuple((number, moment) for number, (_, moment) in enumerate(rendered, start=1) if moment),
             is_redacted=True,
+            trust=lowest(message.trust_class for message in self._shown(lines)),
         )
+
+    def _shown(self, lines: Iterable[JournalLine]) -> Iterator[Message]:
+        """Yield the messages that a transcript contains."""
+        said = (line.message for line in lines if isinstance(line, JournalEntry))
+        return (message for message in said if message.role in self.roles and message.type != SESSION_BREAK)
 
     def log(self, path: str) -> Log | None:
         """Return the log of a document; None if the path is not that of a day."""

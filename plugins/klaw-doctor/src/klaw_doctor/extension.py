@@ -49,18 +49,24 @@ class DoctorExtension(AttachedExtension):
         self,
         extensions: Mapping[str, Extension],
         source: Path,
-        *,
         importer: str | None,
+        *,
         workspaces: bool,
         dry_run: bool,
+        trust: str | None,
     ) -> ImportReport:
-        """Add the records of an export, which ``importer`` makes of another program's. Raise KlawError."""
+        """Add the records of an export, which ``importer`` makes of another program's. Raise KlawError.
+
+        They have the class ``trust``; None leaves each its own, and makes those of another program foreign.
+        """
         from klaw_doctor.importing import import_
         from klaw_journals import journals_of
+        from klaw_journals.trust import FOREIGN
 
         assert self._host is not None
         journals = journals_of(self._host)
         add = partial(import_, extensions, journals=journals, workspaces=workspaces, dry_run=dry_run)
+        add = partial(add, trust=trust if importer is None else trust or FOREIGN)
         if importer is None:
             return add(source)
         from klaw_doctor.importers import converted

@@ -19,7 +19,10 @@ from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, check_version, header, is
 from klaw_journals import BadLine, ConsentExtension, ImportCounts, Journals, Record, RecordedExtension
 from klaw_journals.jsonl import JsonLines
 from klaw_journals.records import ImportReport
+from klaw_journals.trust import check_trust
 
+# The kinds whose records have a class.
+_CLASSED = frozenset({"message", "saved", "document"})
 _AGAIN = "write the export again: klaw export FILE"
 
 
@@ -30,10 +33,13 @@ def import_(
     journals: Journals | None = None,
     workspaces: bool = False,
     dry_run: bool = False,
+    trust: str | None = None,
 ) -> ImportReport:
     """Add the records of an export to the extensions; existing data is neither changed nor removed.
 
     Journals that no extension exports are added to ``journals``, also if no installed extension owns them.
+
+    ``trust`` is the class of all records; None leaves each its own.
 
     Records that change which directories and files are indexed are only listed, unless ``workspaces`` is set. With
     ``dry_run`` nothing is added, but the file is validated and its records are counted.
@@ -50,6 +56,8 @@ def import_(
     if journals is not None:
         owners[JOURNAL] = JournalRecords(journals, extensions)
     carried = carriers(extensions)
+    if trust is not None:
+        check_trust(trust)
     check(source, owners, carried)
     if dry_run:
         return _dry_run(source, owners, carried, consented=workspaces)
@@ -58,7 +66,7 @@ def import_(
     kept: list[str] = []
     notices: list[str] = []
     try:
-        for kind, group in groupby(_records(source, carried), key=lambda record: record.kind):
+        for kind, group in groupby(_records(source, carried, trust), key=lambda record: record.kind):
             with isolated(f"importing {kind!r}"):
                 counts = _add(owners[kind], group, consented=workspaces)
             added[kind] += counts.added
@@ -98,7 +106,10 @@ def _dry_run(
 
 
 def _canonical(record: Record) -> str:
-    return json.dumps([record.kind, record.value], sort_keys=True)
+    """Return a record for comparison, without its class: another class does not make another record."""
+    value = record.value.get("value")
+    plain = {key: item for key, item in value.items() if key != "trust"} if isinstance(value, Mapping) else value
+    return json.dumps([record.kind, {**record.value, "value": plain}], sort_keys=True)
 
 
 def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool) -> ImportCounts:
@@ -178,10 +189,15 @@ def _lines(source: Path) -> JsonLines:
     return JsonLines(source, MAX_EXPORT_LINE_BYTES)
 
 
-def _records(source: Path, carried: Mapping[str, RecordedExtension]) -> Iterator[Record]:
-    """Yield the records of a validated export. Raise RecordError if a line has become invalid since."""
+def _records(source: Path, carried: Mapping[str, RecordedExtension], trust: str | None = None) -> Iterator[Record]:
+    """Yield the records of a validated export, of a class. Raise RecordError if a line has become invalid since."""
     for line in _lines(source).read():
         if isinstance(line, BadLine):
             raise RecordError(f"{source} changed during the import: {line.reason}")
         if not is_frame(line.value):
-            yield routed(parse_line(line.value), carried)
+            record = routed(parse_line(line.value), carried)
+            yield record if trust is None or record.kind not in _CLASSED else _of_class(record, trust)
+
+
+def _of_class(record: Record, trust: str) -> Record:
+    return Record(record.kind, {**record.value, "value": {**record.value["value"], "trust": trust}})

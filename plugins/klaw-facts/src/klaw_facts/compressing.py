@@ -29,6 +29,7 @@ from klaw_facts.records import batch_record, digest_record, fact_record, operati
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 from klaw_journals import BadLine, Chat, format_ts
+from klaw_journals.trust import lowest
 from klaw_tools.frames import one_line
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Compression:
             if file.day >= today or key in known:
                 continue
             messages = list(self._messages(file.chat, file.day))
-            said = [item for item in messages if item.role in self.options.roles and item.content.strip()]
+            said = [item for item in messages if self.extraction.is_source(item)]
             if not said:
                 continue
             bullets = step.ask(partial(ModelCompressor.digest, messages=said))
@@ -309,6 +310,7 @@ def merge_operations(merge: Merge, made_by: str, now: datetime) -> list[dict[str
         verified="paraphrase",
         made_by=made_by,
         supersedes=tuple(fact.id for fact in merge.facts),
+        trust=lowest(fact.trust for fact in merge.facts),
     )
     archives = (
         operation("archive", now, by=made_by, fact=fact.id, by_fact=name, reason="merged", batch=batch)

@@ -88,6 +88,7 @@ def as_document(fact: Fact) -> Document:
         format="fact",
         heading=heading,
         metadata=metadata_of(fact),
+        trust=fact.trust,
     )
 
 

@@ -65,6 +65,7 @@ class FactsOptions:
     ``extractor``: how facts are extracted: ``none``, ``rules``, or ``model`` (``[memory.language_model]``).
     ``compressor``: how digests, merges and the profile are written: ``rules``, or ``model``.
     ``roles``: the roles of messages from which facts are extracted.
+    ``foreign``: whether facts of foreign writers are extracted from imported chats, and may end other facts.
     ``categories``: additional categories; each needs a curve in ``half_life_days``.
     ``half_life_days``: half-life of facts by category, in days; 0 is never. These are added to the built-in curves.
     ``slots``: whether a slot has one value at a time (``single``) or several (``many``), added to the built-in ones.
@@ -87,6 +88,7 @@ class FactsOptions:
     extractor: str = field(default="none", validator=validators.in_(_EXTRACTORS), metadata=_WITHOUT_MODEL)
     compressor: str = field(default="rules", validator=validators.in_(_COMPRESSORS), metadata=_WITHOUT_MODEL)
     roles: tuple[str, ...] = field(default=("user",), validator=_known_roles, metadata=_INHERITED)
+    foreign: bool = field(default=False, metadata=_INHERITED)
     categories: tuple[str, ...] = field(default=(), metadata=_INHERITED)
     half_life_days: dict[str, float] = field(factory=dict, validator=_curves, metadata=_INHERITED)
     slots: dict[str, str] = field(factory=dict, validator=_cardinality, metadata=_INHERITED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core import Filters, KlawError, SearchResult, estimate_tokens
 from klaw_facts.decay import freshness
@@ -21,6 +21,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
+from klaw_journals.trust import FOREIGN
 from klaw_tools import ContextItem, ContextNotice, ContextQuestion
 from klaw_tools.frames import item_text, one_line
 
@@ -128,7 +129,9 @@ class Recall:
 
         All of them pass the filters of the question.
         """
-        state, left_out = _of_chat(self.journal.state(question.known_at), question.chat)
+        known = self.journal.state(question.known_at)
+        known = known if question.trust == FOREIGN else _without_foreign(known)
+        state, left_out = _of_chat(known, question.chat)
         moment = question.as_of or self.now()
         if asked := content_words(question.message):
             fitting = [fact for fact in left_out if fact.is_visible_at(moment) and asked & content_words(fact.text)]
@@ -173,7 +176,7 @@ class Recall:
             room -= estimate_tokens([line])[0]
             if room < 0:
                 return
-            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name), filtered=True)
+            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name), filtered=True, trust=fact.trust)
 
     def _found(self, state: State, question: ContextQuestion, moment: datetime) -> tuple[Sequence[Fact], Sequence[str]]:
         """Return the facts that fit a message, and notices: changed values from rules, then the results of a search."""
@@ -226,7 +229,8 @@ class Recall:
     def _item(self, state: State, fact: Fact, priority: int, moment: datetime) -> ContextItem:
         text, shown_at = line_of(fact, state, moment), _shown_at(fact)
         place = path_of(fact.id)
-        return ContextItem(text, "volatile", priority, HEADING, place, shown_at, newest_first=True, filtered=True)
+        item = ContextItem(text, "volatile", priority, HEADING, place, shown_at, newest_first=True, filtered=True)
+        return item if fact.trust == "owner" else evolve(item, trust=fact.trust)
 
     def _ended(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
         """Yield facts that the model was given before and that have ended or were retracted."""
@@ -236,7 +240,8 @@ class Recall:
                 continue
             if fact.retracted_at is not None or not fact.is_valid_at(moment):
                 text = f"no longer true: {fact.text}"
-                yield ContextItem(text, "volatile", _ENDED, HEADING, "", _shown_at(fact), filtered=True)
+                item = ContextItem(text, "volatile", _ENDED, HEADING, "", _shown_at(fact), filtered=True)
+                yield evolve(item, trust=fact.trust)
 
     def _days(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
         filters = question.filters
@@ -261,6 +266,15 @@ def _fit(result: SearchResult | None) -> float:
     if result is None:
         return 0.0
     return result.score if result.relevance is None else result.relevance
+
+
+def _without_foreign(state: State) -> State:
+    """Return a state without the facts of foreign writers."""
+    if not any(fact.is_foreign for fact in state.facts.values()):
+        return state
+    own = state.copy()
+    own.facts = {name: fact for name, fact in state.facts.items() if not fact.is_foreign}
+    return own
 
 
 def _of_chat(state: State, chat: str | None) -> tuple[State, list[Fact]]:
@@ -324,7 +338,7 @@ def _by_time(item: ContextItem) -> ContextItem:
         moment = later_by(moment, timedelta(microseconds=int(line)))
     # For each of fifty chunks `evolve` would take as long as the marks.
     given = (item.text, item.part, item.priority, item.heading, item.source, moment, True, item.label, item.note)
-    return ContextItem(*given, share=item.share)
+    return ContextItem(*given, share=item.share, filtered=item.filtered, trust=item.trust)
 
 
 def _shown_at(fact: Fact) -> datetime | None:

@@ -18,6 +18,7 @@ from attrs import evolve
 from klaw_core import RecordError, check_metadata, quoted
 from klaw_facts.values import PERSON, Batch, Digest, Fact, Quote, make_id
 from klaw_journals import format_ts, parse_ts
+from klaw_journals.trust import check_trust
 
 #: Operations on one fact.
 FACT_OPERATIONS = frozenset(
@@ -44,8 +45,8 @@ _EDITABLE = frozenset(
 def fact_record(fact: Fact, ts: datetime) -> dict[str, Any]:
     """Return the ``assert`` of a fact, without fields that have their default."""
     record: dict[str, Any] = {"id": fact.id, "op": "assert", "ts": format_ts(ts), "text": fact.text}
-    plain = Fact(fact.id, fact.text)
-    for name in (*_TEXTS, "importance"):
+    plain = Fact(fact.id, fact.text, made_by=fact.made_by)
+    for name in (*_TEXTS, "trust", "importance"):
         if getattr(fact, name) != getattr(plain, name):
             record[name] = getattr(fact, name)
     for name in _MOMENTS:
@@ -74,6 +75,8 @@ def parse_fact(record: Mapping[str, Any]) -> Fact:
     importance = record.get("importance", 0.5)
     if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= 1:
         raise RecordError("importance must be a number from 0 to 1")
+    if record.get("trust") is not None:
+        given["trust"] = check_trust(record["trust"])
     recorded_at = parse_ts(record.get("ts"))
     if _is_begin_unknown(given, recorded_at):
         given["precision"] = "by"

@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias, overload
 from attrs import evolve, field, frozen
 
 from klaw_core import MetadataValue, SearchResult
+from klaw_journals.trust import AGENT, FOREIGN
+from klaw_journals.trust import OWNER as TRUSTED
 
 #: How a fact was checked: a person stated it; its text is the quote; its text paraphrases the quotes; not checked.
 Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
@@ -49,7 +51,8 @@ class Fact:
     ``import`` or ``model:NAME``. ``source`` is the session or file that it comes from. ``said_at`` is the time of its
     first quote; at ``affirmed_at`` it was said to be true, whenever it began. ``ended_by`` is the fact that replaced
     it, ``supersedes`` are the facts that it can replace. ``person`` identifies who said it: channel and
-    sender's id, or chat and name. ``counts_as`` is the person that this one was merged into.
+    sender's id, or chat and name. ``counts_as`` is the person that this one was merged into. ``trust`` is the lowest
+    class of those who wrote its sources.
     """
 
     id: str
@@ -84,6 +87,16 @@ class Fact:
     ended_by: str | None = None
     end_reason: str = ""
     supersedes: tuple[str, ...] = ()
+    trust: str = field()
+
+    @trust.default
+    def _trust_of_maker(self) -> str:
+        return AGENT if self.made_by in {"agent", "import"} else TRUSTED
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether others wrote it, so that no context shows it unless it is asked for."""
+        return self.trust == FOREIGN
 
     @property
     def content(self) -> str:

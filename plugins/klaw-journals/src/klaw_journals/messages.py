@@ -8,7 +8,9 @@ from typing import Any, Self
 from attrs import Attribute, field, frozen
 
 from klaw_core import RecordError
+from klaw_core.values.metadata import TRUST_CLASSES
 from klaw_journals.timestamps import as_utc, format_ts, parse_ts, shown
+from klaw_journals.trust import AGENT, OWNER, Trust, lowest, of_role
 
 #: The allowed roles.
 ROLES = ("user", "assistant", "system", "tool")
@@ -19,7 +21,7 @@ SUBAGENT_RESULT = "subagent_result"
 #: The allowed types; None is an ordinary message.
 TYPES = (None, SESSION_BREAK, SUBAGENT_RESULT)
 
-_FIELDS = ("id", "ts", "role", "content", "type", "meta")
+_FIELDS = ("id", "ts", "role", "content", "type", "meta", "trust")
 
 
 def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]", Any], None]:
@@ -47,7 +49,8 @@ class Message:
     ``ts`` must be timezone-aware; it is stored in UTC with milliseconds. ``content`` is text, or JSON as text. ``type``
     is None, ``"session_break"`` or ``"subagent_result"``. ``meta`` names the chat by ``channel`` and ``chat_id``, or by
     ``source = "scheduler"`` and ``task_name``; optional keys are ``model``, ``tokens_in``, ``tokens_out`` and ``tool``.
-    The journal replaces an empty ``id``. ``extra`` has the unknown fields of a line.
+    The journal replaces an empty ``id``. ``extra`` has the unknown fields of a line. ``trust`` is the class of its
+    writer, if it is lower than that of its role.
 
     Raise RecordError for an unknown role or type, a time without a timezone, or a field of the wrong type.
     """
@@ -59,6 +62,13 @@ class Message:
     type: str | None = field(default=None, validator=_one_of(TYPES))
     meta: Mapping[str, Any] = field(factory=dict, validator=_a(Mapping))
     extra: Mapping[str, Any] = field(factory=dict, validator=_a(Mapping), repr=False)
+    trust: str = field(default="", validator=_one_of(("", *TRUST_CLASSES)))
+
+    @property
+    def trust_class(self) -> Trust:
+        """The class of its writer: the lowest of its own and that of its role. A subagent is an agent."""
+        kind = AGENT if self.type == SUBAGENT_RESULT else OWNER
+        return lowest((self.trust or OWNER, of_role(self.role), kind))
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -83,6 +93,7 @@ class Message:
             type=kind,
             meta={} if record.get("meta") is None else record["meta"],
             extra={name: value for name, value in record.items() if name not in _FIELDS},
+            trust=record.get("trust", ""),
         )
 
     def record(self) -> dict[str, Any]:
@@ -95,4 +106,6 @@ class Message:
             "type": self.type,
             "meta": dict(self.meta),
         }
-        return {**known, **{name: value for name, value in self.extra.items() if name not in known}}
+        if self.trust:
+            known["trust"] = self.trust
+        return {**known, **{name: value for name, value in self.extra.items() if name not in _FIELDS}}

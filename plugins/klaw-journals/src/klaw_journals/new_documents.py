@@ -13,6 +13,7 @@ from klaw_core import RecordError, quoted
 from klaw_core.values.metadata import Metadata, check_metadata
 from klaw_core.values.text import DEFAULT_FORMAT
 from klaw_journals.timestamps import as_utc, format_ts, parse_ts
+from klaw_journals.trust import FOREIGN, Trust, check_trust
 
 _MAX_ID_CHARACTERS = 500
 _MAX_TEXT_CHARACTERS = 1_000_000
@@ -49,7 +50,8 @@ class NewDocument:
 
     Searches can filter by ``metadata``; ``source`` is the label that results show; ``created_at`` (default: now) is
     aware. ``format`` names the chunker. ``payload`` is any JSON value: it is stored and returned with the document, but
-    never searched. Raise RecordError for invalid values.
+    never searched. ``trust`` is the class of its writer. It is ``foreign`` unless the program says otherwise: such a
+    text is found, but never added to a prompt unasked. Raise RecordError for invalid values.
     """
 
     id: str = field(validator=_check_id)
@@ -59,6 +61,7 @@ class NewDocument:
     created_at: datetime = field(factory=lambda: datetime.now(UTC), converter=as_utc)
     format: str = DEFAULT_FORMAT
     payload: Any = field(default=None, repr=False, validator=_check_payload)
+    trust: Trust = field(default=FOREIGN, converter=check_trust)
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -72,6 +75,7 @@ class NewDocument:
                 parse_ts(record["created_at"]),
                 str(record.get("format", DEFAULT_FORMAT)),
                 record.get("payload"),
+                record.get("trust", FOREIGN),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise RecordError(f"not a document: {type(error).__name__}: {error}") from error
@@ -94,5 +98,6 @@ class NewDocument:
                 key: list(value) if isinstance(value, tuple) else value for key, value in self.metadata.items()
             },
             "text": self.text,
+            **({} if self.trust == FOREIGN else {"trust": self.trust}),
             **({} if self.payload is None else {"payload": self.payload}),
         }

@@ -53,7 +53,14 @@ class DocumentsExtension(JournalExtension):
         """Return the document to index."""
         new = NewDocument.parse(record)
         return Document(
-            new.path, new.text, new.source, DOCUMENTS, new.created_at, format=new.format, metadata=new.metadata
+            new.path,
+            new.text,
+            new.source,
+            DOCUMENTS,
+            new.created_at,
+            format=new.format,
+            metadata=new.metadata,
+            trust=new.trust,
         )
 
     def path_of(self, record: Mapping[str, Any], /) -> str:

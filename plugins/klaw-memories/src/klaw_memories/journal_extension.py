@@ -213,7 +213,7 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
             here = known.setdefault(record["id"], record)
             if here is record:
                 batch.append(record)
-            elif self.parse(here) == record:
+            elif _without_class(self.parse(here)) == _without_class(record):
                 counts += ImportCounts(present=1)
             else:
                 counts += ImportCounts(kept=(self._differs(record["id"]),))
@@ -233,6 +233,11 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
 
     def _differs(self, name: str) -> str:
         return f"{self.label}{name} already exists with other content"
+
+
+def _without_class(record: JsonRecord) -> JsonRecord:
+    """Return a record for comparison: a second import may give another class, and changes nothing."""
+    return {key: value for key, value in record.items() if key != "trust"}
 
 
 @define(eq=False)

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from klaw_core import RecordError, quoted
 from klaw_journals import format_ts, parse_ts
+from klaw_journals.trust import OWNER, Trust, check_trust, lowest
 
 #: The origin of saved memories, the first part of their paths, and the name of their journal.
 SAVED = "saved"
@@ -39,6 +40,7 @@ class Saved:
     """A saved memory. ``id`` is its path: ``saved/2026-02-24/`` and the hexadecimal digits of a hash.
 
     ``supersedes`` is the id of the memory that it replaces, which stays in the journal and is no longer found.
+    ``trust`` is the class of its writer; records from before there were classes are the owner's.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Saved:
     chat_id: str | None = None
     tags: tuple[str, ...] = ()
     supersedes: str | None = None
+    trust: Trust = field(default=OWNER, converter=check_trust)
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -67,8 +70,8 @@ class Saved:
             raise RecordError("tags is not a list of strings")
         if not (supersedes is None or (isinstance(supersedes, str) and _is_id(supersedes))):
             raise RecordError("supersedes is not the id of a saved memory")
-        moment = parse_ts(record.get("created_at"))
-        return cls(record["id"], record["text"], record["source"], moment, chat_id, tuple(tags), supersedes)
+        moment, trust = parse_ts(record.get("created_at")), record.get("trust", OWNER)
+        return cls(record["id"], record["text"], record["source"], moment, chat_id, tuple(tags), supersedes, trust)
 
     @classmethod
     def make(
@@ -80,6 +83,7 @@ class Saved:
         *,
         tags: Sequence[str] = (),
         supersedes: str | None = None,
+        trust: str = OWNER,
         attempt: int = 0,
     ) -> Self:
         """Make a saved memory of a text, dated now by default. Raise RecordError if the text or a tag cannot be saved.
@@ -103,7 +107,8 @@ class Saved:
         moment = as_utc(created_at or datetime.now(UTC)).replace(microsecond=0)
         identity = (source, chat_id or "", text, *([str(attempt)] if attempt else []), *filter(None, [supersedes]))
         digest = text_hash("\0".join(identity))[:_DIGEST_CHARACTERS]
-        return cls(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id, tags, supersedes)
+        path = f"{SAVED}/{moment.date().isoformat()}/{digest}"
+        return cls(path, text, source, moment, chat_id, tags, supersedes, check_trust(trust))
 
     def record(self) -> dict[str, Any]:
         """Return the journal record. The id comes first, so that an incomplete line still shows it."""
@@ -114,6 +119,7 @@ class Saved:
             "chat_id": self.chat_id,
             **({"tags": list(self.tags)} if self.tags else {}),
             **({"supersedes": self.supersedes} if self.supersedes else {}),
+            **({} if self.trust == OWNER else {"trust": self.trust}),
             "text": self.text,
         }
 
@@ -140,5 +146,7 @@ def _is_id(name: str) -> bool:
 
 
 def is_same(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether two records are the same text, saved twice."""
-    return all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id", "supersedes"))
+    """Return whether two records are the same text, saved twice, the second time by nobody who is trusted more."""
+    classes = (held.get("trust", OWNER), new.get("trust", OWNER))
+    same = all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id", "supersedes"))
+    return same and lowest(classes) == classes[1]

@@ -23,6 +23,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import ImportCounts, Record
+from klaw_journals.trust import AGENT, OWNER
 from klaw_memories.arguments import Json, string, strings
 from klaw_memories.journal_extension import JournalExtension, JsonRecord
 from klaw_memories.saved import SAVED, Saved, is_same
@@ -52,7 +53,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         saved = Saved.parse(record)
         tags: dict[str, Any] = {"tags": saved.tags} if saved.tags else {}
         place = (saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)
-        return Document(*place, metadata=tags)
+        return Document(*place, metadata=tags, trust=saved.trust)
 
     def source(self, collection: str = _MEMORY, /) -> Source:
         """Return the memories that no other one replaces as a source."""
@@ -76,8 +77,9 @@ class SavedExtension(JournalExtension, ToolExtension):
         *,
         tags: Sequence[str] = (),
         supersedes: str | None = None,
+        trust: str = OWNER,
     ) -> Excerpt:
-        """Store and index a text; see ``Memory.save``. The id of the memory that it replaces may be a beginning."""
+        """Store and index a text of a class; see ``Memory.save``. The id of what it replaces may be a beginning."""
         for tag in tags:
             self.check_name("a tag", tag)
         old = None if supersedes is None else self.version(supersedes)
@@ -87,7 +89,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         )  # only once, because a second attempt after midnight would have another date
         for attempt in count():
             named: Any = {"tags": tags, "supersedes": None if old is None else old.id, "attempt": attempt}
-            saved = Saved.make(text, source, chat_id, moment, **named)
+            saved = Saved.make(text, source, chat_id, moment, trust=trust, **named)
             if saved.id not in known and not self.journal.add([saved.record()], self._may_hold):
                 break
         return Excerpt(saved.id, text, 1, _count_lines(text), notice=self._index(saved))
@@ -163,7 +165,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         self._check_label(source)
         tags = [tag for item in arguments.get("tags", ()) for tag in item.split(",") if tag.strip()]
         old = arguments.get("supersedes")
-        saved = self.save(arguments["content"], source, None, None, tags=tags, supersedes=old)
+        saved = self.save(arguments["content"], source, None, None, tags=tags, supersedes=old, trust=AGENT)
         return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}
 
     def _check_label(self, label: str) -> None:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class ListedWorkspace:
     """A directory of notes. ``include`` are patterns of file names, ``exclude`` of paths below ``root``.
 
-    ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists.
+    ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists. ``trust`` is the class of its
+    files.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ListedWorkspace:
     chunks: int
     configured: bool
     is_there: bool
+    trust: str = "owner"
 
 
 def no_progress(_progress: object) -> None:
@@ -198,4 +200,5 @@ def _listed(source: IsolatedSource, counts: Any) -> ListedWorkspace:
         chunks,
         source.configured,
         not is_gone(root),
+        getattr(workspace, "trust", "owner"),
     )

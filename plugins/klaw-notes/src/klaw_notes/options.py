@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import Attribute, field, frozen, validators
 
+from klaw_core.values.metadata import TRUST_CLASSES
 from klaw_notes.patterns import normalized, problem_of
 
 #: The default of ``include``.
@@ -80,6 +81,7 @@ class WorkspaceOptions:
     include: tuple[str, ...] = field(default=DEFAULT_INCLUDE, converter=normalized, validator=_valid_patterns)
     exclude: tuple[str, ...] = field(default=(), converter=normalized, validator=_valid_patterns)
     max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))
+    trust: str = field(default="owner", validator=validators.in_(TRUST_CLASSES))  # the class of its files
 
     @property
     def root(self) -> Path:

@@ -40,6 +40,7 @@ def build_workspace(options: WorkspaceOptions, context: ComponentContext) -> Sou
         options.exclude,
         options.max_bytes,
         converters=Converters.of(context),
+        trust=options.trust,
     )
 
 

@@ -66,7 +66,7 @@ class Workspace(Source, Folder):
     files and directories, ``node_modules``, and paths in ``.gitignore`` and ``.klawignore`` are never entered. Files
     over ``max_bytes`` are skipped. ``collection`` is the collection of the documents, ``version`` the version of the
     software that they describe. ``converters`` turn other files into text; with the default ``include`` the files that
-    they can read are included.
+    they can read are included. ``trust`` is the class of all files: ``owner``, ``agent`` or ``foreign``.
     """
 
     root: Path
@@ -77,6 +77,7 @@ class Workspace(Source, Folder):
     collection: str = "memory"
     version: str = ""
     converters: "Converters | None" = field(default=None, eq=False, repr=False)
+    trust: str = "owner"
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""
@@ -136,6 +137,7 @@ class Workspace(Source, Folder):
             metadata=metadata,
             title=note_title(relative, metadata),
             is_note=True,
+            trust=self.trust,
             digest=dated if written else undated,
         )
 
@@ -163,6 +165,7 @@ class Workspace(Source, Folder):
             metadata=made.metadata,
             title=note_title(relative, made.metadata),
             is_note=True,
+            trust=self.trust,
             digest=dated if written else undated,
         )
 
@@ -325,7 +328,8 @@ class Workspace(Source, Folder):
     @property
     def _reading(self) -> str:
         """A string for everything that a note depends on besides its file."""
-        return f"{_READING}.{text_hash(self.version)[:8]}." if self.version else f"{_READING}."
+        version = f"{text_hash(self.version)[:8]}." if self.version else ""
+        return f"{_READING}.{version}" if self.trust == "owner" else f"{_READING}.{version}{self.trust}."
 
     def _digests(self, path: str, data: bytes, modified: datetime) -> tuple[str, str]:
         """Return two digests of a note's bytes: for a note that states its own date, and for any other."""

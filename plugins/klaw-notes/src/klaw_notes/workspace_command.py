@@ -118,6 +118,7 @@ def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
         *([f"(version {row['version']})"] if row["version"] else []),
         *([f"(reads {' '.join(row['include'])})"] if tuple(row["include"]) not in {DEFAULT_INCLUDE, ()} else []),
         *([f"(excludes {', '.join(row['exclude'])})"] if row["exclude"] else []),
+        *([f"({row['trust']})"] if row["trust"] != "owner" else []),
         *(["(configured)"] if row["configured"] else []),
         *([] if row["is_there"] else ["(missing)"]),
     ]

@@ -25,8 +25,10 @@ from klaw_core import (
     StoreError,
     WorkspaceError,
     locked,
+    quoted,
     write_atomically,
 )
+from klaw_core.values.metadata import TRUST_CLASSES
 from klaw_notes.options import DEFAULT_INCLUDE, can_name
 from klaw_notes.patterns import as_patterns
 from klaw_notes.workspace import Workspace
@@ -87,6 +89,7 @@ class _Changes:
     version: str | None = None
     include: Sequence[str] | None = None
     exclude: Sequence[str] = ()
+    trust: str | None = None
 
     def applied(self, workspace: Workspace) -> Workspace:
         """Return the changed workspace."""
@@ -95,6 +98,7 @@ class _Changes:
             version=workspace.version if self.version is None else self.version,
             include=workspace.include if self.include is None else as_patterns(self.include),
             exclude=tuple(dict.fromkeys((*workspace.exclude, *as_patterns(self.exclude)))),
+            trust=workspace.trust if self.trust is None else self.trust,
         )
 
 
@@ -137,26 +141,30 @@ class Workspaces:
         version: str | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] = (),
+        trust: str | None = None,
         configured: Mapping[str, Path] = MappingProxyType({}),
         elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> Workspace:
         """Return the workspace of a directory; add it if it is new.
 
-        ``include`` replaces its file name patterns, ``version`` its version; ``exclude`` adds patterns of relative
-        paths. A directory inside a known workspace belongs to that workspace. If ``name`` is a workspace whose
-        directory no longer exists, that workspace moves to this directory and keeps its exclude patterns. ``elsewhere``
-        are the names that other machines use, each with the directories for which it is free.
+        ``include`` replaces its file name patterns, ``version`` its version, ``trust`` the class of its files;
+        ``exclude`` adds patterns of relative paths. A directory inside a known workspace belongs to that workspace. If
+        ``name`` is a workspace whose directory no longer exists, that workspace moves to this directory and keeps its
+        exclude patterns. ``elsewhere`` are the names that other machines use, each with the directories for which it is
+        free.
 
         Raise WorkspaceError if the directory does not exist, contains a known workspace, overlaps a ``configured``
-        one, or is known under another name or in another collection, or if the name is taken.
+        one, or is known under another name or in another collection, if the name is taken, or the class is unknown.
         """
+        if trust is not None and trust not in TRUST_CLASSES:
+            raise WorkspaceError(f"unknown class {quoted(trust)}", hint=f"one of {', '.join(TRUST_CLASSES)}")
         root = _existing(directory)
         settled = {origin: directory.resolve() for origin, directory in configured.items()}
         with locked(self.file.parent):
             known = self.all()
             for workspace in known.values():
                 if root.is_relative_to(workspace.root):
-                    changes = _Changes(version, include, exclude)
+                    changes = _Changes(version, include, exclude, trust)
                     return self._known(workspace, known, name, collection, changes, root=root)
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
@@ -173,7 +181,7 @@ class Workspaces:
                 hint = "choose another name: klaw index DIR --name NAME"
                 chosen = _free_name(name or root.name or "root", taken, chosen=name is not None, hint=hint)
                 workspace = Workspace(root, chosen, collection=collection)
-            workspace = _Changes(version, include, exclude).applied(workspace)
+            workspace = _Changes(version, include, exclude, trust).applied(workspace)
             self._write({**known, workspace.origin: workspace})
         return workspace
 
@@ -225,7 +233,7 @@ class Workspaces:
                 if clash is not None:
                     raise WorkspaceError(f"{workspace.root} overlaps the workspace {clash!r}")
                 merged = workspace
-            elif evolve(found, exclude=(), include=()) != evolve(workspace, exclude=(), include=()):
+            elif _place_of(found) != _place_of(workspace):
                 raise WorkspaceError(
                     f"the workspace {workspace.origin!r} has another directory ({found.root}), collection or version"
                 )
@@ -301,6 +309,10 @@ class Workspaces:
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
 
 
+def _place_of(workspace: Workspace) -> Workspace:
+    return evolve(workspace, exclude=(), include=(), trust="owner")
+
+
 def workspaces_in(data_dir: Path) -> Workspaces:
     """Return the list of workspaces of a data directory, for commands that need no database."""
     return Workspaces(data_dir / FILE_NAME)
@@ -311,8 +323,8 @@ def workspace_entry(workspace: Workspace) -> dict[str, Any]:
     entry: dict[str, Any] = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
     if workspace.include != DEFAULT_INCLUDE:
         entry["include"] = list(workspace.include)
-    chosen = {"collection": workspace.collection, "version": workspace.version}
-    return entry | {key: value for key, value in chosen.items() if value not in {"", "memory"}}
+    chosen = {"collection": workspace.collection, "version": workspace.version, "trust": workspace.trust}
+    return entry | {key: value for key, value in chosen.items() if value not in {"", "memory", "owner"}}
 
 
 def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
@@ -324,7 +336,15 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
         exclude=tuple(str(pattern) for pattern in entry.get("exclude", ())),
         collection=str(entry.get("collection", "memory")),
         version=str(entry.get("version", "")),
+        trust=_class_of(entry),
     )
+
+
+def _class_of(entry: Mapping[str, Any]) -> str:
+    trust = entry.get("trust", "owner")
+    if trust not in TRUST_CLASSES:
+        raise ValueError(f"unknown class {quoted(trust)}")
+    return str(trust)
 
 
 def is_gone(directory: Path) -> bool:

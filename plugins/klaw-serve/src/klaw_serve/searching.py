@@ -89,6 +89,7 @@ def _context(tenant: Tenant, given: Json) -> Any:
         part=given.get("part"),
         filters=Filters(metadata=tuple(map(_condition, given.get("where", ())))),
         min_relevance=given.get("min_relevance"),
+        trust=given.get("trust"),
     )
     sources = [item.source for item in context.items if item.source]
     return {"context": str(context), "tokens": context.tokens, "sources": sources, "notices": context.notices}
@@ -135,6 +136,7 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
             ),
             "where": _SEARCH["where"],
             "min_relevance": _SEARCH["min_relevance"],
+            "trust": one_of("The lowest class of texts to take; default agent.", "owner", "agent", "foreign"),
         },
         ("message",),
         {"query": "message", "max_tokens": "budget"},

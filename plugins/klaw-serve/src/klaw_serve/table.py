@@ -46,8 +46,10 @@ def _recent(tenant: Tenant, given: Json) -> Any:
 
 
 def _save(tenant: Tenant, given: Json) -> Any:
-    given = {"source": "manual", **given}
-    return tenant.memory.save(given.pop("text"), **given)
+    saved: Any = tenant.memory.extension("saved")
+    given = dict(given)
+    label, chat = given.pop("source", "manual"), given.pop("chat_id", None)
+    return saved.save(given.pop("text"), label, chat, None, trust=tenant.trust, **given)
 
 
 def _core_update(tenant: Tenant, given: Json) -> Any:

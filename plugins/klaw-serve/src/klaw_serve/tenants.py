@@ -21,6 +21,11 @@ class Tenant:
     hub: EventHub
     run: IndexRun = field(init=False)
 
+    @property
+    def trust(self) -> str:
+        """The class of what is written with its token: the owner's, or an agent's."""
+        return "agent" if self.agent else "owner"
+
     def __attrs_post_init__(self) -> None:
         self.run = IndexRun(self.memory, self.hub.send)
         self.memory.on_change(self.hub.on)

@@ -21,6 +21,7 @@ from attrs import define, field, frozen
 
 from klaw_core import Descriptor, Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError
 from klaw_journals import parse_ts
+from klaw_journals.trust import lowest, of_role
 from klaw_sessions.agent import Agent, Message
 from klaw_sessions.options import SessionOptions
 
@@ -171,6 +172,7 @@ class TranscriptSource(Source, Located):
             heading=(project,) if project else (),
             metadata={name: value for name, value in metadata.items() if value},
             times=times,
+            trust=lowest(of_role(message.role) for message in reading.messages),
         )
 
     def _last_moment(self, file: BinaryIO, start: int) -> datetime | None:

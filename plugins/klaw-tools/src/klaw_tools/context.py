@@ -21,9 +21,20 @@ from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import Extension, KlawError, PluginContractError, SearchResult, SearchResults, estimate_tokens, quoted
+from klaw_core import (
+    Condition,
+    Extension,
+    KlawError,
+    PluginContractError,
+    QueryError,
+    SearchResult,
+    SearchResults,
+    estimate_tokens,
+    quoted,
+)
 from klaw_core.cli.snippets import show_text
 from klaw_core.errors import isolated
+from klaw_core.values.metadata import TRUST, TRUST_CLASSES
 from klaw_redaction import Redactor
 from klaw_tools import (
     ArrangingExtension,
@@ -39,6 +50,10 @@ from klaw_tools.interfaces import ContextPart
 
 _CONVERSATIONS = "conversations"  # the origin of messages, and the first part of their paths
 Able = TypeVar("Able", bound=Extension)
+
+#: The lowest class of texts that a context takes unless it is asked for others.
+DEFAULT_TRUST = "agent"
+FOREIGN = TRUST_CLASSES[-1]
 
 #: The priority of chunks: after everything that an extension offers by default.
 CHUNK_PRIORITY = 20
@@ -64,15 +79,20 @@ _TITLES: Mapping[ContextPart, str] = {"stable": "## Core memory", "volatile": "#
 def build_context(
     question: ContextQuestion,
     extensions: Sequence[tuple[str, Extension]],
-    search: Callable[[str, int], SearchResults],
+    search: Callable[..., SearchResults],
     *,
     part: ContextPart | None = None,
     redactor: Redactor = Redactor(),  # noqa: B008  # frozen
 ) -> Context:
     """Return the context for a question, or one part of it. Errors of extensions and of the search become notices.
 
+    What is written by others than the question allows is left out, and a notice says so. Raise QueryError for a class
+    that does not exist.
+
     Secrets in what extensions offer, such as core memory, are redacted; chunks are as they were indexed.
     """
+    if question.trust is not None and question.trust not in TRUST_CLASSES:
+        raise QueryError(f"unknown class {quoted(question.trust)}", hint=f"one of {', '.join(TRUST_CLASSES)}")
     builder = _Builder(question, extensions, redactor)
     declined = builder.declined()
     items = builder.offered()
@@ -80,7 +100,7 @@ def build_context(
         items = [item for item in items if item.part == "stable"]
     elif part != "stable" and question.message.strip():
         try:
-            found = search(question.message, _MAX_CHUNKS)
+            found = builder.trusted(search)
         except KlawError as error:
             builder.notices.append(f"search results left out: {error}")
         else:
@@ -90,7 +110,7 @@ def build_context(
             items += [_chunk_item(result, rank, heading) for rank, result in enumerate(found)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     unseen = [item for item in items if not item.source or item.source not in question.seen]
-    items = [_safe(item) for item in builder.arranged(unseen)]
+    items = [_safe(item) for item in builder.trusted_items(builder.arranged(unseen))]
     packer = _Packer(question)
     stable, volatile = (packer.pack(name, items) if part in {None, name} else "" for name in _PARTS)
     notices = tuple(dict.fromkeys(builder.notices))
@@ -161,6 +181,35 @@ class _Builder:
             if isinstance(extension, ability):
                 yield name, extension
 
+    def trusted(self, search: Callable[..., SearchResults]) -> SearchResults:
+        """Return the chunks of writers that are trusted enough; a notice says that others are left out.
+
+        Most memories have no other chunks among the best ones, so the condition is added only if there are some.
+        """
+        filters = self.question.filters
+        found = search(self.question.message, _MAX_CHUNKS, filters=filters)
+        if not (left_out := sum(result.trust in self.unwanted for result in found)):
+            return found
+        self.notices.append(_left_out(left_out, "chunk"))
+        conditions = tuple(Condition(TRUST, "!=", each) for each in self.unwanted)
+        filters = evolve(filters, metadata=(*filters.metadata, *conditions))
+        rest = search(self.question.message, _MAX_CHUNKS, filters=filters)
+        # If nothing passes, its hint is about a condition that nobody gave.
+        return rest or evolve(found, results=(), notices=found.notices, hints=found.hints)
+
+    def trusted_items(self, items: Sequence[ContextItem]) -> list[ContextItem]:
+        """Return the items of writers that are trusted enough; a notice says that others are left out."""
+        kept = [item for item in items if item.trust not in self.unwanted]
+        if len(kept) < len(items):
+            self.notices.append(_left_out(len(items) - len(kept), "item"))
+        return kept
+
+    @property
+    def unwanted(self) -> Sequence[str]:
+        """The classes of writers that are trusted less than the question asks for."""
+        least = self.question.trust or DEFAULT_TRUST
+        return TRUST_CLASSES[TRUST_CLASSES.index(least) + 1 :]
+
     @contextmanager
     def _errors_as_notices(self, name: str, what: str) -> Iterator[None]:
         try:
@@ -186,13 +235,22 @@ def _chunk_item(result: SearchResult, rank: int, heading: str) -> ContextItem:
         label = ", ".join(filter(None, (place, " > ".join(result.heading))))
         share = _SHARES[rank] if rank < len(_SHARES) else _SHARE
     text = item_text(result.content.strip())
-    return ContextItem(text, "volatile", CHUNK_PRIORITY, heading, place, result.created_at, label=label, share=share)
+    item = ContextItem(text, "volatile", CHUNK_PRIORITY, heading, place, result.created_at, label=label, share=share)
+    return item if result.trust == "owner" else evolve(item, trust=result.trust)
+
+
+def _left_out(count: int, what: str) -> str:
+    """Return the notice on what writers wrote that are not trusted enough."""
+    are = f"{what} that others wrote is" if count == 1 else f"{what}s that others wrote are"
+    return f"{count:,} {are} left out; a search finds what is left out"
 
 
 def _safe(item: ContextItem) -> ContextItem:
     """Return an item whose text stays in its place, whoever wrote it and whichever extension offers it."""
     text, note = item_text(item.text), item_text(item.note)
     label, heading = one_line(item.label), one_line(item.heading)
+    if item.trust == FOREIGN and not label.startswith(FOREIGN):
+        label = f"{FOREIGN}, {label}" if label else FOREIGN
     if (text, note, label, heading) == (item.text, item.note, item.label, item.heading):
         return item
     return evolve(item, text=text, note=note, label=label, heading=heading)

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 @click.option("--as-of", metavar="WHEN", callback=as_of, help="Facts that were true then. [default: now]")
 @click.option("--known-at", metavar="WHEN", callback=as_of, help="Facts that were known then. [default: now]")
 @click.option("--seen", multiple=True, metavar="SOURCE", help="Leave out an item that the model already has.")
+@click.option(
+    "--trust",
+    type=click.Choice(["owner", "agent", "foreign"]),
+    metavar="CLASS",
+    help="Take what the owner, an agent or foreign writers wrote: owner, agent or foreign. [default: agent]",
+)
 @click.option("--explain", is_flag=True, help="List the items and their sources.")
 @common_options
 @pass_settings
@@ -46,6 +52,7 @@ def command(
     as_of: datetime | None,
     known_at: datetime | None,
     seen: tuple[str, ...],
+    trust: str | None,
     explain: bool,
 ) -> None:
     """Print the text from memory for a prompt with MESSAGE: core memory, profile, facts, and the best chunks."""
@@ -53,6 +60,7 @@ def command(
         if chat is not None:
             _check_chat(settings, memory, chat)
         ask = partial(memory.context, " ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at)
+        ask = partial(ask, trust=trust)
         context = ask(seen=seen)
         if seen and not context.declined:
             known = {item.source for item in ask().items}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core import Extension
+from klaw_tools.options import ToolsOptions
 
 if TYPE_CHECKING:
     from klaw_core import SearchResults, Tool
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 @frozen(eq=False)
 class ToolsExtension(Extension):
     """Offers a memory to a language model. It keeps nothing of its own."""
+
+    options: ToolsOptions = field(factory=ToolsOptions)
 
     name = "tools"
 
@@ -45,13 +48,17 @@ class ToolsExtension(Extension):
     def context(
         self,
         extensions: Sequence[tuple[str, Extension]],
-        search: Callable[[str, int], SearchResults],
+        search: Callable[..., SearchResults],
         redactor: Redactor,
         part: ContextPart | None,
         **question: Any,
     ) -> Context:
-        """Return the context for a ``ContextQuestion``, given as its fields, or one part of it."""
+        """Return the context for a ``ContextQuestion``, given as its fields, or one part of it.
+
+        Without a ``trust``, it has that of the options.
+        """
         from klaw_tools.context import build_context
         from klaw_tools.interfaces import ContextQuestion
 
+        question["trust"] = question.get("trust") or self.options.trust
         return build_context(ContextQuestion(**question), extensions, search, part=part, redactor=redactor)

@@ -21,7 +21,8 @@ class ContextQuestion:
     """The message that needs context. ``chat`` is the name of the chat that the message belongs to, if any.
 
     ``as_of`` asks for facts that were true at that moment, ``known_at`` for facts that were known; None means now.
-    ``seen`` are the sources of items that the model already has. Only what passes ``filters`` is asked for.
+    ``seen`` are the sources of items that the model already has. Only what passes ``filters`` is asked for. ``trust``
+    is the lowest class of texts to take; None means the configured one.
     """
 
     message: str
@@ -31,6 +32,7 @@ class ContextQuestion:
     known_at: datetime | None = None
     seen: frozenset[str] = frozenset()
     filters: Filters = Filters()  # noqa: RUF009  # frozen
+    trust: str | None = None
 
 
 @frozen
@@ -48,7 +50,7 @@ class ContextItem:
     cut.
 
     ``filtered``: the item passes the filters of the question, or they do not concern it. If a question has filters, the
-    other items are left out.
+    other items are left out. ``trust`` is the class of its writer, or the lowest of several.
     """
 
     text: str
@@ -62,6 +64,7 @@ class ContextItem:
     note: str = ""
     share: float | None = None
     filtered: bool = False
+    trust: str = "owner"
 
 
 @frozen

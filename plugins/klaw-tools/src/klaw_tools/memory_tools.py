@@ -260,6 +260,7 @@ def _for_model(result: SearchResult) -> Json:
         **({"context": result.context} if result.context else {}),
         "origin": result.origin,
         "source": result.source,
+        **({} if result.trust == "owner" else {"trust": result.trust}),
         "created_at": to_json(result.created_at),
         "path": f"{result.path}:{result.start_line}-{result.end_line}",
         "heading": " > ".join(result.heading),

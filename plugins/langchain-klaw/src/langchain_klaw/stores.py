@@ -257,7 +257,8 @@ class _Record:
         if self.expires_at is not None:
             payload.update(ttl=self.ttl, expires_at=self.expires_at.isoformat())
         name = _name(self.namespace, self.key)
-        return NewDocument(name, text, metadata_part(self.value), created_at=self.updated_at, payload=payload)
+        metadata, moment = metadata_part(self.value), self.updated_at
+        return NewDocument(name, text, metadata, created_at=moment, payload=payload, trust="agent")
 
     def renewed(self, now: datetime) -> _Record:
         return _Record(

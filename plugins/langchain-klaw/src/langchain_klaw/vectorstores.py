@@ -274,6 +274,7 @@ def documents_of(results: Iterable[SearchResult]) -> list[Document]:
                 "score": result.score,
                 "relevance": result.relevance,
                 "is_weak": result.is_weak,
+                "trust": result.trust,
             },
         )
         for result in results

@@ -19,10 +19,18 @@ from klaw_core.cli.kit import Settings, common_options, pass_settings
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--from", "importer", metavar="PROGRAM", help="Read the export of another program: chatgpt, mem0 …")
 @click.option("--dry-run", is_flag=True, help="Count what would be imported; change nothing.")
+@click.option(
+    "--trust",
+    type=click.Choice(["owner", "agent", "foreign"]),
+    metavar="CLASS",
+    help="Who wrote the texts: owner, agent or foreign. [default: as exported; foreign with --from]",
+)
 @click.option("--workspaces", is_flag=True, help="Also add its workspaces, with their exclude patterns.")
 @common_options
 @pass_settings
-def command(settings: Settings, *, file: str, importer: str | None, dry_run: bool, workspaces: bool) -> None:
+def command(
+    settings: Settings, *, file: str, importer: str | None, dry_run: bool, trust: str | None, workspaces: bool
+) -> None:
     """Import FILE, written by `klaw export`; - reads standard input. Existing records are not changed.
 
     With --from, FILE is another program's export, a file or a directory. `klaw plugins` lists the programs.
@@ -32,7 +40,7 @@ def command(settings: Settings, *, file: str, importer: str | None, dry_run: boo
     from klaw_doctor.commands.counts import records
 
     with _whole(file) as source, settings.open_memory() as memory:
-        report = memory.import_(source, importer=importer, workspaces=workspaces, dry_run=dry_run)
+        report = memory.import_(source, importer=importer, workspaces=workspaces, dry_run=dry_run, trust=trust)
     if settings.json:
         print_json(to_json(report))
     elif not settings.quiet:

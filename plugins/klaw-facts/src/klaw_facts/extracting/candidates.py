@@ -26,7 +26,8 @@ class SourceMessage:
 
     ``content`` is the text in the journal with sentences that contain a secret, and text from memory, replaced by
     spaces, so that offsets stay correct. A sentence that says where the secret is kept stays, with the secret filled.
-    ``speaker`` is the name in the journal, or the role.
+    ``speaker`` is the name in the journal, or the role. ``trust`` is the class of its writer. ``is_imported``: it has
+    another class than its role, and others wrote it.
     """
 
     chat: str
@@ -36,6 +37,8 @@ class SourceMessage:
     content: str = field(repr=False)
     said_at: datetime
     person: str = ""
+    trust: str = "owner"
+    is_imported: bool = False
 
     def quote(self, start: int, end: int) -> Quote:
         """Return a quote of this message."""

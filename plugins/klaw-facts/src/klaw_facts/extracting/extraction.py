@@ -31,6 +31,7 @@ from klaw_facts.records import batch_record
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
 from klaw_journals import BadLine, Chat, Message
+from klaw_journals.trust import FOREIGN
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations
@@ -95,7 +96,10 @@ class Extraction:
         content = blanked(self.journal.gate.blank(message.content), message.meta)
         speaker = speaker_of(message.role, message.meta)
         person = person_of(chat, message.role, message.meta)
-        return SourceMessage(chat.name, message.id, message.role, speaker, content, message.ts, person)
+        trust, is_imported = message.trust_class, message.trust == FOREIGN
+        return SourceMessage(
+            chat.name, message.id, message.role, speaker, content, message.ts, person, trust, is_imported
+        )
 
     def suppression(self, subject: str, text: str) -> str:
         """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
@@ -168,7 +172,7 @@ class Extraction:
         window = list(messages[:most])
         if extractor is None:
             return window
-        sizes = estimate_tokens([message.content if self._is_source(message) else "" for message in window])
+        sizes = estimate_tokens([message.content if self.is_source(message) else "" for message in window])
         total = 0
         for index, size in enumerate(sizes):
             total += size
@@ -190,7 +194,7 @@ class Extraction:
 
         Return 0 if another process has moved the watermark from ``after`` in the meantime.
         """
-        sources = [message for message in window if self._is_source(message)]
+        sources = [message for message in window if self.is_source(message)]
         asker = None if extractor is None else extractor.asker
         start = Usage() if asker is None else asker.usage
         error = ""
@@ -276,8 +280,10 @@ class Extraction:
             return []  # nothing is ended
         return [pairs[index] for index, relation in relations.items() if relation == _ENDS]
 
-    def _is_source(self, message: SourceMessage) -> bool:
-        return message.role in self.options.roles and bool(message.content.strip())
+    def is_source(self, message: SourceMessage) -> bool:
+        """Return whether facts and digests are taken from a message: from foreign ones only if that is configured."""
+        is_wanted = message.role in self.options.roles and (self.options.foreign or not message.is_imported)
+        return is_wanted and bool(message.content.strip())
 
     def _count(self, line: Batch, messages: int, facts: Sequence[Fact]) -> None:
         report = self.report
@@ -335,6 +341,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
         source=message.chat,
         said_at=message.said_at,
         affirmed_at=begin.affirmed_at,
+        trust=message.trust,
     )
 
 

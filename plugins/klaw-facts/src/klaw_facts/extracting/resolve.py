@@ -65,7 +65,7 @@ class Resolver:
         self._recognise_owner(fact)
         fact = self.state.placed(fact)
         known = self._same(fact)
-        if known is not None:
+        if known is not None and self._may_change(fact, known):
             if set(fact.quotes) - set(known.quotes):
                 self._confirm(known, fact)
             return self._facts[known.id]
@@ -139,7 +139,13 @@ class Resolver:
     def _only_unnamed(self) -> str:
         return self.only_unnamed()
 
+    def _may_change(self, new: Fact, old: Fact) -> bool:
+        """Return whether a fact may confirm or end another: a foreign one only foreign ones, unless configured."""
+        return self.options.foreign or old.is_foreign or not new.is_foreign
+
     def _end(self, old: Fact, new: Fact, moment: datetime, reason: str) -> None:
+        if not self._may_change(new, old):
+            return
         precision = new.precision if is_dated(new) else "by"
         until = format_ts(moment)
         told = {"by_fact": new.id, "reason": reason, "valid_to": until, "precision": precision}
@@ -190,7 +196,8 @@ class Resolver:
     def _succession(self, fact: Fact) -> Sequence[Turn]:
         """Return the values of the slot of a fact, with this one."""
         others = [self._facts[name] for name in self._by_slot.get(str(fact.slot), ()) if name != fact.id]
-        return succession([*(item for item in others if item.who == fact.who), fact], self.ts)
+        others = [item for item in others if item.who == fact.who and self._may_change(item, fact)]
+        return succession([*others, fact], self.ts)
 
     def _end_others(self, fact: Fact) -> None:
         """End the values of a slot that this one has followed, and this one where the next value begins."""

@@ -13,7 +13,7 @@ export function shown(result, query) {
       percent != null && h("span", { class: "relevance" }, bar(result.relevance, `relevance ${percent} %`), h("span", { "aria-hidden": "true" }, `${percent} %`))),
     h("p", { class: "snippet" }, ...marked(snippet(result.content, query), query)),
     h("div", { class: "foot meta" }, h("span", { class: "path" }, place), h("span", {}, date(result.created_at)), result.collection !== "memory" && h("span", {}, result.collection),
-      result.is_weak && h("span", {}, "weak match"), explained(result),
+      result.is_weak && h("span", {}, "weak match"), result.trust === "foreign" && h("span", {}, "foreign"), explained(result),
       h("button", { class: "quiet copy", "aria-label": `Copy the text of ${place}`, onclick: () => copy(result.content, "Text") }, "Copy")));
 }
 
