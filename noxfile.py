@@ -241,6 +241,7 @@ def lint(session: nox.Session) -> None:
     session.run("python", "tests/house/figures.py")
     session.run("python", "tests/house/metadata.py")
     session.run("python", "tests/house/installs.py")
+    session.run("python", "tests/house/sentences.py")
     if hadolint:
         session.run("hadolint", "plugins/klaw-serve/docker/Dockerfile")
 

@@ -52,7 +52,7 @@ _ABOUT = {
 _ABOUT_SETTINGS = {
     "conversations": "Which messages are indexed, and patterns of text that must not reach the index.",
     "cache": "How many vectors are cached for texts that occur again.",
-    "search": "Collections that a search leaves out unless it names them, besides docs and facts.",
+    "search": "More collections, like docs and facts, that a search leaves out unless it names them.",
     "sync": "Whether the index is updated before each search.",
 }
 

@@ -111,7 +111,7 @@ class Handlers:
     ) -> types.ListPromptsResult:
         """Return the only prompt."""
         topic = types.PromptArgument(name="topic", description="The topic.", required=True)
-        prompt = types.Prompt(name=_RECALL, description="What memory contains about a topic.", arguments=[topic])
+        prompt = types.Prompt(name=_RECALL, description="Texts from memory about a topic.", arguments=[topic])
         return types.ListPromptsResult(prompts=[prompt])
 
     async def get_prompt(self, _context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -126,7 +126,7 @@ class Handlers:
             f"{framed('memory', str(found) or 'nothing')}"
         )
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=f"What memory contains about {topic}", messages=[message])
+        return types.GetPromptResult(description=f"Texts from memory about {topic}", messages=[message])
 
     async def complete(self, _context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Return paths that begin with what was typed of a URI, or topics that have it."""

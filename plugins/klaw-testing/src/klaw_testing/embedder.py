@@ -26,7 +26,7 @@ _WORDS = ["ash", "birch", "cedar", "elder", "fir", "hazel", "larch", "maple", "o
 _TEXTS = (
     "The ferry leaves at seven.",
     "Kettle",
-    "SQLite allows a single writer at a time, and any number of readers beside it.",
+    "SQLite allows a single writer at a time, and any number of readers at the same time.",
     " ".join(_WORDS * 8),
     "Заметка о встрече в четверг",
     "def add(a, b):\n    return a + b\n",
