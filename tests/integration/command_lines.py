@@ -33,7 +33,7 @@ SYNONYMS = {
 CURRENT: list[World] = []
 FACT = [""]
 #: Commands that the tree of commands does not show, and the modules that have them.
-HIDDEN = {"eval facts": "klaw_eval.facts_command"}
+HIDDEN = {"eval facts": "klaw_eval.facts_command", "eval poison": "klaw_eval.poison_command"}
 
 
 @frozen

@@ -141,6 +141,7 @@ COMMANDS = [
         "eval ROOT/locomo.json --config ROOT/none.toml", {"--pooled": [], "--unit": ["turn"], "--format": ["beir"]}
     ),
     Command("eval facts ROOT/locomo.json --config ROOT/none.toml", {"--arm": ["chunks"], **_EVALUATED}),
+    Command("eval poison --config ROOT/none.toml --limit 1", {"--limit": ["2"], "--json": []}),
     Command("mcp", {**_MCP, "--tool": ["memory_facts"]}),
     Command("mcp install claude-code --yes", {"--remove": [], **_MCP, **_INSTALLED}),
     Command("mcp install claude-code --print", {"--yes": [], "--remove": [], **_MCP, "--json": []}),

@@ -74,7 +74,7 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
     """
     place = index_directory(corpus, config, root)
     with Memory.open(evolve(config, data_dir=place / "data", sources=())) as memory:
-        _refuse_elsewhere(memory, place)
+        refuse_elsewhere(memory, place)
         _write(corpus, memory, place)
         report = IndexReport()
         with indexing() as on_progress:
@@ -121,7 +121,7 @@ def index_directory(corpus: Corpus, config: Config, root: Path) -> Path:
     return root / digest.hexdigest()[:16]
 
 
-def _refuse_elsewhere(memory: Memory, place: Path) -> None:
+def refuse_elsewhere(memory: Memory, place: Path) -> None:
     """Raise DatasetError if the store is not in the directory of this run, to protect other indexes."""
     location = memory.status().location
     if location != "memory" and not Path(location).resolve().is_relative_to(place.resolve()):

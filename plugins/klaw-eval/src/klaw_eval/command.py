@@ -69,28 +69,34 @@ def _picture(_context: click.Context, _parameter: click.Parameter, value: Path |
     return value
 
 
-class _WithFacts(click.Command):
-    """A command with datasets as arguments and one subcommand: ``klaw eval facts``."""
+class _WithSubcommands(click.Command):
+    """A command with datasets as arguments and two subcommands: ``klaw eval facts`` and ``klaw eval poison``."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the subcommand if its name is the first argument."""
-        facts = self.get_command(parent, args[0]) if args else None
-        if facts is None:
+        found = self.get_command(parent, args[0]) if args else None
+        if found is None:
             return super().make_context(info_name, args, parent, **extra)
-        return facts.make_context(f"{info_name} facts", args[1:], parent, **extra)
+        return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
     def get_command(self, _context: click.Context | None, name: str) -> click.Command | None:
         """Return the subcommand if this is its name."""
-        if name != "facts":
-            return None
-        from klaw_eval.facts_command import command as facts
+        if name == "facts":
+            from klaw_eval.facts_command import command as facts
 
-        return facts
+            return facts
+        if name == "poison":
+            from klaw_eval.poison_command import command as poison
+
+            return poison
+        return None
 
 
-@click.command("eval", cls=_WithFacts, short_help="Measure what a search finds, on your questions or on a dataset.")
+@click.command(
+    "eval", cls=_WithSubcommands, short_help="Measure what a search finds, on your questions or on a dataset."
+)
 @click.argument("datasets", nargs=-1, type=_FILE, metavar="[DATASET]...")
 @click.option("--questions", type=_FILE, metavar="FILE", help="Ask your own questions of your own index.")
 @click.option(
