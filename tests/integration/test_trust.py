@@ -163,6 +163,15 @@ class TestDoors:
             assert {item.trust for item in others.search(QUESTION, 50)} == {"foreign"}
             assert str(others.context(QUESTION)) == ""
 
+    def test_a_rebuild_keeps_the_classes_also_of_what_cannot_be_read_now(self, memory, tmp_path):
+        memory.index(note(tmp_path), trust="foreign")
+        memory.add([NewDocument("a", f"Page: {TEXT}")])
+        memory.reindex()
+        assert classes(memory) == {"other": "foreign", "documents": "foreign"}
+        (tmp_path / "other").rename(tmp_path / "elsewhere")
+        memory.reindex()
+        assert classes(memory) == {"other": "foreign", "documents": "foreign"}
+
 
 class TestForging:
     """No text and no metadata makes a text more trusted."""
