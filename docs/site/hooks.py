@@ -39,13 +39,14 @@ _CODE = re.compile(r"`[^`]+`")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Build the navigation from the directories, so that no page can be missing from it."""
+    """Build the navigation from the directories, so that no page is missing, in the order of the first page."""
     docs = Path(config.docs_dir)
+    home = (docs / "README.md").read_text("utf-8")
     config.nav = [{"Home": "README.md"}]
     below: list[Any] = []
     for title, directory in _SECTIONS.items():
         pages = sorted(path.relative_to(docs).as_posix() for path in (docs / directory).glob("*.md"))
-        pages.sort(key=lambda page: not page.endswith("README.md"))
+        pages.sort(key=lambda page: (not page.endswith("README.md"), _place(home, page)))
         entries: list[Any] = pages
         if directory == "reference":
             entries += [_COPIED["CHANGELOG.md"], {"Python API": sorted(_api())}, {"Plugins": sorted(_plugins())}]
@@ -55,6 +56,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         config.nav.append({title: entries})
     config.nav[-1]["Explanation"] += [*below, _COPIED["benchmarks/README.md"]]
     return config
+
+
+def _place(home: str, page: str) -> int:
+    """Return where the first page links to a page, so that the navigation has its order; others come last."""
+    return home.find(f"({page})") % (len(home) + 1)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

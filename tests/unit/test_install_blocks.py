@@ -32,6 +32,13 @@ def test_every_named_extra_exists():
     assert named - EXTRAS.keys() == set()
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/README.md"])
+def test_the_first_pages_install_the_same_and_give_it_to_an_agent(page):
+    text = (ROOT / page).read_text("utf-8")
+    commands = ("pip install -c constraints.txt '.[default,mcp]'", "uv tool install '.[default,mcp]'")
+    assert [command for command in (*commands, "klaw mcp install claude-code") if command not in text] == []
+
+
 def test_no_page_installs_a_directory_of_a_plugin_beside_klaw():
     found = {
         place for page in PAGES for place in re.findall(r"install [^\n`]*?'?(plugins/[\w-]+)", page.read_text("utf-8"))
