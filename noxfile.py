@@ -222,10 +222,11 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def pictures(session: nox.Session) -> None:
-    """Draw the pictures of a search again: in a terminal, and on the page of klaw serve in a browser."""
+    """Draw the pictures again: of a search in a terminal, of the page of klaw serve, and of states that tests use."""
     install_everything(session, "playwright>=1.50")
     session.run("python", "docs/pictures/terminal.py")
     session.run("python", "docs/pictures/page.py")
+    session.run("python", "docs/pictures/states.py")
 
 
 @nox.session

@@ -17,7 +17,7 @@ from klaw_core import Chat, Memory, Message, load_config
 
 #: Playwright's limits, in milliseconds: a busy machine may take minutes.
 PATIENCE = 300_000
-collect_ignore = ["test_page.py" if "KLAW_NODE_MODULES" in os.environ else "test_scripts.py"]
+collect_ignore = ["test_page.py", "test_states.py"] if "KLAW_NODE_MODULES" in os.environ else ["test_scripts.py"]
 
 CHROMIUM = os.environ.get("KLAW_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 PUMP = """\

@@ -65,8 +65,8 @@ def _replace(tenant: Tenant, given: Json) -> Any:
     replaced = {"path": old.id, "text": old.text, "tags": old.tags, "created_at": old.created_at}
     if (given["text"], tags, created_at) == (old.text, old.tags, old.created_at):
         return {"path": old.id, "notice": "", "replaced": replaced}
-    kept: Any = {"source": old.source, "chat_id": old.chat_id, "tags": tags, "supersedes": old.id}
-    found = tenant.memory.save(given["text"], created_at=created_at, **kept)
+    kept: Any = {"tags": tags, "supersedes": old.id, "trust": tenant.trust}
+    found = saved.save(given["text"], old.source, old.chat_id, created_at, **kept)
     return {"path": found.path, "notice": found.notice, "replaced": replaced}
 
 

@@ -13,8 +13,10 @@ const EDITORS = {
 };
 const CHOICE = "klaw-editor", LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
+const TABLE = /\|.*\|[ :]*-{3,}.*/; // in a preview, which is one line
+
 export function row({ origin, title, path, preview, created_at }) {
-  const own = origin === "saved" || origin === "facts", words = plain(preview);
+  const own = origin === "saved" || origin === "facts", words = plain(preview.replace(TABLE, (rows) => `${rows} `.replace(/\|[ :|-]*-[ :|-]*\|/g, "|").replace(/[ |]*\|[ |]*/g, " · ")));
   return h("li", {}, h("a", { class: "row", href: linkTo(path) }, h("div", { class: "head" }, h("span", { class: "name" }, own ? words : title || stem(path)), h("span", { class: "meta" }, date(created_at))),
     !own && h("div", { class: "meta preview" }, words), h("div", { class: "meta" }, KINDS[origin] ?? h("span", { class: "path" }, path))));
 }

@@ -70,5 +70,5 @@ export const nothing = (title, ...next) => h("div", { class: "empty" }, h("h2", 
 // A part of a Markdown text as a line of words, without the marks.
 export const plain = (text) => text
   .replace(/```+[^\n`]*\n?|~~~+[^\n]*\n?/g, "").replace(/!?\[\[([^\]|\n]+\|)?([^\]\n]+)\]\]/g, "$2").replace(/!?\[([^\]\n]*)\]\([^)\s]*\)/g, "$1")
-  .replace(/(\*\*|__|==|~~)(?=\S)([^\n]*?\S)\1/g, "$2").replace(/`([^`\n]+)`/g, "$1").replace(/^(\s*)[-*+] \[ \] /gm, "$1☐ ").replace(/^(\s*)[-*+] \[[xX]\] /gm, "$1☑ ")
+  .replace(/(\*\*|==|~~)(?=\S)([^\n]*?\S)\1/g, "$2").replace(/`([^`\n]+)`/g, "$1").replace(/^(\s*)[-*+] \[ \] /gm, "$1☐ ").replace(/^(\s*)[-*+] \[[xX]\] /gm, "$1☑ ")
   .replace(/^(\s*)[*+-] /gm, "$1• ").replace(/^\|?[ \t:|-]+\|[ \t:|-]*$/gm, "").replace(/^[ \t]*\|[ \t]*(.*?)[ \t]*\|?[ \t]*$/gm, (_, cells) => cells.replace(/[ \t]*\|[ \t]*/g, " · ")).replace(/^(> ?)+(\[!\w+\][+-]? ?)?/gm, "").replace(/<!--.*?-->/g, "");

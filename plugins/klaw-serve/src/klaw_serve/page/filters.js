@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { attempt, h } from "./dom.js";
 
 const TITLES = { mode: "Search by", collection: "Collection", path: "Path starts with", source: "Source", tag: "Tag", where: "Metadata", since: "From", until: "Until" };
-const MODES = [["", "Words and meaning"], ["fts", "Words"], ["vector", "Meaning"]];
+const MODES = [["", "Words, meaning"], ["fts", "Words"], ["vector", "Meaning"]];
 export const NAMES = Object.keys(TITLES);
 
 // Returns the panel, the set filters, and functions: `given` is what the search is asked, `set` changes some.

@@ -5,7 +5,7 @@ import { command, h, nothing, searchFor, stem } from "./dom.js";
 import { row } from "./documents.js";
 
 const SHOWN = 6;
-const QUESTIONS = [(topic) => `What do I know about ${topic}?`, (topic) => `Why ${topic}?`, (topic) => `“${topic}”`];
+const QUESTIONS = [(topic) => `What do I know about ${topic}?`, (topic) => `What was decided about ${topic}?`, (topic) => `“${topic}”`];
 
 export async function start(ending) {
   const { documents } = await api("recent", { query: { limit: 40 }, ending });
