@@ -295,3 +295,11 @@ def test_only_a_saved_memory_is_replaced_and_an_equal_text_stays(server):
     assert (note.status, "not a saved memory" in note.json["error"]) == (404, True)
     assert server.ask("PUT", "/api/memories", {"path": path, "text": " "}).status == 400
     assert server.ask("GET", f"/api/document?path={path}").status == 200
+
+
+@pytest.mark.parametrize(("place", "trust"), [("", "owner"), ("/agents/ann", "agent")])
+def test_what_is_replaced_has_the_class_of_who_replaces_it(server, place, trust):
+    path = server.ask("POST", f"{place}/api/memories", {"text": "The meter reads 41."}).json["path"]
+    server.ask("PUT", f"{place}/api/memories", {"path": path, "text": "The meter reads 42."})
+    (found,) = server.ask("GET", f"{place}/api/search?query=meter").json["results"]
+    assert (found["content"], found["trust"]) == ("The meter reads 42.", trust)

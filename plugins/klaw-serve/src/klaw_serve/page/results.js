@@ -35,7 +35,8 @@ function explained(result) {
 
 // Short words of a question are mostly those that every text has.
 function words(query) {
-  const all = [...new Set(query.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [])];
+  const asked = query.replace(/(?<!\S)-?(tag|path):\S+|(?<!\S)-\S+/gi, ""); // what it is not about, or where it is, is no word of it
+  const all = [...new Set(asked.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [])];
   const long = all.filter((word) => word.length > 3 || /[^\p{Script=Latin}]/u.test(word));
   return long.length ? long : all;
 }

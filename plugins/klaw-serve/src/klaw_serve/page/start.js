@@ -5,14 +5,15 @@ import { command, h, nothing, searchFor, stem } from "./dom.js";
 import { row } from "./documents.js";
 
 const SHOWN = 6;
-const QUESTIONS = [(topic) => `What do I know about ${topic}?`, (topic) => `What was decided about ${topic}?`, (topic) => `“${topic}”`];
+const QUESTIONS = [(topic) => `What do I know about ${topic}?`, (topic) => `What was decided about ${topic}?`, (topic) => `"${topic}"`];
+const CONDITIONS = ["tag:energy", "path:People/", "-word", '"a phrase"'];
 
 export async function start(ending) {
   const { documents } = await api("recent", { query: { limit: 40 }, ending });
   if (!documents.length) return [empty()];
   const asked = topics(documents).map((topic, at) => QUESTIONS[at](topic));
   return [
-    asked.length ? h("section", { class: "examples", "aria-label": "Example questions" }, h("h2", {}, "For example"), h("ul", { class: "chips" }, ...asked.map((question) => h("li", {}, h("a", { class: "chip", href: searchFor(question) }, question))))) : null,
+    asked.length ? h("section", { class: "examples", "aria-label": "Example questions" }, h("h2", {}, "For example"), h("ul", { class: "chips" }, ...asked.map((question) => h("li", {}, h("a", { class: "chip", href: searchFor(question) }, question)))), h("p", { class: "meta" }, ...CONDITIONS.flatMap((each, at) => [at ? " · " : "", h("code", {}, each)]), " narrow a search.")) : null,
     h("section", { "aria-label": "Recent" }, h("div", { class: "head" }, h("h2", {}, "Recent"), h("a", { class: "meta", href: "#/recent" }, "all")),
       h("ul", { class: "rows" }, ...documents.slice(0, SHOWN).map((each) => row(each)))),
     h("p", { class: "meta hint" }, h("a", { href: "#/new" }, "Save a memory"), h("span", { class: "keyed" }, h("kbd", {}, "n"))),
