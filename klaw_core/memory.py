@@ -179,9 +179,8 @@ class Memory(OpenMemory):
         the vector of the question: float32 of shape (d,), unit length, in the space of the index. With
         ``duplicates="keep"``, chunks with the same text as a better result are results too. Scores are comparable only
         within one answer, relevances also between questions: results below ``min_relevance`` are left out. More than
-        ``per_document`` chunks of a note are results only if no other notes
-        match nearly as well; None sets no limit. Raise QueryError for an empty query or an unknown collection; a
-        retriever that fails is reported in the ``notices`` of the answer instead.
+        ``per_document`` chunks of a note are results only if no other notes match nearly as well; None sets no limit.
+        Raise QueryError for an empty query or an unknown collection; if a retriever fails, ``notices`` say so.
         """
         return self.search_for(
             SearchRequest(

@@ -1,8 +1,7 @@
 """The relevance of results: an estimate, from 0 to 1, of the probability that a chunk answers the question.
 
-Each retriever returns a relevance with each hit (``Hit.relevance``), on a scale that all retrievers share. This module
-combines them with two things that no single retriever knows: how well the model knows the question's script, and which
-hits a search for words could not have found.
+It combines the ``Hit.relevance`` of the retrievers with what no single one knows: how well the model knows the script
+of the question, and which hits a search for words could not have found (docs/decisions/0031 and 0106).
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from math import exp
+from math import exp, log
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
     from klaw_core.values.search import Hit, Ranking
 
-# Tokens per letter. The vocabulary of a model has words for scripts that it knows; others it splits into characters.
-# English text with an English model has 0.25 to 0.4, Russian 1. With multilingual models, Russian has 0.3, Chinese 0.8.
+# Tokens per letter: few in scripts that the vocabulary of a model has words of (English 0.25 to 0.4), 1 in others.
 _KNOWN, _UNKNOWN = 0.6, 0.9
 
 # The words that a question and a chunk can share consist of letters, without digits.
@@ -32,51 +30,45 @@ _SENTENCE_WORDS = 5
 # The number of first characters that determine the script of a text.
 _SCRIPT_CHARACTERS = 400
 
-# The coefficients of a logistic function that separates questions whose document is in the index from other questions.
-# Its inputs are the relevance from words, the relevance from vectors, the fifth best relevance from words (words that
-# five chunks contain are the topic, not the answer), a constant, and the familiarity. See
-# docs/decisions/0031-relevance.md.
+# The coefficients of a logistic function that separates questions whose document is in the index from other questions:
+# of the relevance from words, that from vectors, the fifth best from words (the topic, not the answer), the constant,
+# and the familiarity.
 _WORDS, _VECTORS, _TOPIC, _CONSTANT, _FAMILIARITY = 12.0, 15.0, -5.0, -4.0, -2.0
-_TOPIC_RANK = 5
+_TOPIC_RANK, _LEAST = 5, 1e-9
 # The coefficients if only vectors are known.
 _ONLY_VECTORS, _ONLY_VECTORS_CONSTANT = 63.0, -8.5
-# If the best relevance from words is lower, the result depends less on words and more on vectors alone. Paraphrases
-# find few words: `authentication for employees` has 0.04 in notes about signing in; `how to tune a violin` has 0.05 if
-# no note answers it.
+# If the best relevance from words is lower, as for paraphrases, the result depends more on vectors alone.
 _RELIABLE = 0.2
 # The factor for the relevance from vectors of a hit that words could not have found; it replaces that from words.
 _UNREACHED = 2.8
+# With vectors, the result becomes a probability. If the topic is in many chunks, by words (from, range) and by vectors
+# (from, range), it moves by a share towards one that says little.
+_CROWDED, _CROWDED_VECTORS, _CROWDED_SHARE, _CROWDED_VALUE = (0.15, 0.2), (0.05, 0.025), 0.57, -1.9
+# In large collections also added: a constant, the relevance from words, and the best one from words of another hit.
+_OFTEN_WRONG, _OWN_WORDS, _RIVAL_WORDS = -1.2, -0.5, 2.0
+# In collections of up to 20 chunks, few texts can be a wrong answer: the odds are higher. From 30 on, they are not.
+_SMALL, _LARGE, _ODDS_OF_SMALL = 20, 30, 2.2
 
 
 def familiarity(question: str, embedder: Embedder) -> float:
-    """Return how well a model knows the script of a question, from 0 to 1, from the number of tokens per letter.
-
-    It is 1 for the embedder of a server, which can only estimate the number of tokens.
-    """
+    """Return how well a model knows the script of a question, from 0 to 1; 1 for a server, which estimates tokens."""
     from klaw_core.embedding.abilities import is_remote  # not needed if only words are searched
 
     letters = sum(map(str.isalnum, question))
     if not letters or is_remote(embedder):
         return 1.0
     (tokens,) = embedder.count_tokens([question])
-    return min(max((_UNKNOWN - tokens / letters) / (_UNKNOWN - _KNOWN), 0.0), 1.0)
+    return 1.0 - _share(tokens / letters, _KNOWN, _UNKNOWN - _KNOWN)
 
 
 def is_unreachable(question: str, text: str) -> bool:
-    """Return whether a search for the question's words cannot find a text.
-
-    That is so if the text is in another script, or if the question is a sentence that shares no word with the text.
-    """
+    """Return whether words cannot find a text: its script differs, or a whole sentence shares no word with it."""
     script, words = _script_and_words(question)
     if script and _script(text) != script:
         return True
-    if len(words) < _SENTENCE_WORDS:
+    # Most texts share a word in lower case between two spaces, which is found faster than other forms.
+    if len(words) < _SENTENCE_WORDS or any(word in text for word in words):
         return False
-    # Most texts share a word in lower case between two spaces. Finding it is ten times as fast as splitting the text
-    # into words, and folding a text that is not ASCII takes longer than finding a word.
-    for word in words:
-        if word in text:
-            return False
     folded = text.casefold()
     # The longest first, because other words seldom contain them.
     return not any(_contains_word(folded, word.strip()) for word in reversed(words))
@@ -84,18 +76,12 @@ def is_unreachable(question: str, text: str) -> bool:
 
 def _contains_word(text: str, word: str) -> bool:
     """Return whether :data:`_WORD` would find a word in a text."""
-    start = text.find(word)
-    while start >= 0:
-        neighbours = text[max(start - 1, 0) : start], text[start + len(word) : start + len(word) + 1]
-        if not any(_WORD.match(character) for character in neighbours):
-            return True
-        start = text.find(word, start + 1)
-    return False
+    return word in text and re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text) is not None
 
 
 @lru_cache(maxsize=16)
 def _script_and_words(question: str) -> tuple[str, Sequence[str]]:
-    """Return the script of a question, and its words, each between two spaces; shortest first, as they are frequent."""
+    """Return the script of a question, and its words between two spaces; the shortest, which are frequent, first."""
     words = set(_WORD.findall(question.casefold()))
     return _script(question), [f" {word} " for word in sorted(words, key=len)]
 
@@ -125,12 +111,12 @@ def _letter_script(letter: str) -> str:
 
 
 def combine_relevance(
-    words: Sequence[Ranking], vectors: Sequence[Ranking], familiar: float
+    words: Sequence[Ranking], vectors: Sequence[Ranking], familiar: float, *, whole: bool = True
 ) -> Callable[[int], float | None]:
     """Return a function from the key of a hit to its relevance: 0 to 1, comparable between questions, None if unknown.
 
     ``words`` and ``vectors`` are the rankings of the retrievers without and with vectors; ``familiar`` is the
-    :func:`familiarity`.
+    :func:`familiarity`. ``whole``: no filter has left out chunks, so a short ranking means a small collection.
     """
     word_hits, vector_hits = _hits_with_relevance(words), _hits_with_relevance(vectors)
 
@@ -140,19 +126,35 @@ def combine_relevance(
 
     if not words:
         return by_vectors
-    ranked = sorted([hit.relevance or 0.0 for hit in word_hits.values()], reverse=True)
-    topic = ranked[_TOPIC_RANK - 1] if len(ranked) >= _TOPIC_RANK else 0.0
+    ranked = _descending(word_hits)
+    topic, near = (each[_TOPIC_RANK - 1] for each in (ranked, _descending(vector_hits)))
     base = _TOPIC * topic + _CONSTANT + (_FAMILIARITY * familiar if vector_hits else 0.0)
     # If no chunk contains many of the question's words, the relevance from words says nothing about any chunk.
-    reliability = min(ranked[0] / _RELIABLE, 1.0) if ranked else 0.0
+    reliability = min(ranked[0] / _RELIABLE, 1.0)
+    crowded = _CROWDED_SHARE * min(_share(topic, *_CROWDED), _share(near, *_CROWDED_VECTORS))
+    small = _share(_LARGE - len(vector_hits), 0, _LARGE - _SMALL) if whole and vector_hits else 0.0
+    judged = (1.0 - small) * (near > 0.0)
 
     def by_both(key: int) -> float | None:
         if key not in word_hits and key not in vector_hits:
             return None
-        both = _logistic(base + _WORDS * _weighted(word_hits.get(key)) + _VECTORS * _weighted(vector_hits.get(key)))
-        return reliability * both + (1.0 - reliability) * (by_vectors(key) or 0.0) * familiar
+        own = _weighted(word_hits.get(key))
+        both = _logistic(base + _WORDS * own + _VECTORS * _weighted(vector_hits.get(key)))
+        found = reliability * both + (1.0 - reliability) * (by_vectors(key) or 0.0) * familiar
+        odds = log(max(found, _LEAST) / max(1.0 - found, _LEAST)) + _ODDS_OF_SMALL * small
+        odds += judged * (_OFTEN_WRONG + _OWN_WORDS * own + _RIVAL_WORDS * ranked[own == ranked[0]])
+        return _logistic((1.0 - crowded) * odds + crowded * _CROWDED_VALUE)
 
     return cache(by_both)
+
+
+def _descending(hits: Mapping[int, Hit]) -> Sequence[float]:
+    """Return the relevances of hits, the best first, and zeros after them."""
+    return sorted([hit.relevance or 0.0 for hit in hits.values()], reverse=True) + [0.0] * _TOPIC_RANK
+
+
+def _share(value: float, first: float, span: float) -> float:
+    return min(max((value - first) / span, 0.0), 1.0)
 
 
 def _hits_with_relevance(rankings: Sequence[Ranking]) -> Mapping[int, Hit]:
@@ -161,9 +163,7 @@ def _hits_with_relevance(rankings: Sequence[Ranking]) -> Mapping[int, Hit]:
 
 
 def _weighted(hit: Hit | None) -> float:
-    if hit is None or hit.relevance is None:
-        return 0.0
-    return hit.relevance * (_UNREACHED if hit.unreached else 1.0)
+    return 0.0 if hit is None else (hit.relevance or 0.0) * (_UNREACHED if hit.unreached else 1.0)
 
 
 def _logistic(value: float) -> float:

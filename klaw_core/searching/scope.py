@@ -122,7 +122,8 @@ class Scope:
         if words and familiar > _FAMILIAR:
             reached = {hit.key for ranking in words for hit in ranking.hits}
             vectors = [self._mark_unreached(ranking, reached) for ranking in vectors]
-        self.relevance = combine_relevance(words, vectors, familiar)
+        whole = all(target.query.within is None for target in self.targets)
+        self.relevance = combine_relevance(words, vectors, familiar, whole=whole)
         return [*words, *vectors]
 
     def _mark_unreached(self, ranking: Ranking, reached: Collection[int]) -> Ranking:

@@ -23,7 +23,7 @@ def vectors(*relevances):
 
 
 def test_relevance_comes_from_vectors_if_words_find_nothing():
-    relevance = combine_relevance([words()], [vectors(0.14, 0.02)], 1.0)
+    relevance = combine_relevance([words()], [vectors(0.14, 0.02)], 1.0, whole=False)
 
     assert relevance(0) == pytest.approx(combine_relevance([], [vectors(0.14, 0.02)], 1.0)(0))
     assert relevance(0) > WEAK_RELEVANCE > relevance(1)
@@ -85,3 +85,30 @@ def test_the_relevance_of_few_vectors_is_their_excess_over_a_sentence_about_noth
     assert (near > 0.13, far, last) == (True, 0.0, 0.0), "the index knows better"
     assert Query("x", unrelated=0.2).hits([]) == []
     assert [hit.score for hit in Query("x", unrelated=0.2).hits(found)] == [0.6, 0.2, 0.1]
+
+
+def test_the_same_hit_is_more_likely_right_in_a_small_collection():
+    small, filtered = (combine_relevance([words(0.2)], [vectors(0.1)], 1.0, whole=whole) for whole in (True, False))
+    large = combine_relevance([words(0.2)], [vectors(0.1, *[0.0] * 40)], 1.0)
+
+    assert small(0) > filtered(0) == large(0)
+
+
+def test_a_topic_that_many_chunks_share_makes_a_sure_hit_less_sure():
+    few = combine_relevance([words(0.9, 0.1)], [vectors(*[0.2] * 5, *[0.0] * 30)], 1.0)
+    many = combine_relevance([words(*[0.9] * 6)], [vectors(*[0.2] * 5, *[0.0] * 30)], 1.0)
+
+    assert few(0) > 0.9 > 0.6 > many(0)
+
+
+@given(
+    st.lists(st.floats(0, 1), max_size=12),
+    st.lists(st.floats(0, 0.3), min_size=1, max_size=40),
+    st.floats(0, 1),
+    st.booleans(),
+)
+def test_law_a_relevance_is_a_probability(by_words, by_vectors, familiar, whole):
+    relevance = combine_relevance([words(*by_words)], [vectors(*by_vectors)], familiar, whole=whole)
+
+    found = [relevance(key) for key in range(max(len(by_words), len(by_vectors)))]
+    assert 0 <= min(found) <= max(found) <= 1

@@ -37,6 +37,11 @@ WEIGHTS: Mapping[str, float] = {
 # BEAM; any other by the assistant, whose answer follows the person's question.
 _OF_ONESELF: Mapping[str, float] = {"fused": 1.0, "assistant": -0.4}
 _OF_A_SUBJECT: Mapping[str, float] = {"fused": 1.0, "asks": -0.3, "reply": 0.3}
+# The relevance of a message: its logarithmic odds from those before the stage, the share of the question's words in its
+# own text, and in the question that it replies to. So words of the messages before it count less than its own. Trained
+# as the weights, on questions with and without an answer (docs/decisions/0106-calibration.md).
+_ODDS, _BEFORE_STAGE, _IN_OWN_TEXT, _IN_REPLIED = -0.32, 0.62, 1.93, 1.27
+_LEAST = 1e-6
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _MAX_SPEAKER_CHARACTERS = 80  # as of a transcript
 _STEM_CHARACTERS = 5  # the beginning of a word stands for its forms, in any language with endings
@@ -70,8 +75,7 @@ class ChatReranker:
     def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
         """Return the messages of each chat in the places of that chat, with the scores of the places.
 
-        A reply is as relevant as the question before it, as far as that contains the words of ``query``. Return None
-        if nothing changes.
+        Each message gets the relevance of a message: see :func:`_relevance`. Return None if nothing changes.
         """
         if not candidates or candidates[0].hit.score <= 0:
             return None
@@ -97,10 +101,10 @@ def _ranked(question: str, candidates: Sequence[Candidate], best: float) -> Sequ
     """Return the messages of one chat, best first, ties in the order given, with raw scores only."""
     speakers = [_speaker(candidate.stored.chunk) for candidate in candidates]
     fused = [candidate.hit.score / best for candidate in candidates]
-    if not _replies(speakers):
-        return [RerankScore(candidate.key, 0.0, score) for candidate, score in zip(candidates, fused, strict=True)]
     rows = features(question, candidates, speakers)
-    if "assistant" in speakers:
+    if not _replies(speakers):
+        weights: Mapping[str, float] = {"fused": 1.0}
+    elif "assistant" in speakers:
         weights = _OF_ONESELF if _matches(_FIRST_PERSON, question.casefold()) else _OF_A_SUBJECT
     else:
         weights = WEIGHTS
@@ -119,17 +123,23 @@ def _replies(speakers: Iterable[str]) -> bool:
 
 
 def _relevance(candidates: Sequence[Candidate], rows: Sequence[Mapping[str, float]]) -> Sequence[float | None]:
-    """Return the relevance of each reply whose question is more relevant; None for other messages."""
-    ends = {(each.stored.path, each.stored.chunk.end_line): each.hit.relevance for each in candidates}
-    asked = [ends.get((each.stored.path, each.stored.chunk.start_line - 1)) for each in candidates]
-    found = [
-        None if of_question is None else of_question * row["reply"]
-        for of_question, row in zip(asked, rows, strict=True)
-    ]
+    """Return the relevance of each message: how likely it answers; None if it is unknown.
+
+    A reply is at least as relevant as the question before it, as far as that contains the words that are searched.
+    """
+    ends = {(each.stored.path, each.stored.chunk.end_line): each.hit.relevance or 0.0 for each in candidates}
+    asked = [ends.get((each.stored.path, each.stored.chunk.start_line - 1), 0.0) for each in candidates]
     return [
-        reply if reply is not None and reply > (each.hit.relevance or 0.0) else None
-        for reply, each in zip(found, candidates, strict=True)
+        None
+        if each.hit.relevance is None
+        else _calibrated(max(each.hit.relevance, of_question * row["reply"]), row["own"], row["reply"])
+        for each, of_question, row in zip(candidates, asked, rows, strict=True)
     ]
+
+
+def _calibrated(relevance: float, own: float, replied: float) -> float:
+    odds = math.log(max(relevance, _LEAST) / max(1.0 - relevance, _LEAST))
+    return 1.0 / (1.0 + math.exp(-(_ODDS + _BEFORE_STAGE * odds + _IN_OWN_TEXT * own + _IN_REPLIED * replied)))
 
 
 def features(
@@ -140,7 +150,7 @@ def features(
     ``date``: the question asks when, and the message has a word of a date. ``length``: the logarithm of its length.
     ``other``: the question names one of the speakers, who is not this one. ``assistant``: an assistant said it.
     ``asks``: it has a question mark. The others are shares, from 0 to 1, of the question's words, weighted by how few
-    of the messages contain them: ``next`` in the next message, if it was found, ``before`` in the one before, ``reply``
+    of the messages contain them: ``own`` in the message, ``next`` in the next one, if it was found, ``before`` in the one before, ``reply``
     the same if that one has a question mark.
     """
     if speakers is None:
@@ -169,6 +179,7 @@ def features(
                 "length": math.log1p(len(texts[index])),
                 "other": float(bool(wanted and speakers[index]) and speakers[index] != wanted),
                 "assistant": float(with_assistant and speakers[index] in {"assistant", ""}),
+                "own": own[index],
                 "asks": float(_asks(texts[index].rpartition("\n")[2])),
                 "next": 0.0 if following is None else own[following],
                 "before": shares_before[index],
