@@ -150,8 +150,8 @@ def features(
     ``date``: the question asks when, and the message has a word of a date. ``length``: the logarithm of its length.
     ``other``: the question names one of the speakers, who is not this one. ``assistant``: an assistant said it.
     ``asks``: it has a question mark. The others are shares, from 0 to 1, of the question's words, weighted by how few
-    of the messages contain them: ``own`` in the message, ``next`` in the next one, if it was found, ``before`` in the one before, ``reply``
-    the same if that one has a question mark.
+    of the messages contain them: ``own`` in the message, ``next`` in the next one, if it was found, ``before`` in the
+    one before, ``reply`` the same if that one has a question mark.
     """
     if speakers is None:
         speakers = [_speaker(candidate.stored.chunk) for candidate in candidates]
