@@ -72,6 +72,7 @@ NEW = {
     "save --chat": "a chat may begin so",
     "save --source": "a new label",
     "serve --allow-host": "a name of this machine",
+    "serve --oauth": "a name of this machine",
     "serve --host": "an address of this machine",
     "serve token --agent": "an agent begins with its token",
     "eval --fail-under": "a metric and a number",

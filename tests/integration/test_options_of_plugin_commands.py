@@ -160,6 +160,7 @@ COMMANDS = [
             "--tls-key": ["ROOT/MEMORY.md"],
             "--behind-proxy": [],
             "--allow-host": ["notes.example"],
+            "--oauth": ["https://notes.example"],
             "--read-only": [],
             "--unit": [],
             "--json": [],

@@ -26,6 +26,7 @@ from klaw_serve.metrics import CONTENT_TYPE, Metrics
 from klaw_serve.openapi import document
 from klaw_serve.operations import OperationError
 from klaw_serve.options import Limits, Listening
+from klaw_serve.signing_in import make_sign_in
 from klaw_serve.table import offered
 from klaw_serve.tenants import Tenants
 from klaw_serve.tokens import Tokens
@@ -51,6 +52,9 @@ class Service:
         """Pass a request to an app, or to Klaw's own routes."""
         if scope["type"] == "lifespan":
             await self._router(scope, receive, send)
+            return
+        if self.app.sign_in is not None and self.app.is_sign_in(scope):
+            await self.app.sign_in.app(scope, receive, send)
             return
         path = scope["klaw.path"]
         endpoint = self._direct.get((scope.get("method", ""), path))
@@ -112,7 +116,9 @@ def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_o
     metrics = Metrics()
     calls = Calls(tenants, operations, limits, metrics)
     service = Service(calls, Apps(installed(memory.config), read_only))
-    service.app = Guard(service.dispatch, listening, limits, Tokens(memory.config.data_dir), metrics)
+    tokens = Tokens(memory.config.data_dir)
+    sign_in = make_sign_in(tokens, listening.oauth) if listening.oauth else None
+    service.app = Guard(service.dispatch, listening, limits, tokens, metrics, sign_in)
     described = document(operations)
 
     async def health(_request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -38,6 +39,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, if in a separate file.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of Klaw encrypts.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Also accept this host name.")
+@click.option(
+    "--oauth",
+    metavar="URL",
+    default="",
+    help="Let remote clients of MCP sign in at this public address (https://NAME).",
+)
 @click.option("--read-only", is_flag=True, help="Offer only calls that change nothing.")
 @click.option("--unit", "only_unit", is_flag=True, help="Print a systemd unit that runs this command, and exit.")
 @common_options
@@ -53,6 +60,7 @@ def command(
     tls_key: Path | None,
     behind_proxy: bool,
     names: tuple[str, ...],
+    oauth: str,
     read_only: bool,
     only_unit: bool,
 ) -> None:
@@ -63,7 +71,12 @@ def command(
     if context.invoked_subcommand is not None:
         refuse_before_subcommand(context)
         return
-    listening = Listening(host, port, tls_cert, tls_key, behind_proxy, names)
+    if oauth:
+        oauth, name = _public(oauth)
+        names = (*names, name)
+        if not (tls_cert or behind_proxy):
+            raise click.UsageError("--oauth needs encryption: --tls-cert, or --behind-proxy if a proxy encrypts")
+    listening = Listening(host, port, tls_cert, tls_key, behind_proxy, names, oauth)
     if not (listening.is_local or tls_cert or behind_proxy):
         raise click.UsageError(
             f"other machines can reach {host}: encrypt with --tls-cert, or pass --behind-proxy if a proxy encrypts"
@@ -85,6 +98,18 @@ def command(
             notify(settings, f"serving at {url}")
 
     serve(settings.open_memory(), listening, Limits(), read_only=read_only, on_ready=ready)
+
+
+def _public(url: str) -> tuple[str, str]:
+    """Return a public address without a slash at its end, and its host. Raise UsageError if it is none."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme == "https" and parts.hostname and parts.path in {"", "/"} and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or parts.query or parts.fragment or "@" in parts.netloc:
+        raise click.UsageError(f"--oauth {url!r}: expected an address like https://memory.example.org")
+    return f"https://{parts.netloc}", str(parts.hostname)
 
 
 def _print_unit(context: click.Context, settings: Settings) -> None:

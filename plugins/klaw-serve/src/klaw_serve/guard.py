@@ -25,6 +25,7 @@ from klaw_core import KlawError
 from klaw_serve.answers import json_body
 from klaw_serve.metrics import Metrics
 from klaw_serve.options import Limits, Listening
+from klaw_serve.signing_in import SignIn
 from klaw_serve.tokens import Tokens
 
 Scope = dict[str, Any]
@@ -78,6 +79,7 @@ class Guard:
     limits: Limits
     tokens: Tokens
     metrics: Metrics
+    sign_in: SignIn | None = None
     _rates: dict[tuple[str, str], tuple[float, float]] = field(factory=dict, init=False)
     _running: Counter[str] = field(factory=Counter, init=False)
 
@@ -116,17 +118,25 @@ class Guard:
         agent, path = agent_of(scope["path"])
         scope["klaw.agent"], scope["klaw.path"] = agent, path
         token = bearer(headers)
-        scope["klaw.authorised"] = bool(token) and self.accepts(token, agent)
+        scope["klaw.authorised"] = bool(token) and (self.accepts(token, agent) or self._was_granted(token, agent, path))
         self._count(scope)
         if not path.startswith("/"):  # OPTIONS *
             raise _RefusedError(400, "the target of the request must be a path")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > self.limits.body_bytes:
             raise _RefusedError(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
-        if scope["klaw.authorised"] or path in _OPEN or path.startswith(_OPEN_BELOW):
+        if scope["klaw.authorised"] or path in _OPEN or path.startswith(_OPEN_BELOW) or self.is_sign_in(scope):
             return
         if token or scope["type"] != "websocket":  # the first frame of a WebSocket may have the token
             raise _RefusedError(401, "the token is missing or wrong; `klaw serve token` prints it")
+
+    def is_sign_in(self, scope: Mapping[str, Any]) -> bool:
+        """Return whether a request is one of those with which clients sign in."""
+        return self.sign_in is not None and not scope["klaw.agent"] and scope["klaw.path"] in self.sign_in.paths
+
+    def _was_granted(self, token: str, agent: str, path: str) -> bool:
+        """Return whether a client that signed in has this token for a path. It opens the owner's memory only."""
+        return self.sign_in is not None and not agent and self.sign_in.accepts(token, path)
 
     def accepts(self, token: str, agent: str) -> bool:
         """Return whether a token opens an agent's memory. If the token's file cannot be read, no token does."""
@@ -221,7 +231,8 @@ class Guard:
             *_HEADERS,
         ]
         if refused.status_code == HTTPStatus.UNAUTHORIZED:
-            headers.append((b"www-authenticate", b"Bearer"))
+            told = "Bearer" if self.sign_in is None else self.sign_in.challenge(scope["klaw.path"])
+            headers.append((b"www-authenticate", told.encode()))
         if refused.status_code == HTTPStatus.TOO_MANY_REQUESTS:
             headers.append((b"retry-after", b"1"))
         await send({"type": "http.response.start", "status": refused.status_code, "headers": headers})

@@ -32,7 +32,10 @@ class Limits:
 
 @frozen
 class Listening:
-    """The address of a server. ``names`` are other accepted values of ``Host``."""
+    """The address of a server. ``names`` are other accepted values of ``Host``.
+
+    ``oauth`` is the public address at which remote clients sign in; empty if they cannot.
+    """
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
@@ -40,6 +43,7 @@ class Listening:
     tls_key: Path | None = None
     behind_proxy: bool = False
     names: tuple[str, ...] = ()
+    oauth: str = ""
 
     @property
     def is_local(self) -> bool:
