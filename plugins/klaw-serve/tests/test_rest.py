@@ -287,8 +287,8 @@ def test_a_saved_memory_is_replaced_and_keeps_its_date_and_source(server):
 
 
 def test_only_a_saved_memory_is_replaced_and_an_equal_text_stays(server):
-    path = server.ask("POST", "/api/memories", {"text": "The meter reads 41."}).json["path"]
-    same = server.ask("PUT", "/api/memories", {"path": path, "text": "The meter reads 41."}).json
+    path = server.ask("POST", "/api/memories", {"text": "The thermometer shows 41."}).json["path"]
+    same = server.ask("PUT", "/api/memories", {"path": path, "text": "The thermometer shows 41."}).json
     assert same["path"] == path
     assert server.ask("GET", f"/api/document?path={path}").status == 200
     note = server.ask("PUT", "/api/memories", {"path": "notes/boat.md", "text": "x"})
@@ -299,7 +299,7 @@ def test_only_a_saved_memory_is_replaced_and_an_equal_text_stays(server):
 
 @pytest.mark.parametrize(("place", "trust"), [("", "owner"), ("/agents/ann", "agent")])
 def test_what_is_replaced_has_the_class_of_who_replaces_it(server, place, trust):
-    path = server.ask("POST", f"{place}/api/memories", {"text": "The meter reads 41."}).json["path"]
-    server.ask("PUT", f"{place}/api/memories", {"path": path, "text": "The meter reads 42."})
-    (found,) = server.ask("GET", f"{place}/api/search?query=meter").json["results"]
-    assert (found["content"], found["trust"]) == ("The meter reads 42.", trust)
+    path = server.ask("POST", f"{place}/api/memories", {"text": "The barometer shows 41."}).json["path"]
+    server.ask("PUT", f"{place}/api/memories", {"path": path, "text": "The barometer shows 42."})
+    (found,) = server.ask("GET", f"{place}/api/search?query=barometer").json["results"]
+    assert (found["content"], found["trust"]) == ("The barometer shows 42.", trust)
