@@ -186,7 +186,8 @@ class Compression:
             if step.problem:
                 return
             for merge in merges or ():
-                if self.journal.state().suppressed & {self.extraction.suppression(merge.facts[0].subject, merge.text)}:
+                suppressed = self.journal.state().suppressed
+                if self.extraction.is_suppressed(suppressed, merge.facts[0].subject, merge.text):
                     continue
                 step.keep(*merge_operations(merge, step.maker, self.now()))
                 yield len(merge.facts)

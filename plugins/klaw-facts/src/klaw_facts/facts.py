@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ from klaw_facts.fold import State
 from klaw_facts.history import values_over_time
 from klaw_facts.index import FACTS, FactIndex, FactSource
 from klaw_facts.journal import FactsJournal
-from klaw_facts.keeper import FactKeeper, find_fact
+from klaw_facts.keeper import FactKeeper, find_fact, own_key
 from klaw_facts.options import FactsOptions
 from klaw_facts.overlap import Overlap
 from klaw_facts.people import People, only_unnamed
@@ -57,6 +57,7 @@ from klaw_journals import (
     ImportCounts,
     Record,
     RecordedExtension,
+    Traces,
     journals_of,
     make_private,
 )
@@ -151,7 +152,12 @@ class Facts(
         """The extraction from conversations."""
         host = self.host
         given = (self._conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
-        return Extraction(*given, only_unnamed=self._only_unnamed)
+        return Extraction(
+            *given,
+            only_unnamed=self._only_unnamed,
+            own_key=partial(own_key, self.data_dir / FACTS),
+            is_arrived=lambda: Traces(self.data_dir).arrived(),
+        )
 
     @cached_property
     def pointers(self) -> Pointers:
@@ -242,7 +248,7 @@ class Facts(
         suppressed = self.journal.state().suppressed
 
         def is_forgotten(fact: Fact) -> bool:
-            return bool(suppressed) and self.extraction.suppression(fact.subject, fact.text) in suppressed
+            return bool(suppressed) and self.extraction.is_suppressed(suppressed, fact.subject, fact.text)
 
         counts, ids = add_facts(
             *(self.journal, self.options, facts, is_forgotten),
@@ -356,7 +362,18 @@ class Facts(
             self._replace,
             extraction.read_message,
             lambda name: extraction.suppression("", name),
+            self._was_forgotten(),
         ).run(is_told=is_told, removed=frozenset(removed))
+
+    def _was_forgotten(self) -> Callable[[str, str], bool] | None:
+        """Return what says whether a message was forgotten; None if no other machine shares this memory."""
+        from klaw_conversations.names import base_of
+
+        traces = Traces(self.data_dir)
+        if not traces.key:
+            return None
+        is_forgotten = traces.forgotten()
+        return lambda chat, name: is_forgotten("conversations", chat, base_of(name))
 
     def on(self, event: Event, /) -> None:
         """Remove the facts and quotes of forgotten messages."""

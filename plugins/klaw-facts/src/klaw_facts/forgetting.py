@@ -26,7 +26,8 @@ class Dropping:
 
     ``forget`` removes facts permanently; ``replace`` also removes lines, but does not prevent another extraction of the
     same claim. ``read`` returns a message as extractors read it, ``secret`` an id that does not reveal the one it is
-    derived from.
+    derived from. ``was_forgotten`` says whether a message was forgotten on any of the machines that share the memory:
+    one that is missing may only be late. None if no other machine shares it, so that a missing message was removed.
     """
 
     journal: FactsJournal
@@ -36,6 +37,7 @@ class Dropping:
     replace: Callable[[Sequence[str]], None]
     read: Callable[[Chat, Message], SourceMessage]
     secret: Callable[[str], str]
+    was_forgotten: Callable[[str, str], bool] | None = None
 
     def run(self, *, is_told: bool, removed: Collection[str] = ()) -> None:
         """Forget facts whose quoted messages are all removed; delete quotes of removed messages from other facts.
@@ -51,7 +53,10 @@ class Dropping:
         read = {chat for chat in chats if self.pointers.is_readable(chat, whole=not is_told)}
 
         def is_gone(chat: str, message: str) -> bool:
-            return message not in there[chat] and (chat in read or f"{chat}/{message}" in removed)
+            if message in there[chat]:
+                return False
+            is_known = self.was_forgotten is None or self.was_forgotten(chat, message)
+            return (chat in read and is_known) or f"{chat}/{message}" in removed
 
         asserted = {line["id"]: line for line in operations if line["op"] == "assert"}
         # An undone operation is not a fact any more, but its text is still in the journal.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +22,7 @@ from klaw_facts.records import check_operation, fact_record, operation, parse_fa
 from klaw_facts.secret_gate import secret_refused
 from klaw_facts.validity import is_dated, later_by
 from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
-from klaw_journals import format_ts
+from klaw_journals import Traces, format_ts
 
 _KEY_BYTES = 32
 _EMPTY = "the text of the fact is empty; it has 1 to 10,000 characters"
@@ -272,7 +273,12 @@ class FactKeeper:
             return sorted(gone.union(*merges.values()))
 
     def key(self) -> bytes:
-        """Return the key of the hashes of forgotten texts; it is created at the first call, in a file of mode 0600."""
+        """Return the key of the hashes of forgotten texts, the same on all machines that share the memory.
+
+        Without others, it is created at the first call, in a file of mode 0600.
+        """
+        if shared := Traces(self.directory.parent).key:
+            return blake2b(b"forgotten facts", key=shared, digest_size=_KEY_BYTES).hexdigest().encode()
         path = self.directory / "key"
         with self.journal.turn():
             if not path.exists():
@@ -283,6 +289,12 @@ class FactKeeper:
         self.journal.append(operations)
         ids = [line["id"] if line["op"] == "assert" else line.get("fact") for line in operations]
         self.changed([*(name for name in ids if name), *also])
+
+
+def own_key(directory: Path) -> bytes:
+    """Return the key that a data directory made before it was shared; empty if it has made none."""
+    path = directory / "key"
+    return path.read_bytes() if path.exists() else b""
 
 
 def _added(known: Fact, stated: Fact, by: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from klaw_journals.records import (
     RecordedExtension,
 )
 from klaw_journals.timestamps import format_ts, parse_ts
+from klaw_journals.traces import Traces
 
 __all__ = [
     "BadLine",
@@ -59,6 +60,7 @@ __all__ = [
     "Session",
     "StoredMessage",
     "Summary",
+    "Traces",
     "changed_rows",
     "check_lines",
     "check_private",

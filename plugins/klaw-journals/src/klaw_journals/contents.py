@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 #: Names of files and directories of a data directory that are not journals.
-RESERVED_JOURNALS = frozenset({"agents", "locks", "workspaces", "skipped", "server", "language_model_usage"})
+RESERVED_JOURNALS = frozenset({"agents", "locks", "workspaces", "skipped", "server", "language_model_usage", "sync"})
 _MAX_NAME_BYTES = 200
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from attrs import frozen
 from klaw_core import StoreError
 from klaw_core.files.atomic import locked, open_regular, require_own_link, write_atomically
 from klaw_core.values.runs import SkippedEntry
-from klaw_journals.contents import JournalName, is_journal_name
+from klaw_journals.contents import JournalName, LogRecord, is_journal_name
 from klaw_journals.jsonl import JsonLines
 from klaw_journals.record_journal import FileJournal
 from klaw_journals.rewriting import write_new
+from klaw_journals.traces import Traces
 
 _SUFFIX = ".jsonl"
 
@@ -100,7 +102,13 @@ class FileLogs:
 
     def log(self, group: str, name: str, /) -> JsonLines:
         """Return the log in a file."""
-        return JsonLines(self.root / group / f"{name}{_SUFFIX}", below=self.root.parent)
+        path = self.root / group / f"{name}{_SUFFIX}"
+        return JsonLines(path, below=self.root.parent, on_removal=partial(self._note, group))
+
+    def _note(self, group: str, gone: Sequence[LogRecord] | None) -> None:
+        """Write down for other machines what is about to be removed."""
+        traces = Traces(self.root.parent)
+        traces.note_group(self.root.name, group) if gone is None else traces.note_lines(self.root.name, group, gone)
 
     def files(self) -> Iterator[Path]:
         """Yield every file that is a log."""

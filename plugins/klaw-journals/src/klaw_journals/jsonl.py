@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zlib import crc32
 
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core import RecordError
 from klaw_core.files.atomic import (
@@ -25,7 +25,7 @@ from klaw_core.files.atomic import (
 from klaw_core.files.held import FileLock, require_regular
 from klaw_core.files.platform import NO_FOLLOW, read_at
 from klaw_journals.contents import Appendable, BadLine, LogLine, LogRecord
-from klaw_journals.rewriting import keep_ranges, leftover_of
+from klaw_journals.rewriting import keep_ranges, leftover_of, replace_lines
 
 #: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
 MAX_LINE_BYTES = 1 << 20
@@ -81,6 +81,8 @@ class JsonLines:
     path: Path
     max_line_bytes: int = MAX_LINE_BYTES
     below: Path | None = None
+    #: Called before records are removed, and with None before the whole file is.
+    on_removal: Callable[[Sequence[LogRecord] | None], object] = field(default=lambda _gone: None, eq=False, repr=False)
 
     @property
     def location(self) -> str:
@@ -164,6 +166,7 @@ class JsonLines:
             with self._locked():
                 lines = [line for line in self.read() if isinstance(line, LogRecord) and goes(line)]
                 if lines:
+                    self.on_removal(lines)
                     keep_ranges(self.path, partial(_remaining_ranges, lines))
                 else:  # an earlier call may have been killed before it flushed the name of the new file
                     sync_directory(self.path.parent)
@@ -175,12 +178,49 @@ class JsonLines:
         """Remove the file if it exists. Raise StoreError."""
         try:
             self._check_directories()
+            if self.path.exists():
+                self.on_removal(None)
             with suppress(FileNotFoundError):  # the directory
                 for path in (leftover_of(self.path), self.path):
                     path.unlink(missing_ok=True)
                 sync_directory(self.path.parent)  # also if it does not exist: an earlier call may have been killed here
         except OSError as error:
             raise writing_failed(self.path, error) from error
+
+    def settle(self, change: Callable[[list[dict[str, Any]]], Sequence[Mapping[str, Any]]], /) -> bool:
+        """Replace the records by those that ``change`` returns for them, in their order; return whether any differ.
+
+        Lines that are not records stay, at the beginning. A file that has nothing left is removed. Nothing counts as
+        forgotten. Raise RecordError, StoreError.
+        """
+        try:
+            with self._locked() as descriptor:
+                lines = list(self.read())
+                held = [line.value for line in lines if isinstance(line, LogRecord)]
+                wanted = [*change(held)]
+                if wanted == held:
+                    self._drop_empty(descriptor)
+                    return False
+                bad = [line for line in lines if isinstance(line, BadLine)]
+                if wanted[: len(held)] == held and not any(line.torn for line in bad):
+                    if os.fstat(descriptor).st_size == 0:
+                        sync_directory(self.path.parent)
+                    write_all(descriptor, b"".join(map(encode, wanted[len(held) :])))
+                    _flush(descriptor)
+                    return True
+                kept = [(line.offset, line.end) for line in bad if line.end > line.offset]
+                replace_lines(self.path, kept, map(encode, wanted))
+                if not kept and not wanted:
+                    self.path.unlink()
+                    sync_directory(self.path.parent)
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+        return True
+
+    def _drop_empty(self, descriptor: int) -> None:
+        """Remove the file if it is empty: opening it may have created it."""
+        if os.fstat(descriptor).st_size == 0:
+            self.path.unlink(missing_ok=True)
 
     def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:
         """Return the CRC-32 of bytes ``start`` to ``end``, continued from ``before``; None if it cannot be read."""

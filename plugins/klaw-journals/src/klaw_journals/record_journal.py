@@ -18,8 +18,9 @@ from klaw_core.files.platform import read_at
 from klaw_journals.contents import BadLine, BrokenRecord, Replay
 from klaw_journals.journal_index import JournalIndex
 from klaw_journals.journal_lines import MAX_LINE_BYTES, TAIL_CHARACTERS, find_lines, void_lines
-from klaw_journals.jsonl import JsonLines
-from klaw_journals.rewriting import keep_ranges, leftover_of, overwrite
+from klaw_journals.jsonl import JsonLines, encode
+from klaw_journals.rewriting import keep_ranges, leftover_of, overwrite, replace_lines
+from klaw_journals.traces import Traces
 
 _FORGET = "forget"
 # The maximum number of ids that are searched for individually before the whole file is read.
@@ -145,6 +146,7 @@ class FileJournal:
         with locked(self.path.parent):
             if not self.exists:
                 return 0
+            Traces(self.path.parent).note_records(self.path.stem, dict.fromkeys(ids))
             found = None if leftover_of(self.path).exists() else find_lines(self.path, ids, self._id)
             if found is not None:
                 if found.lines:
@@ -155,6 +157,28 @@ class FileJournal:
             self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
             keep_ranges(self.path, self._kept_ranges)
         return len(known)
+
+    def settle(self, change: Callable[[list[Mapping[str, Any]]], Sequence[Mapping[str, Any]]], /) -> bool:
+        """Replace the records by those that ``change`` returns for them, in their order; return whether any differ.
+
+        Lines that are not records stay, at the beginning. Nothing counts as forgotten. Raise RecordError, StoreError.
+        """
+        with locked(self.path.parent):
+            replay = self.replay()
+            held = [dict(record) for record in replay.records.values()]
+            wanted = [*change(list(replay.records.values()))]
+            for record in wanted[len(held) :] if wanted[: len(held)] == held else wanted:
+                self._id(record)
+            if wanted == held and not replay.unfinished:
+                return False
+            if wanted[: len(held)] == held and not replay.unfinished:
+                self._lines.append(*wanted[len(held) :])
+                return True
+            bad = [line for line in self._read() if isinstance(line, BadLine) and line.end > line.offset]
+            left = {broken.position for broken in replay.broken}
+            kept = [(line.offset, line.end) for line in bad if line.offset in left]
+            replace_lines(self.path, kept, map(encode, wanted))
+            return True
 
     def finish(self) -> None:
         """Remove the bytes of records whose forgetting a crash interrupted."""

@@ -36,6 +36,23 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
         raise writing_failed(path, error) from error
 
 
+def replace_lines(path: Path, kept: Iterable[tuple[int, int]], lines: Iterable[bytes]) -> None:
+    """Replace a file by some ranges of its bytes and then ``lines``; otherwise as :func:`keep_ranges`."""
+    try:
+        require_own_link(path)
+        path = Path(os.path.realpath(path))
+        temporary = Temporary(path, fixed=_REWRITE)
+        with open_regular(path) as file, temporary as descriptor:
+            for start, end in kept:
+                _copy(file.fileno(), start, end, descriptor)
+            for line in lines:
+                write_all(descriptor, line)
+            temporary.replace()
+        sync_directory(path.parent)
+    except OSError as error:
+        raise writing_failed(path, error) from error
+
+
 def leftover_of(path: Path) -> Path:
     """Return where a crash leaves a replacement of this file that :func:`keep_ranges` was writing."""
     path = Path(os.path.realpath(path))

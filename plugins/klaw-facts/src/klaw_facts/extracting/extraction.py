@@ -7,10 +7,10 @@ So no failure or crash loses a message or reads one twice.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
@@ -66,7 +66,11 @@ class ExtractionReport:
 
 @define(eq=False)
 class Extraction:
-    """Reads chats after their watermarks. ``suppress_key`` is the key for hashes of forgotten facts."""
+    """Reads chats after their watermarks. ``suppress_key`` is the key for hashes of forgotten facts.
+
+    Machines that share the memory have one key; ``own_key`` is the one that this machine used before, if any. What
+    another machine wrote is read there, and its facts arrive ready: ``is_arrived`` returns what says so of a line.
+    """
 
     conversations: Conversations
     journal: FactsJournal
@@ -76,6 +80,8 @@ class Extraction:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: ExtractionReport = field(factory=ExtractionReport)
     only_unnamed: Callable[[], str] = str
+    own_key: Callable[[], bytes] = bytes
+    is_arrived: Callable[[], Callable[[str, str, Mapping[str, Any]], bool] | None] = lambda: None
 
     def run(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Read new messages, at most ``limit``; with ``dry_run`` append nothing. Raise StoreError."""
@@ -103,13 +109,17 @@ class Extraction:
 
     def suppression(self, subject: str, text: str) -> str:
         """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
-        claim = f"{subject}\0{normalised(text)}"
-        return hmac.new(self.suppress_key(), claim.encode("utf-8", "surrogatepass"), sha256).hexdigest()
+        return _keyed(self.suppress_key(), _claim(subject, text))
 
     def place_suppression(self, quote: Quote) -> str:
         """Return the keyed hash of a place."""
-        place = f"{quote.chat}\0{quote.message}\0{quote.start}\0{quote.end}"
-        return hmac.new(self.suppress_key(), place.encode("utf-8", "surrogatepass"), sha256).hexdigest()
+        return _keyed(self.suppress_key(), _place(quote))
+
+    def is_suppressed(self, suppressed: Set[str], subject: str, text: str, quotes: Iterable[Quote] = ()) -> bool:
+        """Return whether a claim, or the place of one of its quotes, is among these hashes of forgotten facts."""
+        told = [_claim(subject, text), *map(_place, quotes)]
+        keys = dict.fromkeys((self.suppress_key(), self.own_key()))
+        return any(_keyed(key, item) in suppressed for key in keys if key for item in told)
 
     def _extractor(self) -> ModelExtractor | None:
         """Return the extractor for the model; None for rules. Raise LanguageModelError if there is no model."""
@@ -155,6 +165,8 @@ class Extraction:
         """Return the messages of a chat after its watermark, in order."""
         lines = self.conversations.read(chat)
         entries = [line for line in lines if not isinstance(line, BadLine) and not line.duplicate]
+        if is_arrived := self.is_arrived():
+            entries = [line for line in entries if not is_arrived("conversations", chat.name, line.written.record())]
         # If the last message that was read is forgotten, use the watermark of the batch before.
         through = {batch.through for batch in self.journal.state().batches.values() if batch.chat == chat.name}
         longer = through - {line.message.id for line in entries}  # removed, or called otherwise now
@@ -261,8 +273,7 @@ class Extraction:
             if fact is None:
                 refused += 1
                 continue
-            keys = {self.suppression(fact.subject, fact.text), *map(self.place_suppression, fact.quotes)}
-            if suppressed and keys & suppressed:
+            if suppressed and self.is_suppressed(suppressed, fact.subject, fact.text, fact.quotes):
                 continue
             facts.setdefault(fact.id, fact)
         return list(facts.values()), refused
@@ -358,3 +369,15 @@ def begin_in(said: str, part: str, when: str | None, said_at: datetime) -> tuple
 
 def _is_said(when: str | None, content: str) -> bool:
     return bool(when) and normalised(str(when)) in normalised(content)
+
+
+def _claim(subject: str, text: str) -> str:
+    return f"{subject}\0{normalised(text)}"
+
+
+def _place(quote: Quote) -> str:
+    return f"{quote.chat}\0{quote.message}\0{quote.start}\0{quote.end}"
+
+
+def _keyed(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode("utf-8", "surrogatepass"), sha256).hexdigest()
