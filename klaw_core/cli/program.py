@@ -39,7 +39,7 @@ GROUPS = {
     "Find and read": "search get list recent logs",
     "Remember and forget": "save history core remember facts people forget restore",
     "Agents": "mcp serve hook context compact",
-    "Upkeep": "status doctor watch embed reindex compress workspace export import migrate",
+    "Upkeep": "status doctor watch sync embed reindex compress workspace export import migrate",
     "Configure and measure": "config plugins models eval",
 }
 

@@ -141,6 +141,7 @@ COMMANDS = {
         'hook user-prompt<{"prompt": "where does the lantern hang"}',
     ],
     "watch": ["watch --unit"],
+    "sync": ["sync", "sync run nowhere", "sync join nowhere", "sync code", "sync status", "sync conflicts"],
 }
 
 #: Calls of tools, in one memory, with at least one for each tool.

@@ -299,6 +299,10 @@ NOT_READING = {
     **dict.fromkeys(["init", "demo", "plugins", "plugins new", "eval"], "its own words"),
     **dict.fromkeys(["models add", "models list", "models remove", "models verify"], "names of models"),
     **dict.fromkeys(["mcp", "mcp install", "hook install", "serve", "serve token", "watch"], "its own words"),
+    **dict.fromkeys(
+        ["sync run", "sync init", "sync join", "sync code", "sync status"], "numbers and names of machines"
+    ),
+    "sync conflicts": "a text as it is",
 }
 _FORGED = re.compile(r"##|- forged|\[9\] 2026-01-01")
 

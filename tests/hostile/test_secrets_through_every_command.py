@@ -21,6 +21,9 @@ from klaw_doctor.importers import importers
 #: Commands that are not run here, and why.
 NOT_RUN = {
     **dict.fromkeys(("serve", "mcp", "watch"), "runs until it is stopped; its operations are fed in another test"),
+    **dict.fromkeys(
+        ("sync run", "sync init", "sync join"), "writes encrypted files to the folder that the caller names"
+    ),
     "demo": "indexes its own notes",
     "migrate": "copies a memory to a server",
     "eval": "measures on datasets",

@@ -19,6 +19,7 @@ from worlds import CHAT, MOMENT, OTHER_CHAT, make_template, problems
 
 from klaw_core import IndexReport, Message
 from klaw_core.cli.program import cli
+from klaw_sync import MemoryKey
 from klaw_watch import BackgroundRun
 
 #: Options and pairs of them that are tried without ``--campaigns``.
@@ -171,6 +172,13 @@ COMMANDS = [
     Command("serve token", {"--agent": ["ann"], "--json": []}),
     Command("watch", {"--unit": [], "--json": []}),
     Command("watch --unit", {"--json": []}),
+    Command(
+        "sync run ROOT/folder", {"--dry-run": [], "--json": []}, {("--dry-run", "--json"): "the numbers are equal"}
+    ),
+    Command("sync init ROOT/other --data-dir ROOT/fresh", {"--json": []}),
+    Command("sync code", {"--json": []}),
+    Command("sync status", {"--json": []}),
+    Command("sync conflicts", {"--json": []}),
 ]
 
 KILN = "The kiln is fired to twelve hundred degrees before the glaze goes on."
@@ -193,6 +201,8 @@ def _add(memory):
     for number, other in enumerate(others):
         fact = facts.remember(f"the harbour has number {number}", **{**shared, "value": str(number), **other})
     facts.keeper.end(fact.id, later, "moved")
+    (memory.config.data_dir / "sync").mkdir()
+    MemoryKey("00112233445566aa", bytes(range(32))).save(memory.config.data_dir / "sync" / "key")
     FACT[:] = [facts.remember("Ada's harbour has a crane", slot="crane", value="red").id]
 
 
@@ -243,6 +253,7 @@ ELSEWHERE = {
     "hook session-start --timeout": "ends only what is slow",
     "hook user-prompt --timeout": "the same",
     "compact --chat": "is required",
+    "sync join --json": "needs the code of another machine; klaw-sync has its own tests",
     "eval --compare": "each pair of configurations is another command here",
 }
 

@@ -115,7 +115,11 @@ class TestForgottenClaims:
         extract(one)
         with open_memory(one) as memory:
             memory.extension(Facts).forget([next(iter(memory.extension(Facts).journal.state().facts))])
-        told = [record for record in FileJournals(one).records("facts").replay().records.values() if record["op"] == "suppress"]
+        told = [
+            record
+            for record in FileJournals(one).records("facts").replay().records.values()
+            if record["op"] == "suppress"
+        ]
         assert told
         FileJournals(other).records("facts").append([dict(record) for record in told])
         extract(other)

@@ -7,7 +7,8 @@ So no failure or crash loses a message or reads one twice.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,9 @@ class Extraction:
         """Return the keyed hash of a place."""
         return _keyed(self.suppress_key(), _place(quote))
 
-    def is_suppressed(self, suppressed: Set[str], subject: str, text: str, quotes: Iterable[Quote] = ()) -> bool:
+    def is_suppressed(
+        self, suppressed: AbstractSet[str], subject: str, text: str, quotes: Iterable[Quote] = ()
+    ) -> bool:
         """Return whether a claim, or the place of one of its quotes, is among these hashes of forgotten facts."""
         told = [_claim(subject, text), *map(_place, quotes)]
         keys = dict.fromkeys((self.suppress_key(), self.own_key()))

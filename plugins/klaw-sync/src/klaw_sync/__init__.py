@@ -1,0 +1,7 @@
+"""One memory on several machines, which share a folder and no server."""
+
+from klaw_sync.keys import MemoryKey
+from klaw_sync.remotes import Folder, Remote
+from klaw_sync.run import Sync, SyncReport
+
+__all__ = ["Folder", "MemoryKey", "Remote", "Sync", "SyncReport"]

@@ -1,0 +1,186 @@
+"""``klaw sync``: synchronise this memory with other machines, through a folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.kit import (
+    Settings,
+    StyledText,
+    common_options,
+    counted,
+    data,
+    notify,
+    pass_settings,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from klaw_sync.extension import SyncExtension
+    from klaw_sync.run import SyncReport
+
+_CODE = "KLAW_SYNC_CODE"
+
+
+class _Sync(click.Group):
+    """A group that takes places: ``klaw sync DIR`` is ``klaw sync run DIR``."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Insert ``run`` unless a subcommand or the help is named."""
+        if not args or (args[0] not in self.commands and args[0] not in {"--help", "-h"}):
+            args = ["run", *args]
+        return super().parse_args(context, args)
+
+
+@click.group("sync", cls=_Sync, short_help="Share this memory with other machines, through a folder.")
+@common_options
+def command() -> None:
+    """Share this memory with other machines. `klaw sync DIR` synchronises with the folder DIR, as `klaw sync run` does.
+
+    The folder is carried by Syncthing, Dropbox, a network disk or a stick. Klaw needs no server.
+    """
+
+
+@command.command("run", short_help="Synchronise with folders.")
+@click.argument("places", metavar="[DIR]...", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Only say what would be sent and received.")
+@common_options
+@pass_settings
+def run(settings: Settings, *, places: tuple[str, ...], dry_run: bool) -> None:
+    """Send what has changed here, receive what has changed elsewhere, and update the index.
+
+    DIR is a folder; without one, those of `remotes` in the table `extensions.sync` of the configuration.
+    """
+    with _extension(settings) as sync:
+        report = sync.run(places, dry_run=dry_run)
+    _show(settings, report, dry_run=dry_run)
+    if report.problems:
+        raise SystemExit(1)
+
+
+def _show(settings: Settings, report: SyncReport, *, dry_run: bool) -> None:
+    if settings.json:
+        from klaw_core import to_json
+
+        print_json(to_json(report))
+        return
+    if not settings.quiet:
+        done = [f"received {report.received:,}", f"forgot {report.forgotten:,}"]
+        told = [f"would send {report.sent:,}", f"would receive {report.received:,}"]
+        parts = told if dry_run else [f"sent {report.sent:,}", *done]
+        if report.conflicts:
+            parts.append(f"{counted(len(report.conflicts), 'conflict')} (klaw sync conflicts)")
+        if report.missing:
+            parts.append(f"{counted(report.missing, 'record')} missing here")
+        data().line(" · ".join(parts))
+    for problem in (*report.problems, *(f"{name} (it is tried again)" for name in report.waiting)):
+        notify(settings, problem)
+
+
+@command.command("init", short_help="Share this memory: make a key and print the join code.")
+@click.argument("place", metavar="DIR")
+@common_options
+@pass_settings
+def init(settings: Settings, *, place: str) -> None:
+    """Make a key for this memory, mark the folder DIR, and print the code with which other machines join."""
+    with _extension(settings) as sync:
+        key = sync.sync.init(sync.remotes([place])[0])
+    if settings.json:
+        print_json({"memory": key.memory, "code": key.code})
+        return
+    notify(settings, "the join code is a password: with it and the folder, anyone can read and change this memory")
+    data().line(key.code)
+
+
+@command.command("join", short_help="Join a memory that another machine shares.")
+@click.argument("place", metavar="DIR")
+@common_options
+@pass_settings
+def join(settings: Settings, *, place: str) -> None:
+    """Join the memory of the folder DIR, and synchronise.
+
+    The code is read from the environment variable KLAW_SYNC_CODE, or from the terminal. Other
+    users can see arguments, so it is never one. What this machine already has is added to the memory.
+    """
+    code = os.environ.get(_CODE, "")
+    if not code:
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"no join code: set {_CODE}, or run this in a terminal")
+        code = click.prompt("Join code", hide_input=True)
+    with _extension(settings) as sync:
+        sync.sync.join(sync.remotes([place])[0], code)
+        report = sync.run([place])
+    _show(settings, report, dry_run=False)
+
+
+@command.command("code", short_help="Print the join code.")
+@common_options
+@pass_settings
+def code(settings: Settings) -> None:
+    """Print the code with which another machine joins. It is a password."""
+    with _extension(settings) as sync:
+        key = sync.sync.key
+    if settings.json:
+        print_json({"memory": key.memory, "code": key.code})
+    else:
+        data().line(key.code)
+
+
+@command.command("status", short_help="Show the machines that share this memory.")
+@common_options
+@pass_settings
+def status(settings: Settings) -> None:
+    """Show the machines that share this memory, and the last time that each wrote something."""
+    with _extension(settings) as sync:
+        memory, machines = sync.sync.key.memory, sync.machines()
+        conflicts = sync.sync.conflicts()
+    if settings.json:
+        rows = [
+            {
+                "id": one.id,
+                "name": one.host,
+                "segment": one.last,
+                "at": str(one.at or ""),
+                "own": one.is_own,
+            }
+            for one in machines
+        ]
+        print_json({"memory": memory, "machines": rows, "conflicts": len(conflicts)})
+        return
+    data().line(f"memory {memory} · {counted(len(conflicts), 'conflict')}")
+    for one in machines:
+        when = (
+            "this machine" if one.is_own else f"last change {one.at:%Y-%m-%d %H:%M} UTC" if one.at else "no change yet"
+        )
+        data().line(StyledText(one.host or one.id, "bold cyan"), f"  {one.id}  segment {one.last:,}  {when}")
+
+
+@command.command("conflicts", short_help="Show values that a later write has replaced unseen.")
+@common_options
+@pass_settings
+def conflicts(settings: Settings) -> None:
+    """Show each value that another machine has replaced without having seen it. To take one back, write it again."""
+    with _extension(settings) as sync:
+        found = sync.sync.conflicts()
+    if settings.json:
+        print_json([{"journal": one.kind, "id": one.id, "version": one.version.v, "text": one.text} for one in found])
+        return
+    for one in found:
+        data().line(StyledText(f"{one.kind} {one.id}", "bold cyan"), f"  {one.version.v}")
+        data().block(one.text or "(deleted)")
+    if not found:
+        notify(settings, "no conflicts")
+
+
+@contextmanager
+def _extension(settings: Settings) -> Iterator[SyncExtension]:
+    from klaw_sync.extension import SyncExtension
+
+    with settings.open_memory() as memory:
+        yield memory.extension(SyncExtension)

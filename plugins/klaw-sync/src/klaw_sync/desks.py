@@ -1,0 +1,108 @@
+"""The journals of this machine, as places with records: each is read, and replaced, under the lock of its writers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core import RecordError, StoreCorruptError
+from klaw_journals import FileJournals, parse_json
+from klaw_journals.contents import is_file_name
+from klaw_sync.values import KINDS, Kind
+
+Body = dict[str, Any]
+#: Returns the records to keep, in order, for those that are there.
+Change = Callable[[list[Body]], Sequence[Mapping[str, Any]]]
+
+_SECTIONS = ("user", "agent")
+_MAX_TEXT_BYTES = 16 << 20
+
+
+@frozen
+class Desk:
+    """A place of a journal: a log, or the whole journal if it has none."""
+
+    root: Path
+    kind: Kind
+    place: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        suffix = ".json" if self.kind.form == "text" else ".jsonl"
+        return (
+            self.root / self.kind.name / f"{self.place}{suffix}"
+            if self.place
+            else self.root / f"{self.kind.name}{suffix}"
+        )
+
+    @property
+    def stamp(self) -> str:
+        """A text that changes whenever the file does; empty if there is none."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return ""
+        return f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}"
+
+    def settle(self, change: Change) -> bool:
+        """Replace the records; return whether they differ. Raise RecordError, StoreError."""
+        journals = FileJournals(self.root)
+        if self.kind.form == "records":
+            return journals.records(self.kind.name).settle(lambda held: change([dict(record) for record in held]))
+        if self.kind.form == "log":
+            group, _, name = self.place.partition("/")
+            return journals.logs(self.kind.name).log(group, name).settle(change)
+        return self._settle_text(change)
+
+    def _settle_text(self, change: Change) -> bool:
+        text = FileJournals(self.root).text(self.kind.name)
+        with text.changing():
+            data = text.read(_MAX_TEXT_BYTES + 1)
+            try:
+                table = parse_json(data) if data is not None else {}
+            except RecordError as error:
+                raise StoreCorruptError(
+                    f"{text.location} is not core memory: {error.message}", hint="klaw doctor"
+                ) from error
+            sections = {name: table.get(name) for name in _SECTIONS}
+            held = [
+                {"section": section, "key": key, "value": value}
+                for section, values in sections.items()
+                for key, value in (values.items() if isinstance(values, dict) else ())
+            ]
+            wanted = [dict(body) for body in change(list(held))]
+            if wanted == held:
+                return False
+            for section in _SECTIONS:
+                table[section] = {body["key"]: body["value"] for body in wanted if body["section"] == section}
+            text.replace(json.dumps(table, ensure_ascii=False, indent=2) + "\n")
+        return True
+
+
+def desks(root: Path, kinds: Sequence[str]) -> Iterator[Desk]:
+    """Yield the places of these journals that exist, in a fixed order: sources before what is derived from them."""
+    for name, kind in KINDS.items():
+        if name not in kinds:
+            continue
+        if kind.form != "log":
+            yield Desk(root, kind)
+            continue
+        logs = FileJournals(root).logs(name)
+        for group in logs.groups():
+            if isinstance(group, str):
+                for log in logs.names(group):
+                    if isinstance(log, str):
+                        yield Desk(root, kind, f"{group}/{log}")
+
+
+def is_place(kind: Kind, place: str) -> bool:
+    """Return whether a journal may have this place: a name from another machine becomes the name of a file."""
+    if kind.form != "log":
+        return place == ""
+    group, slash, name = place.partition("/")
+    return bool(slash) and is_file_name(group) and is_file_name(name) and group not in {".", ".."}

@@ -1,0 +1,140 @@
+"""The extension ``sync``: connects a run with the memory whose journals it changes, and examines the folders."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core import (
+    AttachedExtension,
+    CheckedExtension,
+    Finding,
+    Host,
+    KlawError,
+    NotFoundError,
+    StatusExtension,
+    StoreError,
+)
+from klaw_journals import JournalingStore, Record, RecordedExtension
+from klaw_sync.keys import MemoryKey
+from klaw_sync.options import SyncOptions
+from klaw_sync.remotes import Remote, open_remote
+from klaw_sync.run import Machine, Sync, SyncReport
+
+# The extension of each journal, the kind of its records in exports, and their form there.
+_OWNERS: Mapping[str, tuple[str, str]] = {
+    "saved": ("saved", "saved"),
+    "documents": ("documents", "document"),
+    "core_memory": ("core_memory", "core"),
+    "conversations": ("conversations", "message"),
+    "summaries": ("conversations", "summary"),
+    "facts": ("facts", "fact"),
+}
+
+
+@define(eq=False)
+class SyncExtension(AttachedExtension, CheckedExtension, StatusExtension):
+    """Synchronises the memory of a data directory with others."""
+
+    data_dir: Path
+    options: SyncOptions
+    _host: Host | None = field(default=None, init=False)
+    name = "sync"
+
+    def attach(self, host: Host, /) -> None:
+        """Store the host."""
+        self._host = host
+
+    @property
+    def sync(self) -> Sync:
+        """What synchronises the journals, without the index. Raise StoreError if the journals are in the store."""
+        if self._host is not None and isinstance(self._host.store, JournalingStore):
+            raise StoreError(
+                "this store keeps the journals itself, so machines share them already",
+                hint="give each machine the same [memory.store]",
+            )
+        kinds = [name for name in self.options.journals if self._owner(name) is not None]
+        name = self.options.machine or socket.gethostname()
+        return Sync(self.data_dir, self._check, tuple(kinds), plain=not self.options.encrypt, host=name)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether this memory has a key."""
+        return (self.data_dir / "sync" / "key").exists()
+
+    def remotes(self, places: Sequence[str] = ()) -> list[Remote]:
+        """Return the given remotes, or the configured ones. Raise ConfigError, also if there is none."""
+        chosen = places or self.options.remotes
+        return [open_remote(place, self.data_dir) for place in chosen or ("",)]
+
+    def run(self, places: Sequence[str] = (), *, dry_run: bool = False) -> SyncReport:
+        """Synchronise with these places, or with the configured ones, and update the index.
+
+        Raise ConfigError, NotFoundError if the memory is not shared, StoreError.
+        """
+        report = self.sync.run(self.remotes(places), dry_run=dry_run)
+        for name in dict.fromkeys(_OWNERS[kind][0] for kind in report.changed):
+            if name != "core_memory" and self._host is not None:
+                with suppress(NotFoundError):
+                    self._host.index(name)
+        return report
+
+    def machines(self) -> Sequence[Machine]:
+        """Return the machines that share the memory, this one first."""
+        return self.sync.machines()
+
+    def status(self) -> dict[str, int | str]:
+        """Return the memory's id and its machines."""
+        if not self.is_shared:
+            return {}
+        others = [machine.host for machine in self.machines() if not machine.is_own]
+        return {"memory": self.sync.key.memory, "machines": ", ".join(others) or "no other yet"}
+
+    def check(self) -> Iterable[Finding]:
+        """Report a readable key, folders that cannot be used, and files in them that cannot be read."""
+        if not self.is_shared:
+            return
+        key = self.data_dir / "sync" / "key"
+        try:
+            MemoryKey.load(key)
+            remotes = self.remotes() if self.options.remotes else []
+        except KlawError as error:
+            yield Finding("sync-key", "error", error.message, str(key), error.hint)
+            return
+        for remote in remotes:
+            for problem in self.sync.examine(remote):
+                yield _finding(problem, remote.location)
+
+    def fix(self, _findings: Sequence[Finding], /) -> None:
+        """Fix nothing: the next run does what can be done without loss."""
+
+    def _owner(self, kind: str) -> Any:
+        if self._host is None:
+            return None
+        with suppress(KlawError):
+            return self._host.extension(_OWNERS[kind][0])
+        return None
+
+    def _check(self, kind: str, place: str, body: Mapping[str, Any]) -> None:
+        """Raise RecordError unless an import would take this record."""
+        owner: RecordedExtension | None = self._owner(kind)
+        group, _, name = place.partition("/")
+        value: Mapping[str, Any] = {"value": body}
+        if kind == "core_memory":
+            value = body
+        elif kind == "conversations":
+            value = {"chat": group, "day": name, "value": body}
+        elif kind == "summaries":
+            value = {"chat": group, "value": body}
+        if owner is not None:
+            owner.check_record(Record(_OWNERS[kind][1], value))
+
+
+def _finding(problem: str, where: str) -> Finding:
+    """Return the finding for a problem of a remote."""
+    return Finding("sync-remote", "warning", problem, where, "klaw sync status")

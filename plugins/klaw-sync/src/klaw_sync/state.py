@@ -1,0 +1,194 @@
+"""What a machine knows of the versions of all machines: ``sync/state.db``, derived from journals and remotes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core import StoreCorruptError
+from klaw_sync.values import Trace, Version
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS versions (
+    v TEXT PRIMARY KEY, kind TEXT, place TEXT, machine TEXT, number INT, t INT, scopes TEXT, seen TEXT, over TEXT,
+    body TEXT, bad INT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS traces (scope TEXT, name TEXT, done INT, PRIMARY KEY (name, scope)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS here (key TEXT PRIMARY KEY, v TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS segments (remote TEXT, name TEXT, PRIMARY KEY (remote, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS carried (
+    remote TEXT, item TEXT, segment TEXT, body INT, PRIMARY KEY (remote, item, segment)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS outbox (remote TEXT, name TEXT, data BLOB, PRIMARY KEY (remote, name)) STRICT;
+CREATE TABLE IF NOT EXISTS machines (remote TEXT, machine TEXT, host TEXT, last INT, t INT,
+    PRIMARY KEY (remote, machine)) STRICT, WITHOUT ROWID;
+"""
+
+
+@define(eq=False)
+class State:
+    """The content of ``state.db``. Everything that is read is in memory; changes are written by :meth:`commit`."""
+
+    database: sqlite3.Connection
+    versions: dict[str, Version] = field(factory=dict)
+    #: The names of the traces of each scope: all of them, and those whose texts have left the journals here.
+    traces: dict[str, set[str]] = field(factory=lambda: defaultdict(set))
+    done: dict[str, set[str]] = field(factory=lambda: defaultdict(set))
+    #: The version that each record of the journals of this machine is, by :meth:`Kind.key`.
+    here: dict[str, str] = field(factory=dict)
+    meta: dict[str, str] = field(factory=dict)
+    _stored_here: dict[str, str] = field(factory=dict)
+    _changed: set[str] = field(factory=set)
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator[State]:
+        """Open the file, and make it if there is none. Raise StoreCorruptError: it may be deleted."""
+        path.touch(mode=0o600)
+        try:
+            database = sqlite3.connect(path, isolation_level=None)
+        except sqlite3.Error as error:
+            raise _corrupt(path, error) from error
+        try:
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA synchronous = FULL")
+            database.executescript(_SCHEMA)
+            yield cls(database)
+        except sqlite3.DatabaseError as error:
+            raise _corrupt(path, error) from error
+        finally:
+            database.close()
+
+    def load(self) -> None:
+        """Read everything."""
+        for row in self.database.execute("SELECT * FROM versions"):
+            v, kind, place, machine, number, t, scopes, seen, over, body, bad = row
+            self.versions[v] = Version(
+                *(v, kind, place, machine, number, t, tuple(scopes.split())),
+                *(frozenset(seen.split()), tuple(over.split()), None if body is None else json.loads(body), bool(bad)),
+            )
+        for scope, name, done in self.database.execute("SELECT scope, name, done FROM traces"):
+            self.traces[scope].add(name)
+            if done:
+                self.done[scope].add(name)
+        self.here = dict(self.database.execute("SELECT key, v FROM here"))
+        self._stored_here = dict(self.here)
+
+    def load_meta(self) -> None:
+        """Read only what tells whether anything has changed."""
+        self.meta = dict(self.database.execute("SELECT name, value FROM meta"))
+
+    def put(self, version: Version) -> None:
+        """Add or replace a version."""
+        self.versions[version.v] = version
+        self._changed.add(version.v)
+
+    def add_traces(self, traces: Iterable[Trace], *, done: bool) -> None:
+        """Add traces; ``done`` if their texts have left the journals here."""
+        for trace in traces:
+            if trace.name not in self.traces[trace.scope] or done:
+                self.traces[trace.scope].add(trace.name)
+                if done:
+                    self.done[trace.scope].add(trace.name)
+                self.database.execute(
+                    "INSERT INTO traces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET done = max(done, excluded.done)",
+                    (trace.scope, trace.name, int(done)),
+                )
+
+    @contextmanager
+    def commit(self) -> Iterator[sqlite3.Connection]:
+        """Write all changes in one transaction, with those that the block makes."""
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.database
+            self._write()
+            self.database.execute("COMMIT")
+        except BaseException:
+            self.database.execute("ROLLBACK")
+            raise
+        self._changed.clear()
+        self._stored_here = dict(self.here)
+
+    def _write(self) -> None:
+        rows = (self.versions[v] for v in sorted(self._changed))
+        self.database.executemany(
+            "INSERT OR REPLACE INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (
+                    *(row.v, row.kind, row.place, row.machine, row.number, row.t),
+                    *(" ".join(row.scopes), " ".join(sorted(row.seen)), " ".join(row.over)),
+                    None if row.body is None else json.dumps(row.body, ensure_ascii=False),
+                    int(row.is_bad),
+                )
+                for row in rows
+            ),
+        )
+        gone = self._stored_here.keys() - self.here.keys()
+        self.database.executemany("DELETE FROM here WHERE key = ?", ((key,) for key in gone))
+        new = [(key, v) for key, v in self.here.items() if self._stored_here.get(key) != v]
+        self.database.executemany("INSERT OR REPLACE INTO here VALUES (?, ?)", new)
+        self.database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", self.meta.items())
+
+    # -- remotes
+    def segments(self, remote: str) -> set[str]:
+        """Return the names of the segments of a remote that were read or written."""
+        return {name for (name,) in self.database.execute("SELECT name FROM segments WHERE remote = ?", (remote,))}
+
+    def carried(self, remote: str) -> set[str]:
+        """Return the versions and traces that a remote has."""
+        return {item for (item,) in self.database.execute("SELECT item FROM carried WHERE remote = ?", (remote,))}
+
+    def add_segment(self, remote: str, name: str, items: Iterable[tuple[str, bool]]) -> None:
+        """Note a segment of a remote and what it has: versions with or without their body, and traces."""
+        self.database.execute("INSERT OR IGNORE INTO segments VALUES (?, ?)", (remote, name))
+        rows = ((remote, item, name, int(body)) for item, body in items)
+        self.database.executemany("INSERT OR REPLACE INTO carried VALUES (?, ?, ?, ?)", rows)
+
+    def drop_segments(self, remote: str, names: Sequence[str]) -> None:
+        """Note that segments were deleted; that they were read stays known."""
+        rows = [(remote, name) for name in names]
+        self.database.executemany("DELETE FROM carried WHERE remote = ? AND segment = ?", rows)
+
+    def dirty(self, remote: str) -> set[str]:
+        """Return the segments of a remote with a text that was forgotten or replaced."""
+        rows = self.database.execute(
+            "SELECT DISTINCT segment FROM carried JOIN versions ON item = v"
+            " WHERE remote = ? AND carried.body AND versions.body IS NULL",
+            (remote,),
+        )
+        return {name for (name,) in rows}
+
+    def outbox(self, remote: str) -> list[tuple[str, bytes]]:
+        """Return the segments that wait to be written to a remote."""
+        return list(self.database.execute("SELECT name, data FROM outbox WHERE remote = ? ORDER BY name", (remote,)))
+
+    def sent(self, remote: str, name: str) -> None:
+        """Remove a segment from the outbox."""
+        self.database.execute("DELETE FROM outbox WHERE remote = ? AND name = ?", (remote, name))
+
+    def machines(self) -> list[Mapping[str, Any]]:
+        """Return the machines whose segments were read, with their last segment and moment."""
+        rows = self.database.execute("SELECT machine, max(host), max(last), max(t) FROM machines GROUP BY machine")
+        return [dict(zip(("machine", "host", "last", "t"), row, strict=True)) for row in rows]
+
+    def see_machine(self, remote: str, machine: str, host: str, number: int, t: int) -> None:
+        """Note the last segment of a machine, and its last moment."""
+        self.database.execute(
+            "INSERT INTO machines VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET host = excluded.host,"
+            " last = max(last, excluded.last), t = max(t, excluded.t)",
+            (remote, machine, host, number, t),
+        )
+
+
+def _corrupt(path: Path, error: sqlite3.Error) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"{path} cannot be used: {error}", hint="delete it: the next `klaw sync` makes it again from the journals"
+    )

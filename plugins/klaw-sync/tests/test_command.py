@@ -1,0 +1,136 @@
+"""``klaw sync`` from the command line: two data directories and a folder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from klaw_core.cli.program import cli
+
+
+@pytest.fixture
+def klaw(tmp_path, monkeypatch):
+    """Return a function that runs ``klaw`` on a machine, and returns what it prints."""
+    config = tmp_path / "config.toml"
+    config.write_text('[memory.embedding]\ntype = "none"\n[extensions.sync]\nmachine = "desk"\n')
+    monkeypatch.setenv("KLAW_CONFIG", str(config))
+    monkeypatch.delenv("KLAW_SYNC_CODE", raising=False)
+
+    def run(machine, *words, status=0, code=""):
+        env = {"KLAW_SYNC_CODE": code} if code else {}
+        result = CliRunner().invoke(cli, [*words, "--data-dir", str(tmp_path / machine)], env=env)
+        assert result.exit_code == status, result.output
+        return result.output if status else result.stdout
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path / "folder")
+
+
+@pytest.fixture
+def joined(klaw, folder):
+    """Two machines, of which the first had saved something."""
+    klaw("one", "save", "the lantern is in the boathouse")
+    code = json.loads(klaw("one", "sync", "init", folder, "--json"))["code"]
+    klaw("one", "sync", folder)
+    klaw("two", "sync", "join", folder, code=code)
+    return code
+
+
+@pytest.mark.usefixtures("joined")
+class TestTwoMachines:
+    def test_what_one_saves_the_other_finds(self, klaw):
+        assert "the lantern is in the boathouse" in klaw("two", "search", "lantern")
+
+    def test_what_one_forgets_the_other_forgets(self, klaw, folder, tmp_path):
+        (path,) = json.loads(klaw("two", "search", "lantern", "--json"))
+        klaw("two", "forget", path["path"], "--yes")
+        for machine in ("two", "one", "two"):
+            klaw(machine, "sync", folder)
+        assert json.loads(klaw("one", "search", "lantern", "--json")) == []
+        left = [file.name for file in sorted(tmp_path.rglob("*")) if file.is_file() and b"lantern" in file.read_bytes()]
+        assert left == []
+
+    def test_nothing_is_sent_twice(self, klaw, folder):
+        assert klaw("two", "sync", folder) == "sent 0 · received 0 · forgot 0\n"
+
+    def test_a_dry_run_changes_nothing(self, klaw, folder, tmp_path):
+        klaw("one", "save", "the kiln is warm")
+        before = {file: file.read_bytes() for file in sorted((tmp_path / "folder").rglob("*")) if file.is_file()}
+        assert klaw("one", "sync", "--dry-run", folder) == "would send 1 · would receive 0\n"
+        assert {
+            file: file.read_bytes() for file in sorted((tmp_path / "folder").rglob("*")) if file.is_file()
+        } == before
+        assert klaw("one", "sync", folder) == "sent 1 · received 0 · forgot 0\n"
+
+    def test_a_conflict_is_decided_and_shown(self, klaw, folder):
+        klaw("one", "core", "set", "user", "name", "Ada")
+        klaw("two", "core", "set", "user", "name", "Bob")
+        for machine in ("one", "two", "one"):
+            klaw(machine, "sync", folder)
+        names = {json.loads(klaw(machine, "core", "get", "user", "name", "--json")) for machine in ("one", "two")}
+        (conflict,) = json.loads(klaw("one", "sync", "conflicts", "--json"))
+        assert len(names) == 1
+        assert {conflict["text"], *names} == {"Ada", "Bob"}
+        assert f"core_memory user.name  {conflict['version']}\n{conflict['text']}\n" in klaw("one", "sync", "conflicts")
+
+    def test_status_names_the_machines(self, klaw):
+        told = json.loads(klaw("two", "sync", "status", "--json"))
+        assert [one["own"] for one in told["machines"]] == [True, False]
+        assert {one["name"] for one in told["machines"]} == {"desk"}
+        assert "this machine" in klaw("two", "sync", "status")
+
+    def test_the_configured_folders_need_no_argument(self, klaw, folder, tmp_path):
+        with (tmp_path / "config.toml").open("a") as file:
+            file.write(f"remotes = {json.dumps([folder])}\n")
+        klaw("one", "save", "the kiln is warm")
+        assert klaw("one", "sync") == "sent 1 · received 0 · forgot 0\n"
+
+    def test_the_code_is_the_same_everywhere(self, klaw, joined):
+        assert klaw("one", "sync", "code") == klaw("two", "sync", "code") == f"{joined}\n"
+
+    def test_messages_stay_here_without_encryption(self, klaw, folder, tmp_path):
+        with (tmp_path / "config.toml").open("a") as file:
+            file.write('encrypt = false\njournals = ["saved", "conversations"]\n')
+        klaw("one", "save", "the kiln is warm")
+        klaw("one", "sync", folder)
+        data = b"".join(file.read_bytes() for file in sorted((tmp_path / "folder").rglob("*.kseg")))
+        assert b'"crypt":"none"' in data
+
+
+class TestErrors:
+    def test_a_memory_that_is_not_shared(self, klaw, folder):
+        assert "klaw sync init DIR" in klaw("one", "sync", folder, status=1)
+
+    def test_no_folder(self, klaw):
+        assert "remotes" in klaw("one", "sync", status=1)
+
+    def test_a_folder_in_the_data_directory(self, klaw, tmp_path):
+        assert "in each other" in klaw("one", "sync", "init", str(tmp_path / "one" / "folder"), status=1)
+
+    def test_a_second_memory_in_one_folder(self, klaw, folder):
+        klaw("one", "sync", "init", folder)
+        assert "klaw sync join" in klaw("two", "sync", "init", folder, status=1)
+
+    def test_another_code(self, klaw, folder, tmp_path):
+        klaw("one", "sync", "init", folder)
+        code = klaw("two", "sync", "init", str(tmp_path / "other"))
+        said = klaw("three", "sync", "join", folder, code=code.split()[-1], status=1)
+        assert "another memory" in said
+        assert not (tmp_path / "three" / "sync" / "key").exists()
+
+    def test_a_code_with_a_typing_error(self, klaw, folder):
+        code = klaw("one", "sync", "init", folder).split()[-1]
+        wrong = code[:-3] + ("b" if code[-3] == "a" else "a") + code[-2:]
+        said = klaw("two", "sync", "join", folder, code=wrong, status=1)
+        assert "not a join code" in said
+        assert wrong not in said
+
+    def test_no_code(self, klaw, folder):
+        klaw("one", "sync", "init", folder)
+        assert "KLAW_SYNC_CODE" in klaw("two", "sync", "join", folder, status=2)
