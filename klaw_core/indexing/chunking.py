@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -33,12 +34,15 @@ class FormatChunker:
         with isolated(f"the chunker {type(self.chunker).__name__}"):
             return FormatChunker(self.chunker.variant(name), f"{self.recipe}:{name}")
 
-    def headings(self, text: str) -> Sequence[Heading] | None:
-        """Return the headings of a text; None if texts of the format have none. Raise PluginError."""
-        if not isinstance(self.chunker, HeadingChunker):
-            return None
+    def headings(self, text: str) -> Sequence[Heading]:
+        """Return the headings of a text; if the chunker lists none, those of its chunks. Raise PluginError."""
         with isolated(f"the chunker {type(self.chunker).__name__}"):
-            return tuple(self.chunker.headings(text))
+            if isinstance(self.chunker, HeadingChunker):
+                return tuple(self.chunker.headings(text))
+            starts = line_starts(text)
+            spans = [(line_of(starts, span.start), span.heading) for span in self.chunker.split(text, estimate_tokens)]
+        firsts = (next(run) for _, run in groupby(spans, key=itemgetter(1)))
+        return tuple(Heading(line, len(path), path[-1:]) for line, path in firsts)
 
 
 @define

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from klaw_core.values.text import StoredChunk
     from klaw_core.values.vectors import SpaceRecord, Vector
 
+_Preferences: TypeAlias = "Sequence[tuple[str, Preference]]"
 # A collection, the retrievers that search it, and the vector of the question and its space, if a retriever needs it.
 _Plan: TypeAlias = "tuple[str, list[ConfiguredRetriever], Vector | None, SpaceRecord | None]"
 
@@ -63,7 +64,7 @@ class Searcher:
     fusion: Fusion
     stages: Sequence[Stage] = ()
     redactor: Redactor = field(factory=Redactor)
-    get_preferences: Callable[[str], Sequence[tuple[str, Preference]]] = lambda _question: ()
+    get_preferences: Callable[[str], _Preferences] = lambda _question: ()
 
     @cached_property
     def _questions(self) -> QuestionEmbedder:
@@ -88,7 +89,9 @@ class Searcher:
         returned, and a notice says so. If a retriever fails, a notice names it and the other retrievers answer. Raise
         EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
-        results, corrected = self._answer(request, spaces)
+        preferences = self.get_preferences(request.text)
+        request = _narrowed(request, preferences)
+        results, corrected = self._answer(request, spaces, preferences)
         if request.vector is not None or (results and not results.nothing_fits):
             return results
         said = []
@@ -96,18 +99,17 @@ class Searcher:
             asked, meant = (quoted(self.redactor.text(each)) for each in (request.text, text))
             said.append(f"did you mean {meant}")
             with suppress(KlawError):  # what was found for the question itself is at hand
-                others, _ = self._answer(evolve(request, text=text), spaces)
+                others, _ = self._answer(evolve(request, text=text), spaces, preferences)
                 if others and not others.nothing_fits:
                     shown = f"nothing fits {asked}; showing results for {meant}"
                     return evolve(others, notices=(shown, *others.notices), hints=(shown, *others.hints))
         return evolve(results, notices=(*results.notices, *said), hints=(*results.hints, *said))
 
     def _answer(
-        self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None]
+        self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None], preferences: _Preferences
     ) -> tuple[SearchResults, Sequence[str]]:
         """Return the results of a request as it is, and corrections of its question if none fits."""
-        notices: list[str] = []
-        preferences = self.get_preferences(request.text)
+        notices = [preference.notice for _, preference in preferences if preference.notice]
         # Embedders, which may be on a server, get the question without secrets.
         asked = self.redactor.text(request.text) if any(record is not None for record in spaces.values()) else ""
         question = asked if request.vector is None else request.vector
@@ -149,18 +151,15 @@ class Searcher:
         return self._questions.nearest(question, texts)
 
     def _collected(
-        self,
-        scope: Scope,
-        request: SearchRequest,
-        preferences: Sequence[tuple[str, Preference]],
-        notices: list[str],
+        self, scope: Scope, request: SearchRequest, preferences: _Preferences, notices: list[str]
     ) -> tuple[ResultCollector, Sequence[Stage]]:
         """Collect the results, and return the stages if one concerns any of them.
 
         If these or preferences change the order, all hits are collected, since any of them may come first.
         """
         final = request.limit, request.per_document
-        collector = self._find(scope, request.limit, notices, *((None, None) if preferences else final))
+        limit = MAX_DEPTH if any(preference.requires for _, preference in preferences) else request.limit
+        collector = self._find(scope, limit, notices, *((None, None) if preferences else final))
         stages = (
             self.stages if any(stage.concerns(stored) for stored, _ in collector.taken for stage in self.stages) else ()
         )
@@ -253,6 +252,14 @@ def _scope(
     if NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):  # there is nothing to embed
         notices[:] = [notice for notice in notices if notice != NOTHING_EMBEDDED]
     return Scope(snapshot, targets, request.duplicates == "collapse")
+
+
+def _narrowed(request: SearchRequest, preferences: _Preferences) -> SearchRequest:
+    """Return a request with the conditions that extensions read in its question, without them in the question."""
+    for _, preference in preferences:
+        filters = evolve(request.filters, metadata=(*request.filters.metadata, *preference.conditions))
+        request = evolve(request, text=preference.question or request.text, filters=filters)
+    return request
 
 
 def _why_nothing(scope: Scope, filters: Filters) -> Iterable[str]:

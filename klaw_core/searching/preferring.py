@@ -15,12 +15,12 @@ from klaw_core.values.text import StoredChunk
 def prefer(
     name: str, preference: Preference, found: Sequence[tuple[StoredChunk, Hit]], notices: list[str]
 ) -> Sequence[tuple[StoredChunk, Hit]]:
-    """Return the results in their new order, after the bonus for the chunks that the extension of a name prefers.
+    """Return the results in their new order, after the bonus for the chunks that an extension prefers, or only those.
 
     If its preference raises, the order is as before, and a notice says why.
     """
     bonus = preference.weight * max((hit.score for _, hit in found), default=0.0)
-    if bonus <= 0:
+    if bonus <= 0 and not preference.requires:
         return found
     try:
         with isolated(f"the extension {name!r}"):
@@ -28,6 +28,8 @@ def prefer(
     except PluginError as error:
         notices.append(str(error))
         return found
+    if preference.requires:
+        return [(stored, hit) for stored, hit in found if stored.key in preferred]
     ranks = iter(range(1, len(found) + 1))
     moved = [
         (stored, _with_bonus(hit, Contribution(name, next(ranks), 1.0, preference.weight, bonus)))

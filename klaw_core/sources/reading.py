@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -23,7 +23,7 @@ from klaw_core.values.findings import FIX
 from klaw_core.values.lines import count_lines, line_starts, take_lines
 from klaw_core.values.metadata import has_surrogates
 from klaw_core.values.runs import Excerpt, SkippedEntry
-from klaw_core.values.text import DEFAULT_FORMAT, Chunk, StoredChunk
+from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk
 
 _MIN_ID_DIGITS = 6
 _MAX_LISTED_HEADINGS = 5  # in an error message
@@ -67,29 +67,24 @@ class Reader:
             if not document or not _words(heading):
                 continue
             try:
-                collection, path, _ = self.locate((self._file_of(document) or (None, document))[1])
+                _, path, _ = self.locate((self._file_of(document) or (None, document))[1])
             except NotFoundError:
                 continue
-            return path, *self._lines_of_section(collection, path, heading)
+            return path, *self._lines_of_section(path, heading)
         return None
 
-    def _lines_of_section(self, collection: str, path: str, heading: str) -> tuple[int, int]:
-        """Return the first and the last line of a section, by the parser of the document's format.
-
-        A format without headings has sections if its chunks do: pages, functions.
-        """
+    def _lines_of_section(self, path: str, heading: str) -> tuple[int, int]:
+        """Return the first and the last line of a section, by the parser of the document's format."""
         text = self._text_of(path)[1]
         headings = self.get_chunker(self._format_of(path)).headings(text)
-        if headings is None:
-            with self.store.read() as snapshot:
-                chunks = [stored.chunk for stored in snapshot.outline(collection, path)]
-            return _lines_of_chunks(chunks, path, heading)
         wanted = _words(heading)
         for number, found in enumerate(headings):
             if wanted in map(_words, found.names):
                 rest = (other.line for other in headings[number + 1 :] if other.level <= found.level)
                 return found.line, next(rest, count_lines(text) + 1) - 1
-        raise _no_section(path, heading, (found.names[0] for found in headings if found.names))
+        names = list(dict.fromkeys(found.names[0] for found in headings if found.names))[:_MAX_LISTED_HEADINGS]
+        hint = f"some of its headings: {'; '.join(names)}" if names else "it has no headings"
+        raise NotFoundError(f"{path} has no section {quoted(heading)}", hint=hint)
 
     def _format_of(self, path: str) -> str:
         """Return the format of a document that has a file; of others, that of notes."""
@@ -212,23 +207,6 @@ class Reader:
     def _by_name(self, path: str) -> Iterator[IsolatedSource]:
         origin = path.partition("/")[0]
         return (source for source in self.sources.known if source.origin == origin)
-
-
-def _lines_of_chunks(chunks: Sequence[Chunk], path: str, heading: str) -> tuple[int, int]:
-    """Return the lines of the chunks under a heading. Raise NotFoundError."""
-    wanted = _words(heading)
-    inside = [wanted in map(_words, chunk.heading) for chunk in chunks]
-    if True not in inside:
-        raise _no_section(path, heading, (chunk.heading[-1] for chunk in chunks if chunk.heading))
-    first = inside.index(True)
-    after = inside.index(False, first) if False in inside[first:] else len(inside)
-    return chunks[first].start_line, max(chunk.end_line for chunk in chunks[first:after])
-
-
-def _no_section(path: str, heading: str, names: Iterable[str]) -> NotFoundError:
-    known = "; ".join(list(dict.fromkeys(names))[:_MAX_LISTED_HEADINGS])
-    hint = f"some of its headings: {known}" if known else "it has no headings"
-    return NotFoundError(f"{path} has no section {quoted(heading)}", hint=hint)
 
 
 def _words(heading: str) -> str:

@@ -41,10 +41,10 @@ def test_a_misspelled_question_finds_what_the_corrected_one_finds(memory, questi
 def test_a_correction_that_cannot_be_searched_keeps_what_was_found(memory, monkeypatch):
     whole = Searcher._answer
 
-    def only_once(searcher, request, spaces):
+    def only_once(searcher, request, *others):
         if request.text != "wirguard":
             raise EmbeddingError("the server is away")
-        return whole(searcher, request, spaces)
+        return whole(searcher, request, *others)
 
     monkeypatch.setattr(Searcher, "_answer", only_once)
     assert memory.search("wirguard").notices == ("did you mean 'wireguard'",)

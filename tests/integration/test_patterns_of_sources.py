@@ -33,7 +33,8 @@ def test_a_pattern_that_cannot_be_meant_so_is_refused(source, option, pattern, t
 
 
 def test_each_source_with_files_has_such_options():
-    assert {name for name, _ in patterns()} == {"claude-code", "codex", "workspace"}
+    agents = {"aider", "claude-code", "cline", "codex", "copilot-cli", "cursor", "gemini-cli", "opencode"}
+    assert {name for name, _ in patterns()} == {*agents, "workspace"}
 
 
 @pytest.mark.parametrize("name", ["config_file", "data_dir", "directory"])

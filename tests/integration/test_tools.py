@@ -53,7 +53,7 @@ class TestSchemas:
 
     def test_all_schemas_together_are_short(self, memory):
         described = json.dumps(tools(memory, allow=["memory_forget"]), separators=(",", ":"))
-        assert len(described) <= 4_000  # of such JSON a token has 4.3 characters: 900 tokens (Claude's tokenizer)
+        assert len(described) <= 4_300  # of such JSON a token has 4.3 characters: 1,000 tokens (Claude's tokenizer)
 
     def test_a_caller_may_change_the_returned_schemas(self, memory):
         tools(memory)[0]["input_schema"]["properties"]["limit"]["maximum"] = 0

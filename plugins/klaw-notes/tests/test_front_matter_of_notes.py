@@ -21,11 +21,31 @@ def test_lines_of_results_are_those_of_the_file(home, memory):
     assert memory.get("notes/a.md").content.startswith("---\ntags: [x]")
 
 
-def test_front_matter_is_not_searched_as_text(home, memory):
-    home.write("a.md", "---\nstatus: kingfisher\n---\nThe heron stands.\n")
+def test_front_matter_is_found_and_is_not_part_of_the_text(home, memory):
+    home.write("a.md", "---\nstatus: kingfisher\nemail: jaana@example.net\n---\nThe heron stands.\n")
+    home.write("b.md", "---\nemail: ondrej@example.org\n---\nA net for example.\n")
     memory.index(home.notes)
-    assert not found(memory, "kingfisher")
+    assert [result.content.strip() for result in found(memory, "kingfisher")] == ["The heron stands."]
+    assert found(memory, "jaana@example.net")[0].path == "notes/a.md"
     assert found(memory, "heron", "status=kingfisher")
+    assert not any("kingfisher" in text for text in home.recorder.texts)
+
+
+def test_a_note_of_properties_alone_is_found_by_them(home, memory):
+    home.write("only.md", "---\ntitle: Learn the accordion\nstatus: waiting\n---\n")
+    home.write("bullet.md", "- \n")
+    memory.index(home.notes)
+    assert [result.path for result in found(memory, "accordion")] == ["notes/only.md"]
+    assert found(memory, "waiting")[0].content.startswith("---\ntitle: Learn")
+    assert {entry.path for entry in memory.recent()} == {"notes/only.md"}
+
+
+def test_tags_in_the_text_are_tags(home, memory):
+    text = "A manager listens. #zettel #management/people\n\n- item #listed\n\n`#code` [x](#anchor) #123 #a1b2c3\n"
+    home.write("a.md", f"---\ntags: [Zettel, person]\n---\n{text}\n```\n#fenced\n```\n\n    #indented\n")
+    memory.index(home.notes)
+    assert found(memory, "manager")[0].metadata["tags"] == ("Zettel", "person", "management/people", "listed")
+    assert found(memory, "manager", "tags=management")
 
 
 def test_a_change_of_front_matter_alone_is_indexed(home, memory, check):
@@ -56,9 +76,3 @@ def test_invalid_front_matter_does_not_prevent_indexing(home, memory, block):
     home.write("good.md", "The heron of the good note.\n")
     assert memory.index(home.notes).skipped == ()
     assert sorted(result.path for result in found(memory, "heron")) == ["notes/bad.md", "notes/good.md"]
-
-
-def test_a_note_with_only_front_matter_has_no_chunks(home, memory):
-    home.write("a.md", "---\nstatus: open\n---\n")
-    memory.index(home.notes)
-    assert not found(memory, "open")

@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # test modules are imported by p
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "KLAW_CONFIG", "KLAW_DATA_DIR", "XDG_CONFIG_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "KLAW_CONFIG", "KLAW_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

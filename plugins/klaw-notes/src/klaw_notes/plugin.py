@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from klaw_core import Extension, Source
 
 _API = 2
+# What every question with a condition contains, in any case. Others do not import the extension.
+QUESTIONS = r'(?:^|\s)(?:-?(?:tags?|path):[^\s:/]|-(?:"|[^\W\d_]{3}))|^\s*"[^"]+"'
 
 
 def build_markdown(options: MarkdownOptions, _context: ComponentContext) -> Chunker:
@@ -58,6 +60,13 @@ def build_presence(_options: NoOptions, context: ComponentContext) -> Extension:
     return PresenceExtension(context)
 
 
+def build_conditions(_options: NoOptions, _context: ComponentContext) -> Extension:
+    """Build the extension ``conditions``."""
+    from klaw_notes.conditions import Conditions
+
+    return Conditions()
+
+
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of Markdown and that of transcripts."""
@@ -80,3 +89,5 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
     yield Component("workspaces", NoOptions, build_workspaces, _API, summary, rank=10)
     summary = "says which files of an answer are gone, and what is not read"
     yield Component("presence", NoOptions, build_presence, _API, summary, rank=11, listens=(SearchEvent,))
+    summary = 'reads tag:, path:, -word and "phrase" in questions'
+    yield Component("conditions", NoOptions, build_conditions, _API, summary, rank=81, questions=QUESTIONS)

@@ -20,7 +20,7 @@ _CLOCK = r"(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
 # Zettelkasten do, with the time (``20260224T101530--title``, ``202602241015 title``). Twelve digits that begin with 19
 # are rather a number.
 _IN_NAME = re.compile(
-    r"((?:19|20)\d{2})([-_])(\d{2})\2(\d{2})(?!\d)"
+    r"((?:19|20)\d{2})([-_.])(\d{2})\2(\d{2})(?!\d)"
     rf"|((?:19|20)\d{{2}})(\d{{2}})(\d{{2}})(?:T{_CLOCK}|(?<=20\d{{6}}){_CLOCK})?(?![^\W_])"
 )
 

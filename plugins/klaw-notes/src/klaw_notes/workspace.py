@@ -38,6 +38,7 @@ from klaw_notes.front_matter import read_front_matter, written_date
 from klaw_notes.ignore_files import IgnoreRules
 from klaw_notes.options import DEFAULT_INCLUDE
 from klaw_notes.patterns import unmatched_names, unmatched_paths
+from klaw_notes.tags import with_tags_of
 from klaw_notes.titles import leading_day, note_title
 from klaw_notes.unreadable import blank_unreadable
 from klaw_notes.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
@@ -52,7 +53,7 @@ _FIRST = ("MEMORY.md", "memory.md")
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 
 # Part of a note's fingerprint. Increase it whenever `read` returns another document for the same bytes.
-_READING = 2
+_READING = 3
 _DIGEST_CHARACTERS = 32  # 128 bits
 _RECIPE_CHARACTERS = 8  # enough to distinguish a converter's version from earlier ones
 _NOTES = (*_MARKDOWN, ".txt")  # these are never converted
@@ -120,10 +121,16 @@ class Workspace(Source, Folder):
         if (converters := self._converters_of(path)) is not None:
             return self._converted(converters, path, data, modified)
         try:
-            metadata, text = read_front_matter(decode(data))
+            whole = decode(data)
         except _NotANoteError as error:
             return SkippedEntry(path, str(error), keep=False)
         relative = path.removeprefix(f"{self.origin}/")
+        metadata, text = read_front_matter(whole)
+        is_markdown = relative.lower().endswith(_MARKDOWN)
+        if is_markdown:
+            metadata = with_tags_of(text, metadata)
+        if not _has_words(text):  # a note that is only properties is found by them
+            text = whole if metadata else ""
         written = _written_at(relative, metadata)
         dated, undated = self._digests(path, data, modified)
         return Document(
@@ -133,7 +140,7 @@ class Workspace(Source, Folder):
             self.origin,
             written or modified,
             version=self.version,
-            format=DEFAULT_FORMAT if relative.lower().endswith(_MARKDOWN) else PLAIN_FORMAT,
+            format=DEFAULT_FORMAT if is_markdown else PLAIN_FORMAT,
             metadata=metadata,
             title=note_title(relative, metadata),
             is_note=True,
@@ -379,6 +386,11 @@ def decode(data: bytes) -> str:
     if not text.strip():
         raise _NotANoteError(EMPTY)
     return text
+
+
+def _has_words(text: str) -> bool:
+    """Return whether a text has a letter, a digit or a picture, unlike the empty bullet of a new page."""
+    return any(character.isalnum() or character > "\u2fff" for character in text)
 
 
 def _moment(seconds: float) -> datetime:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from attrs import frozen
 
 
@@ -21,9 +23,9 @@ class Message:
 
 @frozen
 class WorkingDirectory:
-    """The directory in which the agent worked."""
+    """The directory in which the agent worked; empty if a line of the agent does not tell it."""
 
-    directory: str
+    directory: str = ""
 
 
 #: A function from a line, and the wanted roles, to its contents. Raises msgspec's exceptions for an invalid line.
@@ -36,7 +38,8 @@ class Agent:
 
     ``get_root`` returns their directory, ``depths`` are the depths below it at which transcripts lie. ``is_transcript``
     decides by the name of a file, and ``read_line`` reads a line for some roles. ``names_project``: the first directory
-    below the root is named after the project.
+    below the root is named after the project. ``names_session``: the directory of a transcript is named after the
+    session. ``below`` are names of directories that a transcript must lie in.
     """
 
     name: str
@@ -45,6 +48,45 @@ class Agent:
     is_transcript: Callable[[str], bool]
     read_line: ReadLine
     names_project: bool = False
+    names_session: bool = False
+    below: tuple[str, ...] = ()
+
+
+def as_object(data: bytes) -> dict[str, Any]:
+    """Return a line's JSON object; an empty one for another value. Raise msgspec's exceptions for an invalid line."""
+    line = msgspec.json.decode(data)
+    return line if isinstance(line, dict) else {}
+
+
+def message_text(content: Any) -> str:
+    """Return the text of a message: a string, or blocks of which some are texts."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else [content]
+    of_text = (block for block in blocks if isinstance(block, dict) and block.get("type", "text") == "text")
+    return join_texts(block.get("text") for block in of_text)
+
+
+def tools_of(content: Any) -> Iterator[str]:
+    """Yield the calls of tools and their answers among the blocks of a message."""
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_use":
+            yield tool_call(block.get("name"), block.get("input"))
+        elif isinstance(block, dict) and block.get("type") == "tool_result":
+            yield from tool_texts(block.get("content"))
+
+
+def tool_call(name: Any, arguments: Any) -> str:
+    """Return the text of a call."""
+    return f"{name} {msgspec.json.encode(arguments).decode()}"
+
+
+def of_milliseconds(value: Any) -> str:
+    """Return a moment in milliseconds since 1970 as ISO 8601; empty for any other value."""
+    try:
+        return datetime.fromtimestamp(value / 1000, UTC).isoformat()
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
 
 
 def join_texts(texts: Iterable[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Options of ``[[memory.sources]] type = "claude-code"`` and ``"codex"``."""
+"""Options of the sources of agents' sessions: ``[[memory.sources]] type = "claude-code"`` and the others."""
 
 from __future__ import annotations
 

@@ -10,19 +10,18 @@ import os
 import re
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Self
 
 import msgspec
-from attrs import define, field, frozen
+from attrs import frozen
 
-from klaw_core import Descriptor, Document, Entry, KlawError, Located, SkippedEntry, Source, WorkspaceError
-from klaw_journals import parse_ts
-from klaw_journals.trust import lowest, of_role
-from klaw_sessions.agent import Agent, Message
+from klaw_core import Descriptor, Document, Entry, Located, SkippedEntry, Source, WorkspaceError
+from klaw_sessions.agent import Agent
+from klaw_sessions.content import Content
 from klaw_sessions.options import SessionOptions
 
 PART_BYTES = 512 * 1024
@@ -30,7 +29,6 @@ PART_BYTES = 512 * 1024
 _LOOK_BACK_BYTES = 64 * 1024
 
 _PARTS = re.compile(r"(?P<stem>.+?)(?:\.(?P<number>[1-9][0-9]*))?\.jsonl")
-_SPEAKERS = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 
 @frozen
@@ -39,42 +37,6 @@ class _Part:
 
     file: Path
     number: int
-
-
-@define
-class _PartContent:
-    """The content of a part as far as it was read."""
-
-    messages: list[Message] = field(factory=list)
-    seen: set[str] = field(factory=set)
-    directory: str = ""
-
-    def add(self, message: Message) -> None:
-        """Add a message, unless one with the same id was added."""
-        if message.id and message.id in self.seen:
-            return
-        self.seen.add(message.id)
-        self.messages.append(message)
-
-    def leave_out(self, ids: Container[str]) -> None:
-        """Leave out the messages with these ids."""
-        self.messages = [message for message in self.messages if message.id not in ids]
-
-    def until(self, moment: datetime | None) -> bool:
-        """Return whether a message with an id is not newer than a moment; any with an id if there is no moment."""
-        times = (_moment(message.moment) for message in self.messages if message.id)
-        return any(moment is None or time is None or time <= moment for time in times)
-
-    @property
-    def lines(self) -> list[str]:
-        """The messages, each as one line."""
-        return [f"{_SPEAKERS[message.role]}: {' '.join(message.text.split())}" for message in self.messages]
-
-    @property
-    def times(self) -> list[tuple[int, datetime]]:
-        """The numbers of the lines, from 1, with the moments of their messages."""
-        dated = ((number, _moment(message.moment)) for number, message in enumerate(self.messages, start=1))
-        return [(number, moment) for number, moment in dated if moment is not None]
 
 
 @frozen(eq=False)
@@ -116,7 +78,7 @@ class TranscriptSource(Source, Located):
             if child.is_dir():
                 if depth < max(self.agent.depths):
                     yield from self._below(path, depth + 1)
-            elif depth in self.agent.depths and self.agent.is_transcript(child.name):
+            elif self._is_transcript(path):
                 yield from self._file(path)
 
     def _file(self, file: Path) -> Iterator[Entry | SkippedEntry]:
@@ -137,7 +99,7 @@ class TranscriptSource(Source, Located):
         part = self._part(entry.path)
         if part is None:
             return SkippedEntry(entry.path, "is not a transcript", keep=False)
-        reading = _PartContent()
+        reading = Content()
         try:
             with _open(part.file) as file:
                 start = (part.number - 1) * PART_BYTES
@@ -152,28 +114,8 @@ class TranscriptSource(Source, Located):
         except OSError as error:
             return SkippedEntry(entry.path, f"cannot be read: {error.strerror}", keep=True)
         if not reading.messages:
-            return SkippedEntry(entry.path, "contains no messages to index", keep=False)
-        return self._document(entry.path, part, reading)
-
-    def _document(self, path: str, part: _Part, reading: _PartContent) -> Document:
-        project = PurePosixPath(reading.directory.replace("\\", "/")).name or self._project(part.file)
-        session = _stem(part.file)
-        metadata = {"agent": self.origin, "project": project, "directory": reading.directory, "session": session}
-        times = tuple(reading.times)
-        begun = times[0][1] if times else datetime.fromtimestamp(part.file.stat().st_mtime, UTC)
-        return Document(
-            path=path,
-            text="\n".join(reading.lines),
-            source=self.origin,
-            origin=self.origin,
-            created_at=begun,
-            chat_id=session,
-            format="transcript",
-            heading=(project,) if project else (),
-            metadata={name: value for name, value in metadata.items() if value},
-            times=times,
-            trust=lowest(of_role(message.role) for message in reading.messages),
-        )
+            return SkippedEntry(entry.path, reading.why_empty(self.origin), keep=not reading.is_known)
+        return reading.document(entry.path, self.origin, self._session(part.file), part.file, self._project(part.file))
 
     def _last_moment(self, file: BinaryIO, start: int) -> datetime | None:
         """Return the time of the last message shortly before a part; None if there is none.
@@ -181,33 +123,30 @@ class TranscriptSource(Source, Located):
         An agent that resumes a session writes its history again, with the ids and times that it had. Messages that are
         newer than those before them are no copies, so most parts are read without the parts before them.
         """
-        reading = _PartContent()
+        reading = Content()
         for line in _lines_between(file, max(0, start - _LOOK_BACK_BYTES), start):
             self._take(line, reading)
         return max((moment for _, moment in reading.times), default=None)
 
     def _ids_before(self, file: BinaryIO, start: int) -> Container[str]:
         """Return the ids of all messages before a part."""
-        reading = _PartContent()
+        reading = Content()
         for line in _lines_between(file, 0, start):
             self._take(line, reading)
         return reading.seen - {""}
 
-    def _take(self, line: bytes, reading: _PartContent) -> None:
+    def _take(self, line: bytes, reading: Content) -> None:
         """Add the contents of a line; an invalid line has none."""
         try:
             for item in self.agent.read_line(line, self.roles):
-                if isinstance(item, Message):
-                    reading.add(item)
-                elif not reading.directory:
-                    reading.directory = item.directory
+                reading.take(item)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
 
     def _first_directory(self, file: BinaryIO) -> str:
         """Return the working directory in the first line of a transcript; empty if it has none."""
         file.seek(0)
-        reading = _PartContent()
+        reading = Content()
         self._take(file.readline(PART_BYTES), reading)
         return reading.directory
 
@@ -222,7 +161,7 @@ class TranscriptSource(Source, Located):
             relative = file.relative_to(self.directory)
         except (ValueError, RuntimeError):
             return ()
-        if len(relative.parts) - 1 not in self.agent.depths or not self.agent.is_transcript(file.name):
+        if ".." in relative.parts or not self._is_transcript(file):
             return ()
         if any(self._is_excluded(place) for place in (file, *file.parents) if place.is_relative_to(self.directory)):
             return ()
@@ -264,17 +203,24 @@ class TranscriptSource(Source, Located):
     def _part(self, path: str) -> _Part | None:
         origin, _, relative = path.partition("/")
         place = PurePosixPath(relative)
-        if origin != self.origin or ".." in place.parts or len(place.parts) - 1 not in self.agent.depths:
+        if origin != self.origin or ".." in place.parts or not place.name:
             return None
-        name = f"{_stem(place)}.jsonl"
+        file = self.directory / place.with_name(f"{_stem(place)}.jsonl")
+        return _Part(file, _number(place.name)) if self._is_transcript(file) else None
+
+    def _is_transcript(self, file: Path) -> bool:
+        parts = file.relative_to(self.directory).parts
         return (
-            _Part(self.directory / place.with_name(name), _number(place.name))
-            if self.agent.is_transcript(name)
-            else None
+            len(parts) - 1 in self.agent.depths
+            and self.agent.is_transcript(file.name)
+            and set(self.agent.below) <= set(parts[:-1])
         )
 
     def _project(self, file: Path) -> str:
-        return file.parent.name if self.agent.names_project else ""
+        return file.relative_to(self.directory).parts[0] if self.agent.names_project else ""
+
+    def _session(self, file: Path) -> str:
+        return file.parent.name if self.agent.names_session and file.parent != self.directory else _stem(file)
 
 
 def _number(name: str) -> int:
@@ -316,10 +262,3 @@ def _lines_between(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
             return
         if begins < end:
             yield line
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        return parse_ts(text)
-    except KlawError:
-        return None

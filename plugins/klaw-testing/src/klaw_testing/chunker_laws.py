@@ -191,15 +191,23 @@ def no_grapheme_cluster_is_cut(trial: Trial) -> None:
 
 
 def heading_paths_are_correct(trial: Trial) -> None:
-    """Check that a span names the headings of its first character, including one that starts there."""
+    """Check that a span names the headings of its first character, including one that starts there.
+
+    The last name of a piece of a table may be the first row of the table.
+    """
     for span in trial.spans:
         path: list[Element] = []
         for heading in trial.sections:
             if heading.start <= span.start:
                 path = [*(above for above in path if above.level < heading.level), heading]
         expected = [heading.title for heading in path if heading.title]
-        assert len(span.heading) == len(expected), (span, expected)
-        for name, title in zip(span.heading, expected, strict=True):
+        own = span.heading
+        if span.continues == "table" and len(own) == len(expected) + 1:
+            cells = own[-1].split(" | ")
+            assert any(all(cell in line for cell in cells) for line in trial.text[: span.start].splitlines()), span
+            own = own[:-1]
+        assert len(own) == len(expected), (span, expected)
+        for name, title in zip(own, expected, strict=True):
             assert name == title or (len(name) >= 8 and title.startswith(name) and len(title) > len(name)), (
                 name,
                 title,

@@ -28,8 +28,8 @@ def adapted(arguments: object, tool: Tool) -> Any:
     """Convert arguments to the names and types of the tool's schema if their meaning is clear.
 
     Models use the argument names of other tools (``aliases``, ``camelCase``), write numbers as strings, put a single
-    value into a list, pass null for an argument that they omit, and send the whole object as a JSON string. Unclear
-    arguments are not changed, so that the check reports them.
+    value into a list or pass it instead of one, pass null for an argument that they omit, and send the whole object as
+    a JSON string. Unclear arguments are not changed, so that the check reports them.
     """
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):

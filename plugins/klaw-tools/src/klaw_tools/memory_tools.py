@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from attrs import evolve, frozen
 
 from klaw_core import (
+    Condition,
     Filters,
     NotFoundError,
     QueryError,
@@ -17,6 +18,7 @@ from klaw_core import (
     SearchResult,
     SearchResults,
     Tool,
+    parse_condition,
     parse_moment,
     to_json,
 )
@@ -25,7 +27,7 @@ from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import shown
-from klaw_tools.schemas import integer, number, string
+from klaw_tools.schemas import integer, number, one_of, string, strings
 
 if TYPE_CHECKING:
     from klaw_core import Excerpt, ForgetReport, Status
@@ -38,6 +40,7 @@ _PER_DOCUMENT = 3
 _MAX_QUERY_CHARACTERS = 4_000
 _MAX_LABEL_CHARACTERS = 200
 _MAX_PATH_CHARACTERS = 1_000
+_MAX_CONDITIONS = 20
 _LINES = 200
 _MAX_LINES = 2_000
 _MAX_ANSWER_CHARACTERS = 40_000
@@ -90,6 +93,9 @@ class _MemoryTools:
             "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
             "since": string("From 2026-02-24, 7d, yesterday on.", 40),
             "until": string("Until then, included.", 40),
+            "tags": strings("These tags.", _MAX_CONDITIONS),
+            "where": strings("Metadata: year>=2025.", _MAX_CONDITIONS),
+            "mode": one_of("Words (fts), meaning or both.", "hybrid", "fts", "vector"),
             "min_relevance": number("Drop what is less relevant.", 0, 1),
             "per_document": integer("Chunks of one note; 3 by default.", 1, _MAX_RESULTS),
         }
@@ -106,6 +112,8 @@ class _MemoryTools:
                 **dict.fromkeys(("relevance", "threshold", "min_similarity"), "min_relevance"),
                 **dict.fromkeys(("prefix", "file", "folder", "directory"), "path"),
                 **dict.fromkeys(("collections", "namespace"), "collection"),
+                **dict.fromkeys(("tag", "labels"), "tags"),
+                **dict.fromkeys(("filter", "filters", "metadata", "conditions"), "where"),
                 **dict.fromkeys(("after", "from", "start_date"), "since"),
                 **dict.fromkeys(("before", "to", "end_date"), "until"),
             },
@@ -118,6 +126,7 @@ class _MemoryTools:
             path=path,
             since=_moment(arguments, "since", "first"),
             until=_moment(arguments, "until", "end"),
+            metadata=tuple(_conditions(arguments)),
         )
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
@@ -125,6 +134,7 @@ class _MemoryTools:
         request = SearchRequest(
             arguments["query"],
             arguments.get("limit", _LIMIT),
+            arguments.get("mode", "hybrid"),
             filters=filters,
             collections=collections,
             min_relevance=arguments.get("min_relevance"),
@@ -133,7 +143,7 @@ class _MemoryTools:
         results = self.memory.search_for(request)
         if not results and filters.source is not None and path is None:
             # A model that has seen a result confuses its path with its source.
-            below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
+            below = evolve(filters, source=None, path=_RANGE.sub("", filters.source))
             results = self.memory.search_for(evolve(request, filters=below)) or results
         answer: Json = {"results": [_for_model(result) for result in results]}
         return answer | ({"notices": list(results.notices)} if results.notices else {})
@@ -238,6 +248,12 @@ class _MemoryTools:
             for name, counts in whole["origins"].items()
         }
         return {"origins": origins, "embedder": status.embedder, "problems": list(status.problems)}
+
+
+def _conditions(arguments: Json) -> Iterator[Condition]:
+    """Yield the conditions on metadata of a search. Raise QueryError."""
+    yield from (Condition("tags", "=", tag.removeprefix("#")) for tag in arguments.get("tags", ()))
+    yield from map(parse_condition, arguments.get("where", ()))
 
 
 def _moment(arguments: Json, name: str, day: Literal["first", "end"]) -> datetime | None:

@@ -17,3 +17,13 @@ def integer(description: str, least: int, most: int) -> Json:
 def number(description: str, least: float, most: float) -> Json:
     """Return the schema of a number from ``least`` to ``most``."""
     return {"type": "number", "description": description, "minimum": least, "maximum": most}
+
+
+def one_of(description: str, *values: str) -> Json:
+    """Return the schema of one of some strings."""
+    return {"type": "string", "description": description, "enum": list(values)}
+
+
+def strings(description: str, count: int) -> Json:
+    """Return the schema of a list of at most ``count`` strings."""
+    return {"type": "array", "description": description, "items": {"type": "string"}, "maxItems": count}

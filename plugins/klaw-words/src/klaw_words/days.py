@@ -13,7 +13,10 @@ _MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 #: Keys of metadata for the day on which a note was written, in order of preference; case is ignored.
-DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
+DATE_KEYS = (
+    *("date", "created", "created_at", "created at", "date created", "date_created", "creation date", "created on"),
+    "published",
+)
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[Tt ].*)?|(?:19|20)\d{6}(?:T\d{4}.*)?")
 _TIME = re.compile(

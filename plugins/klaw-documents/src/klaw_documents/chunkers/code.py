@@ -7,15 +7,16 @@ them. Code without an installed grammar, or that takes the parser too long, is s
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import PlainOptions, Span, TokenCounter, VariantChunker
+from klaw_core import Heading, HeadingChunker, PlainOptions, Span, TokenCounter, VariantChunker, line_starts
 from klaw_documents.chunkers.languages import LANGUAGES
 from klaw_documents.chunkers.sections import Section, cut_sections
 
@@ -51,7 +52,7 @@ _ABOVE = re.compile(r"comment|attribute_item|attribute_list|decorator|annotation
 
 
 @frozen(eq=False)
-class CodeChunker(VariantChunker):
+class CodeChunker(VariantChunker, HeadingChunker):
     """Splits source code; ``language`` is one of LANGUAGES, or empty for an unknown language."""
 
     options: PlainOptions = field(factory=PlainOptions)
@@ -63,18 +64,39 @@ class CodeChunker(VariantChunker):
 
     def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
         """Yield the spans of ``text`` in order. Time is linear in the text."""
-        grammar = _grammar(self.language) if 0 < len(text) <= _MAX_CHARACTERS and not text.isspace() else None
-        sections: Sequence[Section] = [Section(0, len(text))]
-        if grammar is not None and (root := _root(grammar, text)) is not None:
-            lines = text.split("\n")
-            sizes = count_tokens([f"{line}\n" for line in lines])
-            largest = [
-                max(size, -(-(len(line) + 1) // _CHARACTERS_PER_TOKEN)) for size, line in zip(sizes, lines, strict=True)
-            ]
-            outline = _Outline(lines, list(accumulate(largest, initial=0)), self.options.max_tokens)
-            outline.add(root, (), 0, len(lines))
-            sections = outline.sections(len(text))
+        sections = self._sections(text, count_tokens, self.options.max_tokens)
         yield from cut_sections(text, sections, self.options, count_tokens)
+
+    def headings(self, text: str, /) -> tuple[Heading, ...]:
+        """Return the functions, classes and methods. Code between them ends a section, and has no name."""
+        return tuple(self._headings(text))
+
+    def _headings(self, text: str) -> Iterator[Heading]:
+        starts = line_starts(text)
+        above: tuple[str, ...] = ()
+        last = 0
+        for section in self._sections(text, lambda lines: [1] * len(lines), 1):
+            path, part = section.heading, text[section.start : section.end]
+            new = next((depth for depth, name in enumerate(path) if above[depth : depth + 1] != (name,)), len(path))
+            line = bisect_right(starts, section.start + len(part) - len(part.lstrip()))
+            names = [(path[depth], " > ".join(path[: depth + 1])) for depth in range(new, len(path))]
+            if line > last and part.strip() and (names or above):
+                yield Heading(line, new + 1, tuple(dict.fromkeys(chain.from_iterable(names))))
+                last = line
+            above = path
+
+    def _sections(self, text: str, count_tokens: TokenCounter, max_tokens: int) -> Sequence[Section]:
+        grammar = _grammar(self.language) if 0 < len(text) <= _MAX_CHARACTERS and not text.isspace() else None
+        if grammar is None or (root := _root(grammar, text)) is None:
+            return [Section(0, len(text))]
+        lines = text.split("\n")
+        sizes = count_tokens([f"{line}\n" for line in lines])
+        largest = [
+            max(size, -(-(len(line) + 1) // _CHARACTERS_PER_TOKEN)) for size, line in zip(sizes, lines, strict=True)
+        ]
+        outline = _Outline(lines, list(accumulate(largest, initial=0)), max_tokens)
+        outline.add(root, (), 0, len(lines))
+        return outline.sections(len(text))
 
 
 @cache

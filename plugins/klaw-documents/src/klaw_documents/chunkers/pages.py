@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from attrs import field, frozen
 
-from klaw_core import PlainOptions, Span, TokenCounter
-from klaw_documents.chunkers.sections import Section, cut_sections
+from klaw_core import Heading, HeadingChunker, PlainOptions, Span, TokenCounter
+from klaw_documents.chunkers.sections import Section, cut_sections, headings_of
 
 #: The line between two pages.
 PAGE_BREAK = "\n\f\n"
@@ -16,7 +16,7 @@ _BREAK = re.compile(r"^\f(?:\r\n|\r|\n|\Z)", re.MULTILINE)
 
 
 @frozen(eq=False)
-class PageChunker:
+class PageChunker(HeadingChunker):
     """Splits at page breaks; the heading of a chunk is ``Page 3``."""
 
     options: PlainOptions = field(factory=PlainOptions)
@@ -25,6 +25,10 @@ class PageChunker:
         """Yield the spans of ``text`` in order. Time is linear in the text."""
         yield from cut_sections(text, pages(text), self.options, count_tokens)
 
+    def headings(self, text: str, /) -> tuple[Heading, ...]:
+        """Return the pages."""
+        return headings_of(pages(text), text, lambda title, _section: (title,))
+
 
 def pages(text: str) -> list[Section]:
     """Return the pages of a text; without page breaks, all of it is page 1."""
@@ -32,6 +36,6 @@ def pages(text: str) -> list[Section]:
     starts = [0, *(end for _, end in breaks)]
     ends = [*(start for start, _ in breaks), len(text)]
     return [
-        Section(start, end, (f"Page {number}",))
+        Section(start, end, (f"Page {number}",), 1)
         for number, (start, end) in enumerate(zip(starts, ends, strict=True), start=1)
     ]

@@ -36,15 +36,14 @@ def headings_of(
 ) -> tuple[Heading, ...]:
     """Return the headlines of sections; ``names`` returns what one is called, given its title and its section."""
     starts = line_starts(text)
-    return tuple(
-        Heading(
-            bisect_right(starts, section.start),
-            section.level,
-            tuple(dict.fromkeys(filter(None, names(section.heading[-1], text[section.start : section.end])))),
-        )
-        for section in sections
-        if section.level
-    )
+    found = []
+    for section in sections:
+        content = text[section.start : section.end]
+        if section.level and content.strip():
+            line = bisect_right(starts, section.start + len(content) - len(content.lstrip()))
+            called = dict.fromkeys(filter(None, names(section.heading[-1], content)))
+            found.append(Heading(line, section.level, tuple(called)))
+    return tuple(found)
 
 
 def whole(sections: Sequence[Section], text: str) -> list[Section]:

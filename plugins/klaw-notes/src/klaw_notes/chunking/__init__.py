@@ -7,10 +7,20 @@ markdown-it-py, are imported at the first split.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 
 from klaw_core import Heading, HeadingChunker, Span, TokenCounter
 from klaw_notes.options import MarkdownOptions
+
+if TYPE_CHECKING:
+    from klaw_notes.chunking.blocks import Block
+
+
+# Characters of the names of a table's columns. More would be a table of prose.
+_MAX_COLUMNS = 200
 
 
 @frozen(eq=False)
@@ -40,7 +50,8 @@ class MarkdownChunker(HeadingChunker):
         layout = whole(blocks, gauge) or lay_out(blocks, gauge)
         sections = outline(blocks)
         return tuple(
-            Span(start, end, sections.path_at(start), continues) for start, end, continues in pack(layout, gauge.bounds)
+            Span(start, end, (*sections.path_at(start), *_columns(text, blocks, start, continues)), continues)
+            for start, end, continues in pack(layout, gauge.bounds)
         )
 
     def headings(self, text: str, /) -> tuple[Heading, ...]:
@@ -48,3 +59,19 @@ class MarkdownChunker(HeadingChunker):
         from klaw_notes.chunking.headings import headings
 
         return tuple(headings(text))
+
+
+def _columns(text: str, blocks: Sequence[Block], start: int, continues: str | None) -> tuple[str, ...]:
+    """Return the first row of the table that a span continues, as a heading; nothing for other spans."""
+    if continues != "table":
+        return ()
+    for block in blocks:
+        if block.start < start < block.end:
+            if block.kind != "table":
+                return _columns(text, block.children, start, continues)
+            row = text[block.start : block.end].splitlines()[0]
+            if start < block.start + len(row):
+                return ()
+            names = " | ".join(cell.strip() for cell in row.strip(" \t>|").split("|") if cell.strip())
+            return (names,) if 0 < len(names) <= _MAX_COLUMNS else ()
+    return ()

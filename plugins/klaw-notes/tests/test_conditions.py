@@ -1,0 +1,69 @@
+"""Conditions in questions: tags, paths, words to leave out, phrases."""
+
+import pytest
+
+NOTES = {
+    "People/Ann.md": "---\ntags: [person, energy/heating]\n---\nThe pump of Ann radiates warmth.\n",
+    "Radiators.md": "The pump feeds the radiators. #energy\n",
+    "Old/pump.md": "The old pump: butter with one egg.\n",
+    "cake.md": "Take egg butter for the pump cake.\n",
+}
+
+
+@pytest.fixture
+def notes(home, memory):
+    for name, text in NOTES.items():
+        home.write(name, text)
+    memory.index(home.notes)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("question", "paths"),
+    [
+        ("pump tag:energy", {"People/Ann.md", "Radiators.md"}),
+        ("tag:ENERGY/heating", {"People/Ann.md"}),
+        ("tags:#person pump", {"People/Ann.md"}),
+        ("pump -tag:energy", {"Old/pump.md", "cake.md"}),
+        ("path:people/ pump", {"People/Ann.md"}),
+        ('pump path:"Old/"', {"Old/pump.md"}),
+        ("pump -path:old -radiators", {"People/Ann.md", "cake.md"}),
+        ('"egg butter"', {"cake.md"}),
+        ('pump -"egg butter"', {"People/Ann.md", "Radiators.md", "Old/pump.md"}),
+    ],
+)
+def test_a_condition_holds_for_all_results(notes, question, paths):
+    results = notes.search(question)
+    assert {result.path.removeprefix("notes/") for result in results} == paths
+    assert [notice for notice in results.notices if notice.startswith("read as conditions: ")]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "pump - radiators",
+        "ls -la pump",
+        "pump --radiators",
+        "energy-radiators pump",
+        "what:is pump",
+        "-radiators",
+        'a "pump" x',
+    ],
+)
+def test_other_questions_are_read_as_words(notes, question):
+    results = notes.search(question)
+    assert "notes/Radiators.md" in {result.path for result in results}
+    assert not [notice for notice in results.notices if "conditions" in notice]
+
+
+def test_a_message_is_no_question(notes):
+    assert not [notice for notice in notes.search("the pump\n-radiators").notices if "conditions" in notice]
+    assert not [notice for notice in notes.search("pump " * 50 + "-radiators").notices if "conditions" in notice]
+
+
+def test_a_condition_reaches_results_that_are_far_down(home, memory):
+    for number in range(60):
+        home.write(f"many/{number}.md", f"The pump number {number} pumps, a pump of pumps.\n")
+    home.write("last/one.md", "A long text about many other things, in which some pump is mentioned once. " * 3)
+    memory.index(home.notes)
+    assert [result.path for result in memory.search("pump path:last/", 3)] == ["notes/last/one.md"]

@@ -1,0 +1,312 @@
+"""The sessions of each other agent, in the form in which its program writes them, as documents."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from agent_transcripts import write_lines
+
+from klaw_core import Entry, SkippedEntry, WorkspaceError
+from klaw_sessions.aider import AIDER
+from klaw_sessions.archive import Archive, SessionSource
+from klaw_sessions.cline import CLINE
+from klaw_sessions.copilot import COPILOT_CLI
+from klaw_sessions.cursor import CURSOR
+from klaw_sessions.gemini_cli import GEMINI_CLI
+from klaw_sessions.opencode import OPENCODE
+from klaw_sessions.options import SessionOptions
+from klaw_sessions.source import TranscriptSource
+from klaw_testing.source import SourceContract
+
+DIRECTORY = "/home/ann/klaw"
+SAID = ["User: When does the gate open?", "Assistant: At seven."]
+CALL = {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a.py"}}
+RESULT = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "import os"}]}
+
+
+def lines(*values):
+    return [json.dumps(value) for value in values]
+
+
+def write_json(file, value):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(value), "utf-8")
+    return file
+
+
+def cursor(home):
+    def line(role, *content):
+        return {"role": role, "message": {"content": list(content)}}
+
+    place = home / ".cursor" / "projects" / "home-ann-klaw" / "agent-transcripts" / "5e7f"
+    typed = "<open_files>a.py</open_files>\n<user_query>\nWhen does the gate open?\n</user_query>"
+    write_lines(place / "subagents" / "1.jsonl", *lines(line("user", {"type": "text", "text": "of a subagent"})))
+    write_lines(place.parent.parent / "terminals" / "1.jsonl", *lines(line("user", {"type": "text", "text": "no"})))
+    return write_lines(
+        place / "5e7f.jsonl",
+        *lines(
+            line("user", {"type": "text", "text": typed}),
+            line("assistant", CALL),
+            line("user", RESULT),
+            line("assistant", {"type": "text", "text": "At seven."}),
+        ),
+    )
+
+
+def gemini(home):
+    def line(number, kind, content, **more):
+        return {
+            "id": f"m{number}",
+            "timestamp": f"2026-03-01T10:00:0{number}.000Z",
+            "type": kind,
+            "content": content,
+            **more,
+        }
+
+    place = home / ".gemini" / "tmp" / "klaw" / "chats"
+    call = {"id": "t", "name": "read_file", "args": {"path": "a.py"}, "resultDisplay": "import os"}
+    context = line(0, "user", [{"text": "<session_context>\nThis is the Gemini CLI.\n</session_context>"}])
+    write_lines(place / "5e7f" / "sub.jsonl", *lines({"sessionId": "sub"}, line(1, "user", "of a subagent")))
+    write_lines(place.parent / "logs" / "session-1.jsonl", *lines(line(1, "user", "no")))
+    return write_lines(
+        place / "session-2026-03-01T10-00-5e7f.jsonl",
+        *lines(
+            {"sessionId": "5e7f", "projectHash": "781e", "startTime": "2026-03-01T10:00:00.000Z", "kind": "main"},
+            {"$set": {"messages": [context]}},
+            line(1, "user", [{"text": "@a.py all of it"}], displayContent=[{"text": "When does the gate open?"}]),
+            line(2, "gemini", "At seven."),
+            line(2, "gemini", "At seven.", toolCalls=[call]),
+            line(3, "info", "Request cancelled."),
+        ),
+    )
+
+
+def copilot(home):
+    def event(number, kind, data, **more):
+        return {"type": kind, "data": data, "id": f"e{number}", "timestamp": f"2026-03-01T10:00:0{number}.000Z", **more}
+
+    place = home / ".copilot" / "session-state" / "5e7f"
+    write_json(place / "workspace.json", {})
+    return write_lines(
+        place / "events.jsonl",
+        *lines(
+            event(0, "session.start", {"sessionId": "5e7f", "version": 1, "context": {"cwd": DIRECTORY}}),
+            event(1, "user.message", {"content": "When does the gate open?", "transformedContent": "<now/>When"}),
+            event(2, "user.message", {"content": "a skill", "source": "skill-pdf"}),
+            event(2, "tool.execution_start", {"toolName": "read_file", "arguments": {"path": "a.py"}}),
+            event(3, "tool.execution_complete", {"toolCallId": "t", "result": {"content": "import os"}}),
+            event(4, "assistant.message", {"content": "of a subagent"}, agentId="a1"),
+            event(5, "assistant.message", {"content": "At seven.", "toolRequests": []}),
+        ),
+    )
+
+
+def opencode(home):
+    file = home / ".local" / "share" / "opencode" / "opencode.db"
+    file.parent.mkdir(parents=True)
+    tool = {"type": "tool", "tool": "read_file", "state": {"input": {"path": "a.py"}, "output": "import os"}}
+    said = [
+        ("m1", "user", {"type": "text", "text": "When does the gate open?"}),
+        ("m1", "user", {"type": "text", "text": "a file", "synthetic": True}),
+        ("m2", "assistant", {"type": "step-start"}),
+        ("m2", "assistant", tool),
+        ("m2", "assistant", {"type": "text", "text": "At seven."}),
+    ]
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT, time_updated INT)")
+        database.execute("CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, data TEXT)")
+        database.execute("CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT)")
+        rows = [("ses_1", None, DIRECTORY, 1), ("ses_2", "ses_1", DIRECTORY, 1)]
+        database.executemany("INSERT INTO session VALUES (?, ?, ?, ?)", rows)
+        for number, (message, role, part) in enumerate(said):
+            row = (message, "ses_1", 1772359200000 + 1000 * int(message[1]), json.dumps({"role": role}))
+            database.execute("INSERT OR IGNORE INTO message VALUES (?, ?, ?, ?)", row)
+            database.execute("INSERT INTO part VALUES (?, ?, 'ses_1', ?)", (f"p{number}", message, json.dumps(part)))
+    return file
+
+
+def cline(home):
+    messages = [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": '<user_input mode="act">When does the gate open?</user_input>'}],
+        },
+        {"role": "assistant", "content": [CALL], "ts": 1772359201000},
+        {"role": "user", "content": [RESULT], "ts": 1772359202000},
+        {"role": "assistant", "content": [{"type": "text", "text": "At seven."}], "ts": 1772359203000},
+    ]
+    place = home / ".cline" / "data" / "sessions" / "1772359200000_ab"
+    write_json(place / f"{place.name}.json", {"version": 1, "cwd": DIRECTORY})
+    write_json(place / "sub.messages.json", {"version": 1, "messages": messages})
+    return write_json(place / f"{place.name}.messages.json", {"version": 1, "messages": messages})
+
+
+def aider(home):
+    place = home / "projects" / "klaw"
+    place.mkdir(parents=True)
+    file = place / ".aider.chat.history.md"
+    file.write_text(
+        "\n# aider chat started at 2026-03-01 09:00:00\n\n> Aider v0.86.2  \n"
+        '\n# aider chat started at 2026-03-01 10:00:00\n\n> read_file {"path":"a.py"}  \n> import os  \n'
+        "\n#### When does the  \n#### gate open?  \n\nAt seven.\n\n> Tokens: 5 sent.  \n",
+        "utf-8",
+    )
+    return file
+
+
+#: The agents by name: who writes a session, and how its source is made.
+WRITERS = {
+    "cursor": cursor,
+    "gemini-cli": gemini,
+    "copilot-cli": copilot,
+    "opencode": opencode,
+    "cline": cline,
+    "aider": aider,
+}
+AGENTS = {agent.name: agent for agent in (CURSOR, GEMINI_CLI, COPILOT_CLI, OPENCODE, CLINE, AIDER)}
+
+
+def source_of(name, home, **options):
+    agent = AGENTS[name]
+    if name == "aider":
+        options = {"path": str(home / "projects"), **options}
+    kind = SessionSource if isinstance(agent, Archive) else TranscriptSource
+    return kind.of(agent, SessionOptions(**options))
+
+
+def read_all(source):
+    return [source.read(entry) for entry in source.scan()]
+
+
+@pytest.fixture(params=sorted(AGENTS))
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def file(name, home):
+    return WRITERS[name](home)
+
+
+class TestContract(SourceContract):
+    @pytest.fixture
+    def source(self, name, file, home):
+        assert file.exists()
+        return source_of(name, home)
+
+
+@pytest.mark.usefixtures("file")
+def test_what_the_user_and_the_agent_said_is_shown(name, home):
+    (document,) = read_all(source_of(name, home))
+    assert document.text.split("\n") == SAID
+    assert document.path.startswith(f"{name}/")
+    assert document.trust == "agent"
+    assert document.metadata["agent"] == name
+    assert "klaw" in document.metadata["project"]
+    assert document.chat_id
+    assert "events" not in document.chat_id
+    if name in {"copilot-cli", "opencode", "cline"}:
+        assert document.metadata["directory"] == DIRECTORY
+    if name != "cursor":  # whose files have no times
+        assert document.created_at.date().isoformat() == "2026-03-01"
+
+
+@pytest.mark.usefixtures("file")
+def test_tools_are_shown_if_configured(name, home):
+    (document,) = read_all(source_of(name, home, roles=("tool",)))
+    assert "import os" in document.text
+    assert 'read_file {"path":"a.py"}' in document.text
+    assert "At seven" not in document.text
+    assert document.trust == "foreign"
+
+
+def test_a_session_is_found_by_its_file_and_can_be_excluded(name, file, home):
+    source = source_of(name, home)
+    (entry,) = source.scan()
+    assert source.documents_of(str(file)) == (entry.path,)
+    assert source.locate(str(file)) == entry.path
+    assert source.file_of(entry.path) == file
+    assert source.file_text(entry.path).split("\n") == SAID
+    assert source.documents_of(str(home / "other")) == ()
+    assert file.is_relative_to(source.watch_paths()[0])
+    _, hint = source.why_not_forgotten(entry.path)
+    pattern = hint.partition("'")[2].partition("'")[0]
+    without = source_of(name, home, exclude=(pattern,))
+    assert list(without.scan()) == []
+    assert without.documents_of(str(file)) == ()
+
+
+def test_what_has_another_form_is_skipped_and_stays_indexed(name, file, home):
+    """A newer version may write another form; what was indexed of the older one is not lost."""
+    source = source_of(name, home)
+    (before,) = source.scan()
+    if name == "aider":
+        file.write_text("# aider chat started at 2026-03-01 10:00:00\n\n#### \n", "utf-8")
+    elif name == "opencode":
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute("ALTER TABLE part RENAME TO piece")
+    else:
+        file.write_text('{"kind": "new"}\n', "utf-8")
+    found = [source.read(item) if isinstance(item, Entry) else item for item in source.scan()]
+    (skipped,) = found
+    assert isinstance(skipped, SkippedEntry)
+    assert f"{before.path}/".startswith(f"{skipped.path}/")
+    if name != "aider":  # in whose pages everything is text
+        assert skipped.keep
+        assert "cannot be read" in skipped.reason or "update Klaw" in skipped.reason
+
+
+def test_a_missing_directory_is_reported(name, home):
+    with pytest.raises(WorkspaceError, match="does not exist"):
+        list(source_of(name, home).scan())
+
+
+@pytest.mark.usefixtures("home")
+def test_aider_needs_a_path():
+    with pytest.raises(WorkspaceError, match="`path` has to name") as refused:
+        list(SessionSource.of(AIDER, SessionOptions()).scan())
+    assert "configuration" in refused.value.hint
+
+
+def test_a_session_that_has_not_changed_is_not_read_again(home):
+    source = source_of("opencode", home)
+    file = opencode(home)
+    (entry,) = source.scan()
+    digest = source.read(entry).digest
+    assert source.read_changed(entry, digest) is None
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE session SET time_updated = 2")
+        database.execute(
+            "UPDATE part SET data = ? WHERE id = 'p4'", (json.dumps({"type": "text", "text": "At nine."}),)
+        )
+    list(source.scan())
+    assert "At nine." in source.read_changed(entry, digest).text
+    assert source_of("opencode", home, roles=("user",)).read_changed(entry, digest) is not None
+
+
+def test_the_tasks_of_clines_extension_are_read(home, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    place = home / "config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1772359200000"
+    task = "<task>\nWhen does the gate open?\n</task>\n<environment_details>\n# Files\na.py\n</environment_details>"
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": task}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "<thinking>Hm.</thinking>\nAt seven."}]},
+        {"role": "user", "content": [{"type": "text", "text": "[read_file for 'a.py'] Result:\nimport os"}]},
+    ]
+    write_json(place / "api_conversation_history.json", messages)
+    write_json(place.parent / "1772359200001" / "api_conversation_history.json", {"new": messages})
+    document, skipped = read_all(source_of("cline", home))
+    assert document.text.split("\n") == SAID
+    assert document.created_at.isoformat() == "2026-03-01T10:00:00+00:00"
+    assert "update Klaw" in skipped.reason
+
+
+def test_a_file_that_vanishes_or_cannot_be_read_is_skipped(home):
+    file = cline(home)
+    source = source_of("cline", home)
+    (entry,) = source.scan()
+    file.write_bytes(b"\xff")
+    assert source.read(entry).keep
+    file.unlink()
+    assert source.read(entry).reason == "vanished"
