@@ -42,6 +42,12 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}[ \t]+(?=\S)")
 _BULLET = re.compile(r"\s*[-*+][ \t]+")
 _INDENT = re.compile(r"\A[ \t]+")
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+# A query of Obsidian, whose result and not whose text a person reads.
+_QUERY = re.compile(r"\s{0,3}(?:```+|~~~+)[ \t]*(?:dataview|dataviewjs|query|tasks|base)\b")
+# Links, of which a person reads the label: ``[label](address)``, ``[[page|label]]``, ``![[picture]]``.
+_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,200})(?:\|([^\[\]\n]{1,200}))?\]\]|!?\[([^\[\]\n]{0,200})\]\([^()\s]{1,500}\)")
+# A line that has only links to other notes, to walk from day to day.
+_NAVIGATION = re.compile(r"[\s<>|«»‹›←→◀▶•·:/-]*(?:!?\[\[[^\[\]\n]{1,200}\]\][\s<>|«»‹›←→◀▶•·:/-]*){2,20}+")
 _QUOTE = re.compile(r"\A(?:\s{0,3}>[ \t]?)+")
 # A fence, a thematic break, or the delimiter row of a table.
 # The possessive quantifiers keep the time linear for a long line of dashes and bars.
@@ -200,13 +206,17 @@ def find_marks(text: str, query: str) -> tuple[tuple[int, int], ...]:
 def _shown(content: str) -> str:
     """Return Markdown as snippets show it: prose on one line, lines of code and rows of tables as lines.
 
-    Headings end in a colon, bullets become ``•``, thematic breaks and fences are removed.
+    Headings end in a colon, bullets become ``•``, links their labels. Thematic breaks, fences, queries of Obsidian and
+    lines that only link to other notes are removed.
     """
     parts: list[str] = []
-    is_code = after_line = False
+    is_code = is_query = after_line = False
     for line in content.splitlines():
         if _FENCE.match(line):
+            is_query = not is_code and _QUERY.match(line) is not None
             is_code = not is_code
+            continue
+        if is_query or (not is_code and "]]" in line and _NAVIGATION.fullmatch(line)):
             continue
         is_line = is_code or line.lstrip().startswith("|")
         if not is_code and _RULE.match(line):
@@ -225,9 +235,11 @@ def _spaces(indent: re.Match[str]) -> str:
 
 def _plain(line: str) -> str:
     if heading := _HEADING.match(line):
-        title = line[heading.end() :].rstrip("# \t")
+        title = _plain(line[heading.end() :].rstrip("# \t")) if "]" in line else line[heading.end() :].rstrip("# \t")
         return title if title.endswith((":", ".", "?", "!")) else f"{title}:"
     line = _QUOTE.sub("", line)
+    if "](" in line or "]]" in line:
+        line = _LINK.sub(lambda link: link[2] or (link[1] or link[3] or "").replace("#", " > "), line)
     if bullet := _BULLET.match(line):
         return f"• {line[bullet.end() :]}"
     return line.strip().strip("|") if line.lstrip().startswith("|") else line

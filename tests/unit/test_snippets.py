@@ -126,3 +126,20 @@ def test_the_chooser_is_not_called_if_a_word_matches():
 
     assert "target" in make_snippet(f"{FILLER}target {FILLER}", "target", choose=choose).text
     assert make_snippet("A short text.", "zebra", choose=choose).text == "A short text."
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("<< [[2026-11-19]] | [[2026-11-21]] >>\n\nWent to the [[People/Jaana|doctor]].", "Went to the doctor."),
+        ("```dataview\nLIST FROM #person\n```\nThe gecko.", "The gecko."),
+        (
+            "See [the guide](https://example.org/a) and ![[map.png]], [[Plan#Boats]].",
+            "See the guide and map.png, Plan > Boats.",
+        ),
+        ("```sh\na[[0]](x) b\n```", "a[[0]](x) b"),
+        ("a [x] task, an [[open link, (c)", "a [x] task, an [[open link, (c)"),
+    ],
+)
+def test_links_are_shown_as_their_labels_and_queries_are_left_out(content, shown):
+    assert make_snippet(content, "nothing").text == shown

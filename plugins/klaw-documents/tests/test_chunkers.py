@@ -7,6 +7,7 @@ from documents_of_tests import ORG, PYTHON, RST
 from hypothesis import strategies as st
 
 from klaw_core import PlainOptions, estimate_tokens
+from klaw_documents.chunkers.asciidoc import AsciiDocChunker
 from klaw_documents.chunkers.code import CodeChunker
 from klaw_documents.chunkers.org import OrgChunker
 from klaw_documents.chunkers.pages import PageChunker
@@ -211,4 +212,61 @@ def test_titles_of_restructuredtext_have_the_levels_of_their_adornments():
         (4, 2, ("Setup",)),
         (9, 2, ("Use",)),
         (12, 1, ("More",)),
+    ]
+
+
+ADOC = """= Harbour
+:author: Ann
+
+Intro.
+
+[[moor]]
+== Moorings
+
+----
+== no title
+----
+
+=== Knots
+
+Bowline.
+
+Ropes
+-----
+
+Hemp.
+"""
+
+
+def test_asciidoc_titles_are_sections_and_blocks_are_not():
+    found = [(heading.line, heading.level, heading.names) for heading in AsciiDocChunker().headings(ADOC)]
+    assert found == [
+        (1, 1, ("Harbour",)),
+        (7, 2, ("Moorings", "moor")),
+        (13, 3, ("Knots",)),
+        (17, 2, ("Ropes",)),
+    ]
+
+
+class TestAsciiDocChunker(ChunkerContract):
+    examples: ClassVar = 40
+
+    @pytest.fixture
+    def make_chunker(self):
+        return lambda most, overlap: AsciiDocChunker(PlainOptions(most, overlap))
+
+    def texts(self):
+        return st.one_of(made_of(*ADOC.splitlines()), super().texts())
+
+
+def test_functions_classes_and_methods_are_sections_of_code():
+    pytest.importorskip("tree_sitter_python")
+    boat = "class Boat:\n    def sail(self):\n        pass\n\n    # why\n    def moor(self):\n        pass\n"
+    code = f"import os\n\n{boat}\nmain()\n"
+    found = [(each.line, each.level, each.names) for each in CodeChunker(language="python").headings(code)]
+    assert found == [
+        (3, 1, ("Boat",)),
+        (4, 2, ("sail", "Boat > sail")),
+        (7, 2, ("moor", "Boat > moor")),
+        (11, 1, ()),
     ]

@@ -28,7 +28,14 @@ from documents_of_tests import (
 )
 
 from klaw_core import ConversionError
-from klaw_documents.converters import CodeConverter, OrgConverter, ParsedConverter, RstConverter
+from klaw_documents.converters import (
+    AsciiDocConverter,
+    CanvasConverter,
+    CodeConverter,
+    OrgConverter,
+    ParsedConverter,
+    RstConverter,
+)
 from klaw_documents.options import ParsedOptions
 from klaw_documents.process import ParserProcess
 from klaw_testing.converter import ConverterContract
@@ -108,6 +115,49 @@ class TestRst(ConverterContract):
     @pytest.fixture
     def converter(self):
         return RstConverter()
+
+
+class TestAsciiDoc(ConverterContract):
+    files: ClassVar = {"log.adoc": b"= Log\n:author: Ann\n:keywords: tide, moon\n\n== Ebb\n\nAt six.\n"}
+
+    @pytest.fixture
+    def converter(self):
+        return AsciiDocConverter()
+
+
+class TestCanvas(ConverterContract):
+    files: ClassVar = {"plan.canvas": json.dumps({"nodes": [{"id": "1", "type": "text", "text": "Buy rope"}]}).encode()}
+
+    @pytest.fixture
+    def converter(self):
+        return CanvasConverter()
+
+
+def test_attributes_of_asciidoc_are_metadata():
+    made = AsciiDocConverter().convert(TestAsciiDoc.files["log.adoc"], "log.adoc")
+    assert (made.format, made.metadata) == ("asciidoc", {"author": "Ann", "tags": ("tide", "moon")})
+    with pytest.raises(ConversionError):
+        AsciiDocConverter().convert(b"-----BEGIN PGP SIGNATURE-----\n", "a.asc")
+
+
+def test_a_canvas_is_its_cards_from_top_to_bottom_and_by_group():
+    def card(key, kind, y, **more):
+        return {"id": key, "type": kind, "x": 0, "y": y, "width": 10, "height": 10, **more}
+
+    nodes = [
+        card("t", "text", 20, text="# Plan\n\nBuy rope."),
+        card("f", "file", 5, file="People/Ann.md", subpath="#Phone"),
+        card("g", "group", 18, label="Soon"),
+        card("u", "link", 50, url="https://example.org"),
+    ]
+    edges = [{"id": "e", "fromNode": "t", "toNode": "f", "label": "ask"}, {"id": "e2", "fromNode": "t"}]
+    data = json.dumps({"nodes": nodes, "edges": edges}).encode()
+    assert CanvasConverter().convert(data, "x.canvas").text == (
+        "[[People/Ann.md#Phone]]\n\nhttps://example.org\n\n## Soon\n\n# Plan\n\nBuy rope.\n\n"
+        "- Plan → [[People/Ann.md#Phone]]: ask\n"
+    )
+    with pytest.raises(ConversionError, match="not JSON"):
+        CanvasConverter().convert(b"{", "x.canvas")
 
 
 class TestCode(ConverterContract):

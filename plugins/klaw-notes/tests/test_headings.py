@@ -48,6 +48,10 @@ def test_a_heading_is_what_the_parser_says(text, lines):
         ("## Pandoc's {.unnumbered #other key=value}", ("Pandoc's", "other")),
         ("## Using `fromCfn*()` methods", ("Using fromCfn*() methods", "Using `fromCfn*()` methods")),
         ("# A **bold** ![cat](cat.png) one", ("A bold  one", "A **bold** ![cat](cat.png) one")),
+        (
+            f"# {'long ' * 60}[end](https://example.org)",
+            (f"{'long ' * 60}end", f"{'long ' * 60}[end](https://example.org)"),
+        ),
         ("#", ()),
     ],
 )
@@ -62,3 +66,8 @@ def test_headings_agree_with_the_tokens_of_the_parser(text):
     tokens = [token for token in PARSER.parse(text.removeprefix("\ufeff")) if token.type == "heading_open"]
     expected = [(token.map[0] + 1, int(token.tag[1:])) for token in tokens if token.level == 0]
     assert [(heading.line, heading.level) for heading in headings(text)] == expected
+
+
+def test_a_link_in_a_heading_may_be_defined_elsewhere():
+    (heading,) = headings("## The [Reply][Generic] of `f`\n\n[Generic]: #generic\n")
+    assert heading.names[0] == "The Reply of f"

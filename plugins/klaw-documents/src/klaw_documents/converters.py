@@ -25,6 +25,7 @@ _PATTERNS: Mapping[str, tuple[str, ...]] = {
 _VERSIONS: Mapping[str, str] = {"pdf": "1", "docx": "1", "html": "1", "epub": "1", "notebook": "1"}
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _RST_FIELD = re.compile(r"^:(author|date):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_ATTRIBUTE = re.compile(r"^:(author|revdate|date|keywords|tags):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _HEAD = 4096  # characters at the start of a file that may contain its keywords
 
 
@@ -114,6 +115,53 @@ class RstConverter(Converter):
         for key, value in _RST_FIELD.findall(text[:_HEAD]):
             metadata.setdefault(key.lower(), value)
         return Conversion(text, "rst", metadata, is_original=True)
+
+
+@frozen
+class AsciiDocConverter(Converter):
+    """AsciiDoc: its text, and its author, date and keywords, attributes at the beginning (``:author: Ann``)."""
+
+    options: TextOptions = field(factory=TextOptions)
+    patterns = ("*.adoc", "*.asciidoc", "*.asc")
+    version = "1"
+
+    @property
+    def on_request(self) -> bool:
+        """Whether such files are only read if ``include`` matches them."""
+        return self.options.on_request
+
+    def convert(self, data: bytes, _name: str, /) -> Conversion:
+        """Decode a file. Raise ConversionError."""
+        text = decoded(data)
+        if text.startswith("-----BEGIN "):  # a key or a signature, which is named *.asc, too
+            raise ConversionError("is not AsciiDoc")
+        metadata: dict[str, str | tuple[str, ...]] = {}
+        for key, value in _ATTRIBUTE.findall(text[:_HEAD]):
+            if key.lower() in {"keywords", "tags"}:
+                metadata.setdefault("tags", tuple(filter(None, map(str.strip, value.split(",")))))
+            else:
+                metadata.setdefault(key.lower().removeprefix("rev"), value)
+        return Conversion(text, "asciidoc", metadata, is_original=True)
+
+
+@frozen
+class CanvasConverter(Converter):
+    """Canvases of Obsidian: the texts of their cards."""
+
+    options: TextOptions = field(factory=TextOptions)
+    patterns = ("*.canvas",)
+    version = "1"
+
+    @property
+    def on_request(self) -> bool:
+        """Whether such files are only read if ``include`` matches them."""
+        return self.options.on_request
+
+    def convert(self, data: bytes, _name: str, /) -> Conversion:
+        """Return the cards as Markdown. Raise ConversionError."""
+        from klaw_documents.canvas import markdown_of
+
+        return Conversion(markdown_of(decoded(data)).encode("utf-8", "replace").decode())
 
 
 @frozen

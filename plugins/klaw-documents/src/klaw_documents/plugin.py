@@ -36,6 +36,18 @@ def _rst(options: TextOptions, _context: ComponentContext) -> Converter:
     return RstConverter(options)
 
 
+def _asciidoc(options: TextOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import AsciiDocConverter
+
+    return AsciiDocConverter(options)
+
+
+def _canvas(options: TextOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import CanvasConverter
+
+    return CanvasConverter(options)
+
+
 def _code(options: CodeOptions, _context: ComponentContext) -> Converter:
     from klaw_documents.converters import CodeConverter
 
@@ -49,6 +61,8 @@ def klaw_converters() -> Iterable[Component[Any, Converter]]:
         yield Component(name, ParsedOptions, partial(_parsed, name), 2, summary)
     yield Component("org", TextOptions, _org, 2, "Org files")
     yield Component("rst", TextOptions, _rst, 2, "reStructuredText")
+    yield Component("asciidoc", TextOptions, _asciidoc, 2, "AsciiDoc")
+    yield Component("canvas", TextOptions, _canvas, 2, "canvases of Obsidian")
     yield Component("code", CodeOptions, _code, 2, "source code, where --include names it")
 
 
@@ -70,6 +84,12 @@ def _rst_chunker(options: PlainOptions, _context: ComponentContext) -> Chunker:
     return RstChunker(options)
 
 
+def _asciidoc_chunker(options: PlainOptions, _context: ComponentContext) -> Chunker:
+    from klaw_documents.chunkers.asciidoc import AsciiDocChunker
+
+    return AsciiDocChunker(options)
+
+
 def _code_chunker(options: PlainOptions, _context: ComponentContext) -> Chunker:
     from klaw_documents.chunkers.code import CodeChunker
 
@@ -82,4 +102,5 @@ def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     yield Component("pages", PlainOptions, _pages, 2, "text with page breaks, page by page")
     yield Component("org", PlainOptions, _org_chunker, 2, "Org files by their headlines")
     yield Component("rst", PlainOptions, _rst_chunker, 2, "reStructuredText by its sections")
+    yield Component("asciidoc", PlainOptions, _asciidoc_chunker, 2, "AsciiDoc by its sections")
     yield Component("code", PlainOptions, _code_chunker, 2, "source code by its functions and classes")

@@ -39,6 +39,7 @@ from klaw_notes.ignore_files import IgnoreRules
 from klaw_notes.options import DEFAULT_INCLUDE
 from klaw_notes.patterns import unmatched_names, unmatched_paths
 from klaw_notes.tags import with_tags_of
+from klaw_notes.text_kinds import markup_of
 from klaw_notes.titles import leading_day, note_title
 from klaw_notes.unreadable import blank_unreadable
 from klaw_notes.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
@@ -125,6 +126,8 @@ class Workspace(Source, Folder):
         except _NotANoteError as error:
             return SkippedEntry(path, str(error), keep=False)
         relative = path.removeprefix(f"{self.origin}/")
+        if (markup := self._markup_of(relative, whole)) and self.converters is not None:
+            return self._converted(self.converters, path, data, modified, markup)
         metadata, text = read_front_matter(whole)
         is_markdown = relative.lower().endswith(_MARKDOWN)
         if is_markdown:
@@ -148,12 +151,19 @@ class Workspace(Source, Folder):
             digest=dated if written else undated,
         )
 
+    def _markup_of(self, relative: str, text: str) -> str:
+        """Return the suffix of files like this ``.txt`` file that a converter reads; empty if there is none."""
+        if self.converters is None or not relative.lower().endswith(".txt"):
+            return ""
+        markup = markup_of(text)
+        return markup if markup and self.converters.reads(f"file{markup}") else ""
+
     def _converted(
-        self, converters: "Converters", path: str, data: bytes, modified: datetime
+        self, converters: "Converters", path: str, data: bytes, modified: datetime, markup: str = ""
     ) -> Document | SkippedEntry:
-        """Convert a file; return its document."""
+        """Convert a file, which has the ``markup`` of files with another suffix; return its document."""
         try:
-            made = converters.convert(path, data)
+            made = converters.convert(path + markup, data)
         except ConversionError as error:
             return SkippedEntry(path, str(error), keep=error.keep)
         except PluginError as error:  # affects only this file

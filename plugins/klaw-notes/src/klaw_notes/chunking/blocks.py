@@ -112,7 +112,7 @@ def outline(blocks: Iterable[Block]) -> Outline:
                 above.pop()
             above.append(block)
             starts.append(block.start)
-            paths.append(tuple(heading.title for heading in above if heading.title))
+            paths.append(tuple(_short(heading.title) for heading in above if heading.title))
     return Outline(starts, paths)
 
 
@@ -153,8 +153,12 @@ def _leaf(text: str, frame: _Frame, children: tuple[Block, ...] = ()) -> tuple[B
 
 
 def _title(inline: Token) -> str:
-    """Return a heading's text on one line, truncated at a word if it is very long."""
-    title = " ".join(line.strip() for line in inline.content.split("\n"))
+    """Return a heading's text on one line."""
+    return " ".join(line.strip() for line in inline.content.split("\n"))
+
+
+def _short(title: str) -> str:
+    """Return a title, truncated at a word if it is very long."""
     if len(title) <= _MAX_HEADING_CHARACTERS:
         return title
     title = title[: _MAX_HEADING_CHARACTERS + 1]

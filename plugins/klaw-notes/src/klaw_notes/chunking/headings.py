@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from markdown_it import MarkdownIt
 
@@ -20,21 +21,27 @@ _ID = re.compile(r"[ \t]*\{[^{}]*?#(?P<id>[^\s{}]+)[^{}]*\}[ \t]*\Z")
 def headings(text: str) -> Iterator[Heading]:
     """Yield the headings that open sections."""
     starts = line_starts(text)
-    for block in parse(text):
-        if block.kind == "heading":
-            yield Heading(bisect_right(starts, block.start), block.level, names(block.title))
+    blocks = [block for block in parse(text) if block.kind == "heading"]
+    links: dict[str, Any] = {}
+    if any("]" in block.title for block in blocks):  # a link may be defined anywhere
+        _parser().parse(text, links)
+    for block in blocks:
+        yield Heading(bisect_right(starts, block.start), block.level, names(block.title, links))
 
 
-def names(title: str) -> tuple[str, ...]:
-    """Return what a heading is called: its text as a reader sees it, its source, its explicit id."""
+def names(title: str, links: dict[str, Any] | None = None) -> tuple[str, ...]:
+    """Return what a heading is called: its text as a reader sees it, its source, its explicit id.
+
+    ``links`` has the links that are defined in the text.
+    """
     explicit = _ID.search(title)
     rest = title if explicit is None else title[: explicit.start()]
-    found = (_visible(rest), rest, "" if explicit is None else explicit["id"])
+    found = (_visible(rest, links), rest, "" if explicit is None else explicit["id"])
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-def _visible(title: str) -> str:
-    tokens = _parser().parseInline(title)[0].children or ()
+def _visible(title: str, links: dict[str, Any] | None) -> str:
+    tokens = _parser().parseInline(title, links)[0].children or ()
     return "".join(token.content for token in tokens if token.type in {"text", "code_inline"}).strip()
 
 
