@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "docs" / "pictures"))
-from bars import PAGES, drawn, panels  # noqa: E402  # beside the pictures
+from bars import PAGES, drawn, panels, table  # noqa: E402  # next to the pictures
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -32,3 +32,14 @@ def test_every_page_with_figures_leads_to_the_measurements():
     full = sorted(path.name for path in (ROOT / "docs" / "measurements").glob("*.md") if path.name != "README.md")
     assert full
     assert [name for name in full if not any(f"../measurements/{name}" in text for text in short)] == []
+
+
+@pytest.mark.parametrize(
+    ("short", "full"), [("how-well-it-finds", "retrieval-quality"), ("how-well-facts-fit", "facts-quality")]
+)
+def test_the_figures_of_a_short_page_are_those_of_the_measurements(short, full):
+    _, *rows = table((ROOT / "docs" / "explanation" / f"{short}.md").read_text("utf-8"))
+    figures = {cell for row in rows for cell in row if cell.startswith(".")}
+    assert len(figures) >= 10
+    measured = (ROOT / "docs" / "measurements" / f"{full}.md").read_text("utf-8")
+    assert [figure for figure in sorted(figures) if figure not in measured] == []
