@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 LIMITS = Path(__file__).with_name("sentences.json")
 _MOST_WORDS = 35
 _CODE = re.compile(
-    r"\b(?:SELECT|CREATE|INSERT|UPDATE|DELETE|WHERE)\b|'(?:self|none)'|\(\?|\|\w+\||\\\\[bsdw]|^\w+(?: \w+)+$"
+    r"\b(?:SELECT|CREATE|INSERT|UPDATE|DELETE|WHERE)\b|'(?:self|none)'|\{\{|\(\?|\|\w+\||\\\\[bsdw]|^\w+(?: \w+)+$"
 )
 _OLD = r"\b(?:beside|besides|told|hence|thereby|wherein|whereby|thereof|therein|thus|lest|amid|upon)\b"
 KINDS = {
