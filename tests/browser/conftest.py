@@ -93,12 +93,13 @@ def visit(browser):
         yield visit
 
 
-@pytest.fixture(params=["desktop", "phone", "dark"])
+@pytest.fixture(params=["desktop", "phone", "narrow", "dark"])
 def look(request):
     """Return how a page is looked at."""
     return {
         "desktop": {"viewport": {"width": 1200, "height": 800}},
         "phone": {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True},
+        "narrow": {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True},
         "dark": {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"},
     }[request.param]
 

@@ -242,6 +242,39 @@ def test_a_memory_is_saved_corrected_and_replaced(served, visit):
     page.wait_for_selector("article:has-text('42')")
 
 
+def test_a_page_that_may_not_write_offers_nothing_that_does(served, page):
+    writing = (
+        "text=/^(Forget|Edit|Delete|Add|Update the index|Save a memory|Save what you know about it)$/ >> visible=true"
+    )
+
+    def as_read_only(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("<body>", "<body data-read-only>"))
+
+    views = {
+        view: selector for view, selector in VIEWS.items() if view not in {"#/new", "#/document?path=notes/nowhere.md"}
+    }
+    served.open(page)
+    assert page.locator(writing).count()
+    page.route(f"{served.url}/", as_read_only)
+    page.reload()
+    page.wait_for_selector("#views a")
+    for view, selector in {**views, "#/core": ".pair input[readonly]"}.items():
+        page.evaluate("hash => { document.getElementById('main').replaceChildren(); location.hash = hash }", view)
+        page.wait_for_selector(selector, state="attached")
+        assert not page.locator(writing).count(), view
+    page.press("body", "n")
+    assert not page.locator("textarea").count()
+
+
+def test_weak_facts_are_folded(served, page):
+    served.open(page, "#/facts?q=where does Ida live")
+    page.wait_for_selector(".rows a:has-text('Turku')")
+    page.evaluate("location.hash = '#/facts?q=best pizza in Naples'")
+    page.wait_for_selector("text=/No good match|No fact fits/")
+    assert not page.locator(".rows a >> visible=true").count()
+
+
 def test_an_empty_memory_says_what_to_do_next(served, page):
     page.goto(f"{served.url}/agents/bob#token={served.token}")
     page.wait_for_selector("h2:has-text('This memory is empty')")

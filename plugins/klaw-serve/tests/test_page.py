@@ -35,6 +35,17 @@ def test_the_page_allows_only_its_own_script(get):
     assert all(f'nonce="{nonce}"' in tag for tag in run)
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_page_that_may_not_write_says_so_in_its_body(read_only):
+    pages = Starlette(routes=routes(read_only=read_only))
+
+    async def app(scope, receive, send):
+        await pages({**scope, "klaw.asked": scope["path"]}, receive, send)
+
+    text = TestClient(app).get("/").text
+    assert ("<body data-read-only>" in text, "<body>" in text) == (read_only, not read_only)
+
+
 def test_the_page_loads_only_files_that_the_server_has(get):
     waiting, seen = ["page/app.js", "page/style.css", "page/icon.svg"], {}
     while waiting:

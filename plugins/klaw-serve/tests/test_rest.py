@@ -303,3 +303,15 @@ def test_what_is_replaced_has_the_class_of_who_replaces_it(server, place, trust)
     server.ask("PUT", f"{place}/api/memories", {"path": path, "text": "The barometer shows 42."})
     (found,) = server.ask("GET", f"{place}/api/search?query=barometer").json["results"]
     assert (found["content"], found["trust"]) == ("The barometer shows 42.", trust)
+
+
+def test_a_fact_that_is_found_has_its_relevance(home):
+    with Memory.open(load_config(data_dir=home.data)) as memory:
+        memory.extension("facts").remember("Ida keeps the lantern in the boathouse")
+        ask = OPERATIONS["memory.facts"].call
+        tenant = Tenant("", memory, EventHub(None))
+        (found,) = ask(tenant, {"query": "where is the lantern"})["facts"]
+        strangers = ask(tenant, {"query": "best pizza in Naples"})["facts"]
+    assert (found["text"], found["is_weak"]) == ("Ida keeps the lantern in the boathouse", False)
+    assert 0 < found["relevance"] <= 1
+    assert [fact for fact in strangers if not fact["is_weak"]] == []

@@ -133,7 +133,7 @@ def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_o
         return PlainTextResponse(metrics.text(), media_type=CONTENT_TYPE)
 
     routes = [
-        *page.routes(),
+        *page.routes(read_only=read_only),
         Route("/health", health),
         Route("/openapi.json", openapi),
         Route("/metrics", count),

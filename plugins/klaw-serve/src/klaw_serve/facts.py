@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from klaw_core import to_json
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import boolean, integer, moment, string
 from klaw_serve.tenants import Tenant
@@ -13,12 +14,20 @@ _EXTENSION = "facts"
 
 
 def _facts(tenant: Tenant, given: Json) -> Any:
-    """Return the facts that are true now, or all facts: the newest first, or for a query the best match first."""
+    """Return the facts that are true now, or all facts, the newest first.
+
+    For a query, return the best match first, each with its relevance.
+    """
     extension: Any = tenant.memory.extension(_EXTENSION)
     as_of, limit = moment(given, "as_of", day="last"), given.get("limit", 100)
     if given.get("query", "").strip():
         found = extension.search(given["query"], limit, as_of=as_of)
-        return {"facts": list(found), "notices": found.notices}
+        judged = [
+            {"relevance": result and result.relevance, "is_weak": bool(result and result.is_weak)}
+            for result in found.results
+        ]
+        facts = [{**to_json(fact), **judgement} for fact, judgement in zip(found, judged, strict=True)]
+        return {"facts": facts, "notices": found.notices}
     found = list(reversed(extension.list(as_of=as_of, everything=given.get("everything", False))))[:limit]
     return {"facts": found, "notices": ()}
 

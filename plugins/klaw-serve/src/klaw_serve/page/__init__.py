@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from importlib.resources import files
 from typing import Final
 
@@ -21,16 +22,16 @@ _TYPES: Final = {
 }
 
 
-def routes() -> list[Route]:
-    """Return the routes of the page and of its files."""
-    return [Route("/", _page), Route("/page/{name}", _file)]
+def routes(*, read_only: bool = False) -> list[Route]:
+    """Return the routes of the page and of its files. With ``read_only``, the page offers nothing that writes."""
+    return [Route("/", partial(_page, read_only=read_only)), Route("/page/{name}", _file)]
 
 
 def _read(name: str) -> str:
     return (files(__name__) / name).read_text("utf-8")
 
 
-async def _page(request: Request) -> Response:
+async def _page(request: Request, *, read_only: bool) -> Response:
     asked = request.scope["klaw.asked"]
     if not asked.endswith("/"):  # what the page loads is relative to it
         return RedirectResponse(f"{asked}/")
@@ -40,6 +41,7 @@ async def _page(request: Request) -> Response:
         "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     html = _read("index.html").replace("{nonce}", nonce)
+    html = html.replace("<body>", "<body data-read-only>") if read_only else html
     return Response(html, media_type="text/html", headers={"content-security-policy": policy})
 
 

@@ -40,6 +40,7 @@ async function show() {
   try {
     const end = await view(query);
     leave = end ?? (() => {});
+    if (document.activeElement === document.body) document.getElementById("main").focus({ preventScroll: true }); // a reader begins there
     if (!OTHERS[name]) window.scrollTo(0, scrolled.get(last) ?? 0);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return askToken(true);
@@ -86,7 +87,9 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select");
   if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
   if (event.key === "Escape") {
-    if (typing) typing.blur();
+    const menu = event.target.closest("details.more[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+    else if (typing) typing.blur();
     else if (OTHERS[place()[0]]) history.back();
     return;
   }
@@ -94,7 +97,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/") { event.preventDefault(); location.hash.startsWith("#/search") ? document.getElementById("query")?.focus() : (location.hash = "#/search"); }
   else if (event.key === "?") help.showModal();
   else if (/^[1-6]$/.test(event.key)) document.querySelectorAll("#views a")[event.key - 1]?.click();
-  else if (event.key === "n") { event.preventDefault(); location.hash = "#/new"; }
+  else if (event.key === "n" && !("readOnly" in document.body.dataset)) { event.preventDefault(); location.hash = "#/new"; }
   else KEYS[place()[0]]?.(event);
 });
 window.addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : location.hash === "#main" ? null : show()));

@@ -16,7 +16,7 @@ const CHOICE = "klaw-editor", LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const TABLE = /\|.*\|[ :]*-{3,}.*/; // in a preview, which is one line
 
 export function row({ origin, title, path, preview, created_at }) {
-  const own = origin === "saved" || origin === "facts", words = plain(preview.replace(TABLE, (rows) => `${rows} `.replace(/\|[ :|-]*-[ :|-]*\|/g, "|").replace(/[ |]*\|[ |]*/g, " · ")));
+  const own = origin === "saved" || origin === "facts", words = plain(preview).replace(TABLE, (rows) => `${rows} `.replace(/\|[ :|-]*-[ :|-]*\|/g, "|").replace(/[ |]*\|[ |]*/g, " · "));
   return h("li", {}, h("a", { class: "row", href: linkTo(path) }, h("div", { class: "head" }, h("span", { class: "name" }, own ? words : title || stem(path)), h("span", { class: "meta" }, date(created_at))),
     !own && h("div", { class: "meta preview" }, words), h("div", { class: "meta" }, KINDS[origin] ?? h("span", { class: "path" }, path))));
 }
@@ -24,7 +24,7 @@ export function row({ origin, title, path, preview, created_at }) {
 export async function recent() {
   const { documents } = await api("recent", { query: { limit: 50 } });
   mount(h("h1", {}, "Recent"), documents.length ? h("ul", { class: "rows" }, ...documents.map((each) => row(each)))
-    : nothing("Nothing is indexed yet", h("p", {}, "Notes, saved memories and chats appear here, the newest first."), command("klaw index ~/notes"), h("p", {}, h("a", { href: "#/new" }, "or save a memory"))));
+    : nothing("Nothing is indexed yet", h("p", {}, "Notes, saved memories and chats appear here, the newest first."), command("klaw index ~/notes"), h("p", { class: "writes" }, h("a", { href: "#/new" }, "or save a memory"))));
 }
 
 export async function document_(query) {
@@ -37,7 +37,7 @@ export async function document_(query) {
   const body = h("div", { class: "body" });
   const shows = { source: () => source(lines, found.start_line, from, to), read: () => h("article", { class: "text" }, ...rendered(isTitled ? blocks.filter((block) => block !== top) : blocks, found.path, from, to)) };
   const toggle = h("button", { "data-key": "s", onclick: () => show(body.dataset.shows === "source" ? "read" : "source") });
-  const change = isSaved && isCurrent && h("button", { "data-key": "e", onclick: () => {
+  const change = isSaved && isCurrent && h("button", { class: "writes", "data-key": "e", onclick: () => {
     const [form, text] = edit(found, () => show("read"));
     body.replaceChildren(form);
     text.focus();
@@ -50,7 +50,7 @@ export async function document_(query) {
   mount(h("div", { class: "crumbs" }, h("span", { class: "path" }, found.path), h("span", { class: "meta" }, [date(found.created_at), plural(lines.length, "line")].filter(Boolean).join(" · "))),
     h("h1", {}, ...title),
     h("div", { class: "actions" }, blocks && toggle, h("button", { "data-key": "c", onclick: () => copy(found.content, "Text") }, "Copy"), change, found.file && opener(found.file, from || 1),
-      h("button", { class: "danger", onclick: () => attempt(() => forget(found)) }, "Forget")),
+      h("button", { class: "danger writes", onclick: () => attempt(() => forget(found)) }, "Forget")),
     found.notice && h("p", { class: "meta", role: "note" }, found.notice), !isCurrent && h("p", { class: "note", role: "note" }, "A newer version replaces this text."), body, versions(found.versions, found.path));
   show(blocks ? "read" : "source");
   window.scrollTo(0, 0);
@@ -97,7 +97,7 @@ async function forget(found) {
 // Every action has one key, which its button names.
 export function onDocumentKey(event) {
   const button = [...document.querySelectorAll("#main [data-key]")].find((each) => each.dataset.key === event.key);
-  if (!button) return;
+  if (!button || ("readOnly" in document.body.dataset && button.classList.contains("writes"))) return;
   event.preventDefault();
   button.click();
 }

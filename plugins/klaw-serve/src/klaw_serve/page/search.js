@@ -61,7 +61,7 @@ export async function search(query) {
   const nextSteps = (text) => h("ul", { class: "steps" },
     Object.keys(narrowed.values()).length > 0 && h("li", {}, h("button", { type: "button", onclick: () => narrowed.clear() }, "Search without filters")),
     h("li", {}, "Ask with other words, or with fewer of them."),
-    h("li", {}, h("a", { href: `#/new?${new URLSearchParams({ text })}` }, "Save what you know about it"), ", so that it is found next time."));
+    h("li", { class: "writes" }, h("a", { href: `#/new?${new URLSearchParams({ text })}` }, "Save what you know about it"), ", so that it is found next time."));
 
   const form = h("form", { role: "search", onsubmit(event) { event.preventDefault(); answer(); } },
     h("div", { class: "ask" }, input, h("button", { class: "first" }, "Search")), h("div", { class: "narrow" }, narrowed.panel, narrowed.chips));

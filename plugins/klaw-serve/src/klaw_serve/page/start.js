@@ -16,7 +16,7 @@ export async function start(ending) {
     asked.length ? h("section", { class: "examples", "aria-label": "Example questions" }, h("h2", {}, "For example"), h("ul", { class: "chips" }, ...asked.map((question) => h("li", {}, h("a", { class: "chip", href: searchFor(question) }, question)))), h("p", { class: "meta" }, ...CONDITIONS.flatMap((each, at) => [at ? " · " : "", h("code", {}, each)]), " narrow a search.")) : null,
     h("section", { "aria-label": "Recent" }, h("div", { class: "head" }, h("h2", {}, "Recent"), h("a", { class: "meta", href: "#/recent" }, "all")),
       h("ul", { class: "rows" }, ...documents.slice(0, SHOWN).map((each) => row(each)))),
-    h("p", { class: "meta hint" }, h("a", { href: "#/new" }, "Save a memory"), h("span", { class: "keyed" }, h("kbd", {}, "n"))),
+    h("p", { class: "meta hint writes" }, h("a", { href: "#/new" }, "Save a memory"), h("span", { class: "keyed" }, h("kbd", {}, "n"))),
   ].filter(Boolean);
 }
 
@@ -31,5 +31,5 @@ const empty = () => nothing("This memory is empty",
   h("p", {}, "Fill it in one of these ways; this page then shows what is in it."),
   h("ol", { class: "ways" },
     h("li", {}, h("strong", {}, "Index your notes."), " They stay where they are.", command("klaw index ~/notes")),
-    h("li", {}, h("strong", {}, "Save a sentence."), h("span", {}, " Here, or in a terminal."), h("p", {}, h("a", { class: "button", href: "#/new" }, "Save a memory"))),
+    h("li", { class: "writes" }, h("strong", {}, "Save a sentence."), h("span", {}, " Here, or in a terminal."), h("p", {}, h("a", { class: "button", href: "#/new" }, "Save a memory"))),
     h("li", {}, h("strong", {}, "Let your agent remember."), " It then searches and saves by itself.", command("klaw mcp install claude-code"))));

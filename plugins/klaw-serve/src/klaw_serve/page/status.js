@@ -9,7 +9,7 @@ export async function status() {
   const total = (name) => number(counts.reduce((sum, [, each]) => sum + each[name], 0));
   const progress = h("div", { class: "progress", role: "status" });
   const findings = h("div", { role: "status" });
-  const begin = h("button", { class: "first", onclick: () => attempt(async () => show(await api("index", { method: "POST", body: {} }))) }, "Update the index");
+  const begin = h("button", { class: "first writes", onclick: () => attempt(async () => show(await api("index", { method: "POST", body: {} }))) }, "Update the index");
   const doctor = h("button", { onclick: () => attempt(() => examine(doctor, findings)) }, "Check everything");
   function show(state) {
     begin.disabled = state.state === "running";
