@@ -45,7 +45,7 @@ class Notebook(RuleBasedStateMachine):
     def write(self, name, text, hours):
         self.home.write(name, text, hours=hours)
 
-    @rule(name=names, junk=st.sampled_from([b"", b"\0", b"caf\xe9"]))
+    @rule(name=names, junk=st.sampled_from([b"", b"\0", b"\xc3\xa9a\xe9"]))
     def spoil(self, name, junk):
         self.home.write(name, "").write_bytes(junk)
 

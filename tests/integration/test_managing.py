@@ -254,7 +254,7 @@ class TestSkippedFiles:
     @pytest.fixture
     def odd(self, home, memory):
         home.write("latin.md", "")
-        (home.notes / "latin.md").write_bytes("café".encode("latin-1"))
+        (home.notes / "latin.md").write_bytes(b"\xc3\xa9a\xe9")
         home.write("binary.txt", "\0\1")
         home.write("empty.md", "\n")
         memory.index()

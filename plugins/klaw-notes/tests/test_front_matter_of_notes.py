@@ -76,3 +76,13 @@ def test_invalid_front_matter_does_not_prevent_indexing(home, memory, block):
     home.write("good.md", "The heron of the good note.\n")
     assert memory.index(home.notes).skipped == ()
     assert sorted(result.path for result in found(memory, "heron")) == ["notes/bad.md", "notes/good.md"]
+
+
+def test_a_note_in_latin_1_is_read_and_a_notice_says_so(home, memory):
+    home.write("a.md", "")
+    (home.notes / "a.md").write_bytes("# Café\n\nCrème brûlée – “for” the heron.\n".encode("cp1252"))
+    assert memory.index(home.notes).skipped == ()
+    results = found(memory, "heron")
+    assert (results[0].path, results[0].metadata) == ("notes/a.md", {"encoding": "windows-1252"})
+    assert [notice for notice in results.notices if "read as Windows-1252" in notice]
+    assert "brûlée – “for”" in memory.get("notes/a.md").content

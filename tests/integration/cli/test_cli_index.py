@@ -232,7 +232,7 @@ class TestIndex:
     def test_skipped_files_are_named_with_their_reason(self, klaw, notes):
         for number in range(5):
             (notes / f"empty{number}.md").write_text("", "utf-8")
-        (notes / "broken.md").write_bytes(b"caf\xe9")
+        (notes / "broken.md").write_bytes(b"\xc3\xa9a\xe9")
 
         brief, verbose = klaw("index", str(notes)), klaw("index", "--verbose")
 
@@ -243,7 +243,7 @@ class TestIndex:
 
     def test_a_few_skipped_files_are_named(self, klaw, notes):
         (notes / "empty.md").write_text("", "utf-8")
-        (notes / "broken.md").write_bytes(b"caf\xe9")
+        (notes / "broken.md").write_bytes(b"\xc3\xa9a\xe9")
 
         result = klaw("index", str(notes))
 

@@ -184,7 +184,7 @@ class TestIndexing:
         assert klaw("index").stderr == ""
 
     def test_status_and_doctor_name_what_is_skipped(self, indexed, notes):
-        (notes / "latin.md").write_bytes("café".encode("latin-1"))
+        (notes / "latin.md").write_bytes(b"\xc3\xa9a\xe9")
         assert "latin.md: is not valid UTF-8" in indexed("index").stderr
         assert "(1 skipped: 1 not valid UTF-8)" in indexed("status").stdout.replace(":  ", ": ")
         assert "skipped notes/latin.md: is not valid UTF-8" in indexed("status", "-v").stdout

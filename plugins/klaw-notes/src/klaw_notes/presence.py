@@ -13,8 +13,9 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, SearchEvent
+from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, Metadata, SearchEvent
 
+_GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
 # The files of a workspace whose kinds are counted, and the kinds that are named.
 _MAX_LOOKED_AT, _MAX_KINDS = 2_000, 4
@@ -35,6 +36,7 @@ class PresenceExtension(ListeningExtension):
         roots = self._roots(event.collections)
         results = event.results
         event.notices.extend(_gone(list(dict.fromkeys(result.path for result in results)), roots))
+        event.notices.extend(_guessed({result.path: result.metadata for result in results}))
         if roots and (not results or results.nothing_fits):
             event.notices.extend(self._unread(roots))
 
@@ -50,12 +52,22 @@ class PresenceExtension(ListeningExtension):
 
     def _unread(self, names: Mapping[str, Path]) -> Iterator[str]:
         from klaw_notes.extension import WorkspacesExtension
+        from klaw_notes.workspace_list import Workspaces
 
         with suppress(KlawError):
-            for name, workspace in WorkspacesExtension(self.context).registry.all().items():
+            extension = WorkspacesExtension(self.context)
+            for name, workspace in Workspaces(extension.file, frozenset(), extension.converters).all().items():
                 if name in names and (counts := workspace.unread(_MAX_LOOKED_AT)):
                     kinds = ", ".join(f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_KINDS])
                     yield f"files in {name} that are not read: {kinds}{' …' if len(counts) > _MAX_KINDS else ''}"
+
+
+def _guessed(found: Mapping[str, Metadata]) -> Iterator[str]:
+    """Yield a notice if the encoding of any of the found notes is a guess."""
+    guessed = [path for path, metadata in found.items() if metadata.get("encoding") == _GUESSED]
+    if guessed:
+        more = f" and {len(guessed) - 1} more" if len(guessed) > 1 else ""
+        yield f"{guessed[0]}{more}: not UTF-8, so read as Windows-1252; to be sure, convert it with `iconv -t UTF-8`"
 
 
 def _gone(paths: Sequence[str], roots: Mapping[str, Path]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, time
 from hashlib import sha256
 from itertools import islice
@@ -122,13 +123,15 @@ class Workspace(Source, Folder):
         if (converters := self._converters_of(path)) is not None:
             return self._converted(converters, path, data, modified)
         try:
-            whole = decode(data)
+            whole, guessed = decoded(data)
         except _NotANoteError as error:
             return SkippedEntry(path, str(error), keep=False)
         relative = path.removeprefix(f"{self.origin}/")
         if (markup := self._markup_of(relative, whole)) and self.converters is not None:
             return self._converted(self.converters, path, data, modified, markup)
         metadata, text = read_front_matter(whole)
+        if guessed:
+            metadata = {**metadata, "encoding": guessed}
         is_markdown = relative.lower().endswith(_MARKDOWN)
         if is_markdown:
             metadata = with_tags_of(text, metadata)
@@ -374,12 +377,23 @@ def count_kinds(names: Iterable[str]) -> Mapping[str, int]:
     return dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0])))
 
 
+_WESTERN = "windows-1252"
+
+
 class _NotANoteError(Exception):
     """The file contains nothing to index; the message is the reason."""
 
 
 def decode(data: bytes) -> str:
-    """Decode a note: UTF-8, or UTF-16 or UTF-32 with a byte order mark. Raise _NotANoteError otherwise."""
+    """Decode a note as :func:`decoded` does, and return its text."""
+    return decoded(data)[0]
+
+
+def decoded(data: bytes) -> tuple[str, str]:
+    """Decode a note: UTF-8, UTF-16 or UTF-32 with a byte order mark, or what editors wrote before UTF-8.
+
+    Return the text, and the encoding if it is a guess. Raise _NotANoteError for anything else.
+    """
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         encoding = "utf-32"
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -388,14 +402,31 @@ def decode(data: bytes) -> str:
         raise _NotANoteError("is binary")
     else:
         encoding = "utf-8-sig"
+    guessed = ""
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        name = encoding.removesuffix("-sig").upper()
-        raise _NotANoteError(f"is not valid {name} (byte {error.start:,})") from error
+        if encoding in {"utf-16", "utf-32"} or not _looks_western(data):
+            name = encoding.removesuffix("-sig").upper()
+            raise _NotANoteError(f"is not valid {name} (byte {error.start:,})") from error
+        guessed = _WESTERN
+        text = data.decode(guessed)
     if not text.strip():
         raise _NotANoteError(EMPTY)
-    return text
+    return text, guessed
+
+
+def _looks_western(data: bytes) -> bool:
+    """Return whether bytes are probably text in Windows-1252, of which Latin-1 is a part.
+
+    Text that is mostly UTF-8 is damaged, and would become unreadable.
+    """
+    with suppress(UnicodeDecodeError):
+        text = data.decode(_WESTERN)
+        is_text = all(character.isprintable() or character in "\n\r\t\f\xa0\xad" for character in text)
+        has_letters = any(map(str.isalnum, text.encode("ascii", "ignore").decode()))
+        return is_text and has_letters and data.decode("utf-8", "ignore").isascii()
+    return False
 
 
 def _has_words(text: str) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from klaw_core import Hit, Index, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
 from klaw_testing.memory_tables import Tables
+from klaw_words.properties import described
 
 _WORD = re.compile(r"\w+")
 _UNIT_TOLERANCE = 1e-3
@@ -104,7 +105,7 @@ class WordIndex(_MemoryIndex):
 
     def add(self, resource: Tables, collection: str, chunks: Sequence[StoredChunk], _vectors: Matrix | None, /) -> None:
         """Count the words of each chunk, including its headings and its context."""
-        texts = {stored.key: (*stored.chunk.heading, stored.chunk.text, stored.chunk.context) for stored in chunks}
+        texts = {stored.key: _texts(stored) for stored in chunks}
         rows = {key: Counter(_words(" ".join(parts))) for key, parts in texts.items()}
         self._put(resource, collection, rows)
 
@@ -144,3 +145,10 @@ def _saturation(row: Counter[str], word: str, mean_length: float) -> float:
 
 def _best(hits: Any, limit: int) -> Sequence[Hit]:
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit])
+
+
+def _texts(stored: StoredChunk) -> tuple[str, ...]:
+    """Return what is indexed of a chunk."""
+    chunk = stored.chunk
+    properties = (described(stored.metadata),) if chunk.title else ()
+    return (*chunk.heading, chunk.text, chunk.context, *properties)
