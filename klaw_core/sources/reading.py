@@ -21,7 +21,7 @@ from klaw_core.sources.catalogue import Sources
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX
 from klaw_core.values.lines import count_lines, line_starts, take_lines
-from klaw_core.values.metadata import has_surrogates
+from klaw_core.values.metadata import TRUST, has_surrogates
 from klaw_core.values.runs import Excerpt, SkippedEntry
 from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk
 
@@ -101,7 +101,10 @@ class Reader:
         if first_line > total:
             raise NotFoundError(f"{path} has only {total} lines, asked for line {first_line}")
         last = min(total, first_line + (lines or total) - 1)
-        return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file, notice)
+        with self.store.read() as snapshot:
+            chunks = (chunk for name in snapshot.collections() for chunk in snapshot.outline(name, path))
+            trust = next((str(chunk.metadata.get(TRUST, "owner")) for chunk in chunks), "owner")
+        return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file, notice, trust)
 
     def locate(self, target: str, *, unique: bool = False) -> tuple[str, str, str]:
         """Return the collection, path and origin of a document, given its path or the start of a chunk's id.

@@ -75,7 +75,7 @@ class Excerpt:
     """Lines of a document, both ends included. ``file`` is their file, None for a saved memory.
 
     ``notice`` is a message for the user although the call succeeded, for example that the file is gone and this is its
-    indexed text; usually it is empty.
+    indexed text; usually it is empty. ``trust`` is the class of its writer, as of its results.
     """
 
     path: str
@@ -84,6 +84,7 @@ class Excerpt:
     end_line: int
     file: Path | None = None
     notice: str = ""
+    trust: str = "owner"
 
 
 @frozen

@@ -19,10 +19,12 @@ from klaw_doctor.records import MAX_EXPORT_LINE_BYTES, check_version, header, is
 from klaw_journals import BadLine, ConsentExtension, ImportCounts, Journals, Record, RecordedExtension
 from klaw_journals.jsonl import JsonLines
 from klaw_journals.records import ImportReport
-from klaw_journals.trust import check_trust
+from klaw_journals.trust import FOREIGN, check_trust
 
-# The kinds whose records have a class.
-_CLASSED = frozenset({"message", "saved", "document"})
+# The kinds whose records have a class, and operations on facts that contain texts without one.
+_CLASSED = frozenset({"message", "saved", "document", "fact"})
+_CORE = "core"
+_DERIVED = frozenset({"digest", "profile", "compact"})
 _AGAIN = "write the export again: klaw export FILE"
 
 
@@ -65,6 +67,8 @@ def import_(
     present: Counter[str] = Counter()
     kept: list[str] = []
     notices: list[str] = []
+    if trust == FOREIGN and any(map(_is_derived, _records(source, carried))):
+        notices.append("summaries, digests and profiles that others wrote are not imported")
     try:
         for kind, group in groupby(_records(source, carried, trust), key=lambda record: record.kind):
             with isolated(f"importing {kind!r}"):
@@ -196,8 +200,20 @@ def _records(source: Path, carried: Mapping[str, RecordedExtension], trust: str 
             raise RecordError(f"{source} changed during the import: {line.reason}")
         if not is_frame(line.value):
             record = routed(parse_line(line.value), carried)
-            yield record if trust is None or record.kind not in _CLASSED else _of_class(record, trust)
+            if trust is None:
+                yield record
+            elif trust != FOREIGN or not _is_derived(record):
+                yield _of_class(record, trust)
+
+
+def _is_derived(record: Record) -> bool:
+    """Return whether a record is a text that was made of others, whose class is not in it."""
+    return record.kind == "summary" or (record.kind == "fact" and record.value["value"].get("op") in _DERIVED)
 
 
 def _of_class(record: Record, trust: str) -> Record:
+    if record.kind == _CORE:
+        return Record(record.kind, {**record.value, "trust": trust})
+    if record.kind not in _CLASSED:
+        return record
     return Record(record.kind, {**record.value, "value": {**record.value["value"], "trust": trust}})

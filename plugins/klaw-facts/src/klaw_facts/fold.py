@@ -24,6 +24,7 @@ from klaw_facts.validity import begun_after
 from klaw_facts.values import OWNER, PERSON, Batch, Digest, Fact, Proposal
 from klaw_journals import parse_ts
 from klaw_journals.trust import OWNER as TRUSTED
+from klaw_journals.trust import lowest
 
 
 @define(eq=True)
@@ -156,7 +157,8 @@ def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fa
     if op == "edit":
         edited = apply_changes(fact, record["changes"])
         by_person = "text" in record["changes"] and record.get("by", PERSON) == PERSON
-        return evolve(edited, verified=PERSON, trust=TRUSTED) if by_person else edited
+        trust = lowest((str(record.get("trust", TRUSTED)),))
+        return evolve(edited, verified=PERSON, trust=trust) if by_person else edited
     if op == "link":
         return evolve(fact, supersedes=tuple(dict.fromkeys((*fact.supersedes, record.get("other", "")))))
     if op == "unquote":

@@ -54,7 +54,7 @@ def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
         found = search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
         when = as_of or datetime.now(UTC)
         kept = [
-            line_of(fact, state, when)
+            f"[foreign] {line_of(fact, state, when)}" if fact.is_foreign else line_of(fact, state, when)
             for fact, result in zip(found, found.results, strict=True)
             if not (result and result.is_weak)
         ]

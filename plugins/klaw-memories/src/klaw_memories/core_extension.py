@@ -20,6 +20,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
+from klaw_journals.trust import AGENT, FOREIGN, OWNER, check_trust
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
 from klaw_redaction import Redactor
@@ -73,10 +74,12 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every key. Raise StoreError, StoreCorruptError if the file cannot be read."""
-        facts = self.core.get()
+        facts, classes = self.core.get(), self.core.classes()
         for section in SECTIONS:
             for key, value in getattr(facts, section).items():
-                yield Record(KIND, {"section": section, "key": key, "value": value})
+                trust = classes.get((section, key))
+                written = {"section": section, "key": key, "value": value}
+                yield Record(KIND, {**written, "trust": trust} if trust else written)
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless this is one key of core memory."""
@@ -85,42 +88,45 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         for name in ("key", "value"):
             if not isinstance(record.value.get(name), str):
                 raise RecordError(f"{name} is {'not a string' if name in record.value else 'missing'}")
+        check_trust(record.value.get("trust", OWNER))
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add keys. An existing key with another value is not changed."""
         counts = ImportCounts()
         facts = self.core.get()
-        new: list[tuple[str, str, str]] = []
+        new: dict[str, list[tuple[str, str, str]]] = {}
         for record in records:
             section, key, value = (record.value[name] for name in ("section", "key", "value"))
             here = getattr(facts, section).get(key)
             if here is None:
-                new.append((section, key, value))
+                new.setdefault(record.value.get("trust", OWNER), []).append((section, key, value))
             elif here == value:
                 counts += ImportCounts(present=1)
             else:
                 counts += ImportCounts(kept=(f"core memory {section}.{key} already has another value",))
-        return counts + self._add_new(new)
+        for trust, found in new.items():
+            counts += self._add_new(found, trust)
+        return counts
 
-    def _add_new(self, new: Sequence[tuple[str, str, str]]) -> ImportCounts:
+    def _add_new(self, new: Sequence[tuple[str, str, str]], trust: str) -> ImportCounts:
         """Add new keys: all at once, or one by one if one of them is rejected."""
         try:
-            self.core.update_all(new)
+            self.core.update_all(new, trust=trust)
         except RecordError as error:
             if len(new) == 1:
                 return ImportCounts(kept=(error.message,))
             middle = len(new) // 2
-            return self._add_new(new[:middle]) + self._add_new(new[middle:])
+            return self._add_new(new[:middle], trust) + self._add_new(new[middle:], trust)
         return ImportCounts(added=len(new))
 
     def offer(self, _question: ContextQuestion, /) -> Iterable[ContextItem]:
         """Offer all facts, in the stable part of the context. Filters are for documents and do not concern them."""
-        facts = self.core.get()
-        titles = (("About the user", facts.user), ("About yourself, the agent", facts.agent))
-        for title, section in titles:
-            for key, value in section.items():
-                text = f"{one_line(key)}: {item_text(value)}"
-                yield ContextItem(text, "stable", 0, title, self.core.place.location, filtered=True)
+        facts, classes = self.core.get(), self.core.classes()
+        titles = (("user", "About the user"), ("agent", "About yourself, the agent"))
+        for section, title in titles:
+            for key, value in getattr(facts, section).items():
+                text, trust = f"{one_line(key)}: {item_text(value)}", classes.get((section, key), OWNER)
+                yield ContextItem(text, "stable", 0, title, self.core.place.location, filtered=True, trust=trust)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools that read and change core memory."""
@@ -157,10 +163,12 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
 
     def _get(self, _arguments: Json) -> Json:
         facts = self.core.redacted()
-        return {"user": dict(facts.user), "agent": dict(facts.agent)}
+        others = [f"{section}.{key}" for (section, key), trust in self.core.classes().items() if trust == FOREIGN]
+        found: Json = {"user": dict(facts.user), "agent": dict(facts.agent)}
+        return {**found, "foreign": [self.core.redactor.text(name) for name in others]} if others else found
 
     def _update(self, arguments: Json) -> Json:
-        self.core.update(arguments["section"], arguments["key"], arguments["value"])
+        self.core.update(arguments["section"], arguments["key"], arguments["value"], trust=AGENT)
         return {"updated": self.core.redactor.text(f"{arguments['section']}.{arguments['key']}")}
 
     def _delete(self, arguments: Json) -> Json:

@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from klaw_core import NotFoundError, RecordError, StoreCorruptError, operations
 from klaw_journals import FileJournals, OwnedText, parse_json
+from klaw_journals.trust import OWNER, check_trust, lowest
 from klaw_memories.user_md import parse_user_md
 from klaw_redaction import Redactor
 from klaw_tools.frames import item_text, one_line
@@ -24,6 +25,7 @@ MAX_VALUE_CHARACTERS = 10_000
 
 _MAX_LISTED_KEYS = 20  # in an error message
 
+_TRUST = "trust"  # the field of the file with the classes of the keys that the owner did not write
 _IMPORTED = "user_md_imported"  # the field of the file that records the import of a USER.md
 # Klaw writes files up to the first limit. It reads larger ones, which a manual edit can produce, up to the second.
 # Files up to the third limit can only be made smaller.
@@ -91,26 +93,40 @@ class CoreMemory:
 
         return CoreFacts(shown(facts.user), shown(facts.agent))
 
-    def update(self, section: str, key: str, value: str) -> None:
-        """Set one key; it is on disk when this returns.
+    def classes(self) -> Mapping[tuple[str, str], str]:
+        """Return the class of each (section, key) that the owner did not write. Raise the errors of :meth:`get`."""
+        table = self._load()
+        return {
+            (section, key): lowest((str(trust),))
+            for section in SECTIONS
+            for key, trust in _classes(table, section).items()
+            if key in table[section]
+        }
+
+    def update(self, section: str, key: str, value: str, *, trust: str = OWNER) -> None:
+        """Set one key, written by somebody of a class; it is on disk when this returns.
 
         Raise NotFoundError for an unknown section. Raise RecordError if the key is empty, has several lines or over
         200 characters, if the value has over 10,000 characters, or if core memory would exceed its size limit. Raise
         StoreCorruptError, StoreError.
         """
-        self.update_all([(section, key, value)])
+        self.update_all([(section, key, value)], trust=trust)
 
-    def update_all(self, facts: Iterable[tuple[str, str, str]]) -> None:
-        """Set several keys, each given as (section, key, value): all or none. Raise the errors of :meth:`update`."""
-        facts = tuple(facts)
+    def update_all(self, facts: Iterable[tuple[str, str, str]], *, trust: str = OWNER) -> None:
+        """Set several keys, each given as (section, key, value): all or none. Raise the errors of :meth:`update`.
+
+        A key that had this value keeps its class, unless the new one is trusted more.
+        """
+        facts, trust = tuple(facts), check_trust(trust)
         for section, key, value in facts:
             _check_section(section)
             _check(key, value)
         with self.place.changing():
             table, size = self._load_any()
-            new = [fact for fact in facts if table[fact[0]].get(fact[1]) != fact[2]]
+            new = [fact for fact in facts if _is_new(table, *fact, trust)]
             for section, key, value in new:
                 table[section][key] = value
+                _set_class(table, section, key, trust)
             if new:
                 self._save(table, size)
 
@@ -125,6 +141,7 @@ class CoreMemory:
                     f"core memory has no key {key!r} in section {section!r}", hint=f"known keys: {known}"
                 )
             del table[section][key]
+            _set_class(table, section, key, OWNER)
             self._save(table, size)
 
     def init_from_user_md(self, text: str) -> Mapping[str, str]:
@@ -189,6 +206,30 @@ class CoreMemory:
             f"{self.place.location} is not core memory: {reason}; {where}",
             hint="fix the file by hand, or delete it to start again",
         )
+
+
+def _classes(table: Mapping[str, Any], section: str) -> dict[str, Any]:
+    """Return the classes of the keys of a section; what was edited by hand to something else has none."""
+    classes = table.get(_TRUST)
+    found = classes.get(section) if isinstance(classes, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _is_new(table: Mapping[str, Any], section: str, key: str, value: str, trust: str) -> bool:
+    """Return whether a key gets another value, or the same one from somebody who is trusted more."""
+    here = lowest((str(_classes(table, section).get(key, OWNER)),))
+    return table[section].get(key) != value or lowest((here, trust)) != trust
+
+
+def _set_class(table: dict[str, Any], section: str, key: str, trust: str) -> None:
+    """Note who wrote a key; the owner's have no entry."""
+    classes = {name: {**_classes(table, name)} for name in SECTIONS}
+    classes[section].pop(key, None)
+    if trust != OWNER:
+        classes[section][key] = trust
+    table.pop(_TRUST, None)
+    if any(classes.values()):
+        table[_TRUST] = {name: keys for name, keys in classes.items() if keys}
 
 
 def _check_section(section: str) -> None:

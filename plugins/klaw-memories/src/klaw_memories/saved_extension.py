@@ -92,7 +92,7 @@ class SavedExtension(JournalExtension, ToolExtension):
             saved = Saved.make(text, source, chat_id, moment, trust=trust, **named)
             if saved.id not in known and not self.journal.add([saved.record()], self._may_hold):
                 break
-        return Excerpt(saved.id, text, 1, _count_lines(text), notice=self._index(saved))
+        return Excerpt(saved.id, text, 1, _count_lines(text), notice=self._index(saved), trust=saved.trust)
 
     def version(self, name: str, /) -> Saved:
         """Return a memory, also an earlier version, by its path or the beginning of it. Raise NotFoundError."""

@@ -53,7 +53,7 @@ def _save(tenant: Tenant, given: Json) -> Any:
 
 
 def _core_update(tenant: Tenant, given: Json) -> Any:
-    tenant.memory.core.update(given["section"], given["key"], given["value"])
+    tenant.memory.core.update(given["section"], given["key"], given["value"], trust=tenant.trust)
     return tenant.memory.core.get()
 
 

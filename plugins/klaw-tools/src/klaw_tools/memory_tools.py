@@ -173,6 +173,7 @@ class _MemoryTools:
         content = take_lines(excerpt.content, 1, lines)[:_MAX_ANSWER_CHARACTERS]
         last = excerpt.start_line + count_lines(content) - 1
         answer: Json = {"path": excerpt.path, "start_line": excerpt.start_line, "end_line": last, "content": content}
+        answer |= {} if excerpt.trust == "owner" else {"trust": excerpt.trust}
         answer |= {"next_line": last + 1} if excerpt.end_line > last else {}
         return answer | ({"notice": excerpt.notice} if excerpt.notice else {})
 

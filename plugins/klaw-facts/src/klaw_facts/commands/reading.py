@@ -177,6 +177,8 @@ def _show_fact(fact: Fact, earlier: Sequence[Fact]) -> None:
     }
     batch = f", batch {fact.batch}" if fact.batch else ""
     lines = [("category", fact.category), ("made by", f"{fact.made_by} ({how[fact.verified]}){batch}")]
+    if fact.trust != "owner":
+        lines.append(("trust", fact.trust))
     if fact.source:
         lines.append(("source", fact.source))
     lines += [("replaced", f"{old.id}: {old.value or old.text} ({validity(old)})") for old in earlier]
