@@ -100,7 +100,7 @@ def _annotation(parameter: inspect.Parameter) -> str:
 #: Types without a text of the caller.
 _NO_TEXT = re.compile(
     r"(?:int|float|bool|bytes|None|datetime|Path|BinaryIO|Vector|Selection|Event|Host|Callable\[.*\]|ProgressCallback"
-    r"|Literal\[.*\]|Iterator\[Record\] with no text)"
+    r"|Trust|Literal\[.*\]|Iterator\[Record\] with no text)"
 )
 _STRINGS = re.compile(r"(?:Iterable|Sequence|Collection|Iterator)\[str(?: \| Path)?\]")
 

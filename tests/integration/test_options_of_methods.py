@@ -91,6 +91,10 @@ def conversations(memory: Memory, _world: World) -> Conversations:
     return memory.conversations
 
 
+def core(memory: Memory, _world: World) -> CoreMemory:
+    return memory.core
+
+
 def workspaces(memory: Memory, _world: World) -> WorkspaceManager:
     return memory.workspaces
 
@@ -255,6 +259,8 @@ CALLS = [
         {"chat": CHAT, "content": "They spoke."},
         {"from_message_id": "m1", "to_message_id": "m2", "created_at": MOMENT},
     ),
+    Call("CoreMemory.update", core, {"section": "user", "key": "name", "value": "Bo"}, {"trust": "agent"}),
+    Call("CoreMemory.update_all", core, {"facts": [("user", "name", "Bo")]}, {"trust": "foreign"}),
     Call("Conversations.read", conversations, {"chat": CHAT}, {"since": MOMENT + DAY, "until": MOMENT + 2 * DAY}),
     Call("Conversations.search", conversations, {"text": "harbour"}, {"limit": 2, "chat": OTHER_CHAT}),
     Call("Conversations.session_break", conversations, {"chat": CHAT}, {"ts": MOMENT + 5 * DAY}),

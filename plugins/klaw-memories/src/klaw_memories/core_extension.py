@@ -20,7 +20,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
-from klaw_journals.trust import AGENT, FOREIGN, OWNER, check_trust
+from klaw_journals.trust import AGENT, FOREIGN, OWNER, Trust, check_trust
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
 from klaw_redaction import Redactor
@@ -94,7 +94,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         """Add keys. An existing key with another value is not changed."""
         counts = ImportCounts()
         facts = self.core.get()
-        new: dict[str, list[tuple[str, str, str]]] = {}
+        new: dict[Trust, list[tuple[str, str, str]]] = {}
         for record in records:
             section, key, value = (record.value[name] for name in ("section", "key", "value"))
             here = getattr(facts, section).get(key)
@@ -108,7 +108,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
             counts += self._add_new(found, trust)
         return counts
 
-    def _add_new(self, new: Sequence[tuple[str, str, str]], trust: str) -> ImportCounts:
+    def _add_new(self, new: Sequence[tuple[str, str, str]], trust: Trust) -> ImportCounts:
         """Add new keys: all at once, or one by one if one of them is rejected."""
         try:
             self.core.update_all(new, trust=trust)

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from klaw_core import NotFoundError, RecordError, StoreCorruptError, operations
 from klaw_journals import FileJournals, OwnedText, parse_json
-from klaw_journals.trust import OWNER, check_trust, lowest
+from klaw_journals.trust import OWNER, Trust, check_trust, lowest
 from klaw_memories.user_md import parse_user_md
 from klaw_redaction import Redactor
 from klaw_tools.frames import item_text, one_line
@@ -103,7 +103,7 @@ class CoreMemory:
             if key in table[section]
         }
 
-    def update(self, section: str, key: str, value: str, *, trust: str = OWNER) -> None:
+    def update(self, section: str, key: str, value: str, *, trust: Trust = OWNER) -> None:
         """Set one key, written by somebody of a class; it is on disk when this returns.
 
         Raise NotFoundError for an unknown section. Raise RecordError if the key is empty, has several lines or over
@@ -112,7 +112,7 @@ class CoreMemory:
         """
         self.update_all([(section, key, value)], trust=trust)
 
-    def update_all(self, facts: Iterable[tuple[str, str, str]], *, trust: str = OWNER) -> None:
+    def update_all(self, facts: Iterable[tuple[str, str, str]], *, trust: Trust = OWNER) -> None:
         """Set several keys, each given as (section, key, value): all or none. Raise the errors of :meth:`update`.
 
         A key that had this value keeps its class, unless the new one is trusted more.

@@ -8,6 +8,7 @@ from functools import partial
 from attrs import define, field
 
 from klaw_core import Agents, Config, Memory, NotFoundError, ThreadLock
+from klaw_journals.trust import Trust
 from klaw_serve.events import EventHub
 from klaw_serve.index_run import IndexRun
 
@@ -22,7 +23,7 @@ class Tenant:
     run: IndexRun = field(init=False)
 
     @property
-    def trust(self) -> str:
+    def trust(self) -> Trust:
         """The class of what is written with its token: the owner's, or an agent's."""
         return "agent" if self.agent else "owner"
 
