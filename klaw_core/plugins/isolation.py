@@ -146,12 +146,8 @@ class IsolatedSource:
 def _is_sound(item: Any) -> bool:
     """Return whether this is something that a scan may yield, with values of the right types."""
     if isinstance(item, Entry):
-        values: list[tuple[Any, type]] = [(item.path, str), (item.size, int), (item.fingerprint, str)]
-    elif isinstance(item, SkippedEntry):
-        values = [(item.path, str), (item.reason, str)]
-    else:
-        return False
-    return all(isinstance(value, kind) for value, kind in values)
+        return all(map(isinstance, (item.path, item.size, item.fingerprint), (str, int, str)))
+    return isinstance(item, SkippedEntry) and all(map(isinstance, (item.path, item.reason), (str, str)))
 
 
 def _problem(document: Any, entry: Entry, origin: str) -> str:
