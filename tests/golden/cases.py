@@ -111,7 +111,10 @@ COMMANDS = {
     "models": ["models list", "models list --json", "models verify none", "models remove none", "models add none"],
     "migrate": ["migrate sqlite:klaw.db nowhere"],
     "compact": ["compact --chat telegram_1", "compact --chat nobody --json"],
-    "compress": ["compress --dry-run", "compress --daily --json"],
+    "compress": [
+        *("compress --dry-run", "compress --daily --json", "compress --list", "compress --list --json"),
+        *("facts undo last", "compress --list", "compress --list --daily"),
+    ],
     "context": [
         *("context 'where is the lantern'", "context 'where is the lantern' --json", "context harbour --explain"),
         "context harbour --budget 100 --chat telegram_1",

@@ -76,7 +76,7 @@ COMMANDS = [
     Command("models add mine", {"--from": ["ROOT/model"], **_DESCRIBED}),
     Command("models add mine --from ROOT/model", {**_DESCRIBED, "--json": []}),
     Command("compact --chat telegram_1", {"--keep": ["1"], "--json": []}),
-    Command("compress", {"--daily": [], "--weekly": [], "--dry-run": [], "--json": []}, _WORK),
+    Command("compress", {"--daily": [], "--weekly": [], "--dry-run": [], "--list": [], "--json": []}, _WORK),
     Command(
         "context where is the harbour of Ada",
         {

@@ -6,7 +6,7 @@ digests, merges and the profile; lines that contain more than the messages are r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import islice
@@ -16,16 +16,19 @@ from attrs import define, field, frozen
 
 from klaw_core import LanguageModelError
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
-from klaw_facts.decay import score as fact_score
+from klaw_facts.decay import kept_score
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import Extraction
 from klaw_facts.extracting.rules import score
 from klaw_facts.extracting.sentences import sentences
+from klaw_facts.index import path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.model_compressor import Merge, ModelCompressor
 from klaw_facts.options import FactsOptions
 from klaw_facts.profile import profile_facts, profile_line, profile_lines, within
+from klaw_facts.recalls import Recalled
 from klaw_facts.records import batch_record, digest_record, fact_record, operation
+from klaw_facts.runs import undone_days, undone_facts, undone_profiles
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 from klaw_journals import BadLine, Chat, format_ts
@@ -75,31 +78,37 @@ class Compression:
     extraction: Extraction
     changed: Callable[[Sequence[str]], tuple[str, ...]]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    recalled: Callable[[], Mapping[str, Recalled]] = dict
 
-    def run(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
+    def run(
+        self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False, run: str = ""
+    ) -> CompressionReport:
         """Digest every day before today that has no digest; archive and merge facts, and update the profile.
 
         A model's output is stored day by day; days without an answer wait for the next run. ``dry_run`` calls no model:
         the report counts what rules would do. Raise LanguageModelError if the options need a model and there is none.
         """
-        step = _Step(self, None if dry_run else self._compressor(), dry_run=dry_run)
+        run = run or make_id("r", format_ts(self.now()))
+        step = _Step(self, None if dry_run else self._compressor(), run, dry_run=dry_run)
         days = archived = merged = 0
         if daily:
             for digest in self._digests(step):
-                step.keep(digest_record(digest, self.now()))
+                step.keep({**digest_record(digest, self.now()), "batch": step.run})
                 days += 1
         lines: list[tuple[str, str]] = []
         is_new = False
         if weekly:
             faded = self._faded()
             archived = len(faded)
-            step.keep(*(operation("archive", self.now(), by="rules", fact=fact.id, reason="faded") for fact in faded))
+            told: dict[str, Any] = {"by": "rules", "reason": "faded", "batch": step.run}
+            step.keep(*(operation("archive", self.now(), fact=fact.id, **told) for fact in faded))
             merged = sum(self._merge(step))
             lines, basis = self._profile(step)
-            is_new = tuple(lines) != self.journal.state().profile
+            ids, texts = [name for name, _ in lines], [text for _, text in lines]
+            is_new = tuple(lines) != self.journal.state().profile and (ids, texts) not in undone_profiles(self.journal)
             if is_new:
-                ids, texts = [name for name, _ in lines], [text for _, text in lines]
-                step.keep(operation("profile", self.now(), by=step.maker, facts=ids, lines=texts, basis=basis))
+                told = {"by": step.maker, "basis": basis, "batch": step.run}
+                step.keep(operation("profile", self.now(), facts=ids, lines=texts, **told))
         step.write()
         used = step.used
         return CompressionReport(
@@ -133,7 +142,7 @@ class Compression:
         return ModelCompressor(Asker(self.extraction.language_model()), self.options.window_tokens)
 
     def _digests(self, step: _Step) -> Iterator[Digest]:
-        known = set(self.journal.state().digests)
+        known = set(self.journal.state().digests) | undone_days(self.journal)
         today = self.now().date()
         for file in self.conversations.journal.files().files:
             key = (file.chat.name, file.day.isoformat())
@@ -167,14 +176,15 @@ class Compression:
                         yield self.extraction.read_message(chat, line.message)
 
     def _faded(self) -> list[Fact]:
-        now = self.now()
+        now, recalled, restored = self.now(), self.recalled(), undone_facts(self.journal)
         return [
             fact
             for fact in self.journal.state().visible(now).values()
             if fact.category in _FADING
             and not fact.is_by_person
             and not fact.is_pinned
-            and fact_score(fact, self.options, now) <= _FADED
+            and fact.id not in restored
+            and kept_score(fact, self.options, now, recalled.get(path_of(fact.id))) <= _FADED
         ]
 
     def _merge(self, step: _Step) -> Iterator[int]:
@@ -189,7 +199,7 @@ class Compression:
                 suppressed = self.journal.state().suppressed
                 if self.extraction.is_suppressed(suppressed, merge.facts[0].subject, merge.text):
                     continue
-                step.keep(*merge_operations(merge, step.maker, self.now()))
+                step.keep(*({**line, "run": step.run} for line in merge_operations(merge, step.maker, self.now())))
                 yield len(merge.facts)
 
     def _crowds(self) -> Iterator[list[Fact]]:
@@ -233,13 +243,14 @@ class Compression:
 
 @define(eq=False)
 class _Step:
-    """One run: its model, its usage, and why it stopped calling the model.
+    """One run: its model, its id, its usage, and why it stopped calling the model.
 
     The operations of rules are written at the end, those of a model after each call, because calls cost money.
     """
 
     compression: Compression
     model: ModelCompressor | None
+    run: str
     dry_run: bool = field(kw_only=True)
     problem: str = field(default="", init=False)
     _waiting: list[dict[str, Any]] = field(factory=list, init=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -44,20 +44,24 @@ from klaw_facts.overlap import Overlap
 from klaw_facts.people import People, only_unnamed
 from klaw_facts.pointers import Pointers
 from klaw_facts.recall import Recall
-from klaw_facts.records import check_operation
+from klaw_facts.recalls import RecallCounts, Recalled
+from klaw_facts.records import check_operation, operation
+from klaw_facts.runs import CompressionRun, Undone, is_run, runs, undo_run
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
-from klaw_facts.values import Compaction, Fact, FactResults
+from klaw_facts.values import Compaction, Fact, FactResults, make_id
 from klaw_journals import (
     BadLine,
     Chat,
+    CondensingExtension,
     FileJournals,
     ImportCounts,
     Record,
     RecordedExtension,
     Traces,
+    format_ts,
     journals_of,
     make_private,
 )
@@ -91,6 +95,7 @@ class Facts(
     GatingExtension,
     ArrangingExtension,
     StatusExtension,
+    CondensingExtension,
 ):
     """Facts with their validity and quotes. ``keeper`` writes facts; this class reads them and connects the parts."""
 
@@ -167,7 +172,8 @@ class Facts(
     @cached_property
     def compression(self) -> Compression:
         """The compression: digests and the profile."""
-        return Compression(self._conversations, self.journal, self.options, self.extraction, self._changed)
+        given = (self._conversations, self.journal, self.options, self.extraction, self._changed)
+        return Compression(*given, recalled=self.recalled)
 
     @cached_property
     def index(self) -> FactIndex:
@@ -233,6 +239,11 @@ class Facts(
         """
         return values_over_time(self.journal.state(), name)
 
+    def recalled(self) -> Mapping[str, Recalled]:
+        """Return how often searches and contexts found each document, by its path, and when last."""
+        counts: RecallCounts = self.host.extension("recalls")
+        return counts.read()
+
     def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Extract facts from new messages. Raise LanguageModelError if no model is configured."""
         before = set(self.journal.state().facts)
@@ -279,6 +290,52 @@ class Facts(
     def compress(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
         """Make digests of days, merge and archive facts, update the profile. Raise StoreError, LanguageModelError."""
         return self.compression.run(daily=daily, weekly=weekly, dry_run=dry_run)
+
+    def condense(self, is_stopped: Callable[[], bool] = lambda: False, /) -> str:
+        """Compress, and summarise long chats, as one run that :meth:`undo` reverses; return what was done.
+
+        A chat is summarised if more than ``compact_above`` messages are not in its summary, unless a person or a
+        program wrote the last summary. Nothing that a person wrote changes.
+        """
+        run = make_id("r", format_ts(datetime.now(UTC)))
+        report = self.compression.run(run=run)
+        done = [f"{report.days:,} new digests", f"{report.archived:,} facts archived"] if report.days else []
+        chats = [] if is_stopped() else self._summarise_long_chats(run, is_stopped)
+        done += [f"{report.merged:,} facts merged"] if report.merged else []
+        done += ["profile changed"] if report.profile_changed else []
+        done += [f"{len(chats):,} chats summarised"] if chats else []
+        return report.problem or ", ".join(done) or "nothing new"
+
+    def undo(self, batch: str) -> Undone:
+        """Reverse everything that a batch, or a run of compression (``last``: the last one), did.
+
+        What was reversed is not done again. Raise NotFoundError, StoreError.
+        """
+        if not is_run(batch):
+            return Undone(self.keeper.undo(batch))
+        done = undo_run(self.journal, batch, self.keeper.undo, self._conversations)
+        if done.summaries:
+            with suppress(KlawError):  # the next index run does it
+                self.host.index(_CONVERSATIONS)
+        return done
+
+    def runs(self) -> Sequence[CompressionRun]:
+        """Return what each run of compression did, the oldest first."""
+        return runs(self.journal)
+
+    def _summarise_long_chats(self, run: str, is_stopped: Callable[[], bool]) -> Sequence[str]:
+        from klaw_facts.long_chats import long_chats
+
+        done: list[str] = []
+        for chat in long_chats(self._conversations, self.journal, self.options.compact_above):
+            if is_stopped():
+                break
+            if self.compact(chat, min(KEEP, self.options.compact_above // 2)).to_summarize:
+                made = self._conversations.summaries(Chat.parse(chat))[-1]
+                told = {"by": "rules", "chat": chat, "at": format_ts(made.created_at), "batch": run}
+                self.journal.append([operation("compact", datetime.now(UTC), **told)])
+                done.append(chat)
+        return done
 
     def compact(self, chat: str, keep: int = KEEP) -> Compaction:
         """Return a summary of a chat's older messages with a ledger, and which messages stay. Nothing is removed."""

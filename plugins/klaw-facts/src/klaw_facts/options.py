@@ -78,6 +78,7 @@ class FactsOptions:
     ``window_tokens``: tokens of messages per call of a model.
     ``max_ends``: maximum number of ends per batch; if there are more, all need review.
     ``profile_tokens``: maximum size of the profile.
+    ``compact_above``: a run at night summarises a chat with more messages than this after its summary; 0 is never.
     """
 
     moved: ClassVar[Mapping[str, str]] = {
@@ -101,6 +102,7 @@ class FactsOptions:
     window_tokens: int = field(default=1500, validator=validators.ge(100), metadata=_INHERITED)
     max_ends: int = field(default=3, validator=validators.ge(0), metadata=_INHERITED)
     profile_tokens: int = field(default=400, validator=validators.ge(0), metadata=_INHERITED)
+    compact_above: int = field(default=0, validator=validators.ge(0), metadata=_INHERITED)
 
     def __attrs_post_init__(self) -> None:
         missing = [name for name in self.categories if name not in self.curves]

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core import Component, ComponentContext, ForgetEvent, NoOptions, Span, TokenCounter, hookimpl
+from klaw_core import (
+    CloseEvent,
+    Component,
+    ComponentContext,
+    ForgetEvent,
+    NoOptions,
+    SearchEvent,
+    Span,
+    TokenCounter,
+    hookimpl,
+)
 from klaw_facts.options import FactsOptions
 
 if TYPE_CHECKING:
+    from klaw_core import Extension
     from klaw_facts.facts import Facts
+    from klaw_facts.recalls import RecallCounts
 
 
 @frozen
@@ -30,11 +42,20 @@ def _build(options: FactsOptions, context: ComponentContext) -> Facts:
     return Facts(options, context.data_dir)
 
 
+def _build_recalls(_options: NoOptions, context: ComponentContext) -> RecallCounts:
+    from klaw_facts.recalls import RecallCounts
+
+    return RecallCounts(context.data_dir / "facts")
+
+
 @hookimpl
-def klaw_extensions() -> Iterable[Component[FactsOptions, Facts]]:
-    """Yield the extension."""
+def klaw_extensions() -> Iterable[Component[Any, Extension]]:
+    """Yield the extension, and the one that counts what is found."""
     summary = "facts with their validity, history and quotes"
     yield Component("facts", FactsOptions, _build, api=2, summary=summary, listens=(ForgetEvent,), separate=("facts",))
+    summary = "how often searches and contexts found each document"
+    listens = (SearchEvent, ForgetEvent, CloseEvent)
+    yield Component("recalls", NoOptions, _build_recalls, api=2, summary=summary, listens=listens)
 
 
 @hookimpl

@@ -22,6 +22,7 @@ from klaw_journals.messages import Message
 from klaw_journals.new_documents import NewDocument
 from klaw_journals.opening import journals_of
 from klaw_journals.records import (
+    CondensingExtension,
     ConsentExtension,
     ExportReport,
     ImportCounts,
@@ -36,6 +37,7 @@ __all__ = [
     "BadLine",
     "BrokenRecord",
     "Chat",
+    "CondensingExtension",
     "ConsentExtension",
     "ExportReport",
     "FileJournals",

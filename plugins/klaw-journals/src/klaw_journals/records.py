@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -67,6 +67,20 @@ class ImportReport:
     kept: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     skipped: tuple[SkippedEntry, ...] = ()
+
+
+class CondensingExtension(Extension):
+    """An extension that condenses its records by rules while nobody uses the memory, at night for instance."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def condense(self, is_stopped: Callable[[], bool], /) -> str:
+        """Condense; return what was done, in a few words. Running it again adds nothing.
+
+        It changes nothing that a person wrote, and everything that it does can be listed and undone. It stops between
+        two steps once ``is_stopped`` returns True. Raise KlawError.
+        """
 
 
 @lists_names("record_kinds")

@@ -17,7 +17,7 @@ from klaw_core import (
     StatusExtension,
 )
 from klaw_watch.background import BackgroundRun
-from klaw_watch.names import CONVERSATION, FORCED, INTERVAL, RESUME, START, WATCH
+from klaw_watch.names import CONSOLIDATE, CONVERSATION, FORCED, INTERVAL, RESUME, START, WATCH
 from klaw_watch.options import WatchOptions
 from klaw_watch.state import WatchDirectory, WatchState
 
@@ -92,6 +92,7 @@ class WatchExtension(AttachedExtension, CheckedExtension, ListeningExtension, St
             WATCH: f"on, {options.debounce_ms} ms after a change" if options.watch else "off",
             CONVERSATION: f"after {' or '.join(waits)}" if waits else "like other files",
             INTERVAL: every,
+            CONSOLIDATE: f"at {options.consolidate}, when idle" if options.consolidate else "off",
             FORCED: "by SIGHUP, or `klaw index --force`",
             RESUME: "after the machine wakes from sleep",
         }

@@ -36,6 +36,7 @@ class Loop:
     get_slept: Callable[[], float]
     look_seconds: float
     on_look: Callable[[int, str], None]
+    at_each_look: Callable[[], object] = lambda: None
     _roots: Sequence[Root] = field(default=(), init=False)
     _requests: Requests = field(init=False)
 
@@ -58,6 +59,7 @@ class Loop:
             if now - looked < self.look_seconds:
                 continue
             looked = now
+            self.at_each_look()
             if self.get_slept() - slept > _SLEPT_SECONDS:
                 slept, whole = self.get_slept(), now
                 self._watch()

@@ -44,7 +44,12 @@ class WatchState:
 
 def last_run(run: BackgroundRun) -> LastRun:
     """Return the record of a run that has just ended."""
-    return LastRun(f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z", result_of(run))
+    return last_run_of(result_of(run))
+
+
+def last_run_of(result: str) -> LastRun:
+    """Return the record of something that has just ended with this result."""
+    return LastRun(f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z", result)
 
 
 @frozen

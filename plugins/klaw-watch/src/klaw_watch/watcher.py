@@ -18,9 +18,10 @@ from klaw_watch.background import BackgroundIndexer, BackgroundRun
 from klaw_watch.extension import WatchExtension
 from klaw_watch.files import FileEvents
 from klaw_watch.loop import Loop
-from klaw_watch.names import FORCED
+from klaw_watch.names import CONSOLIDATE, FORCED
+from klaw_watch.nightly import Nightly
 from klaw_watch.options import WatchOptions
-from klaw_watch.state import WatchDirectory, WatchState
+from klaw_watch.state import WatchDirectory, WatchState, last_run_of
 
 _LOG = logging.getLogger("klaw")
 
@@ -57,6 +58,7 @@ class Watcher:
     _state: WatchState = field(init=False)
     _indexer: BackgroundIndexer = field(init=False)
     _events: FileEvents = field(init=False)
+    _nightly: Nightly = field(init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
     _ready: Flag = field(factory=Flag, init=False)
 
@@ -99,6 +101,7 @@ class Watcher:
             at_start=False,
             on_run=self._note,
         )
+        self._nightly = Nightly(self.memory, self._options, self._stop, self._note_night)
         self._thread = threading.Thread(target=self._run, name="klaw-watch", daemon=True)
         self._thread.start()
 
@@ -122,7 +125,8 @@ class Watcher:
         self._publish(lambda state: evolve(state, stopped=True))  # first, because the caller may not wait for the rest
         self._thread.join(timeout_seconds)
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-        if not self._indexer.close(left) or self._thread.is_alive():
+        is_closed = self._indexer.close(left)
+        if not is_closed or self._thread.is_alive() or not self._nightly.close(left):
             return False
         self._thread = None
         self._lock.end()
@@ -131,6 +135,10 @@ class Watcher:
     def _note(self, run: BackgroundRun) -> None:
         self._publish(lambda state: state.after(run))
         self.on_run(run)
+
+    def _note_night(self, result: str) -> None:
+        run = last_run_of(result)
+        self._publish(lambda state: evolve(state, runs={**state.runs, CONSOLIDATE: run}))
 
     def _publish(self, change: Callable[[WatchState], WatchState]) -> None:
         """Change the state, and write it if it differs."""
@@ -145,7 +153,7 @@ class Watcher:
 
     def _run(self) -> None:
         parts = (self._options, self._indexer, self._events, self._stop)
-        loop = Loop(self.memory, *parts, self.get_slept, self.look_seconds, self._looked)
+        loop = Loop(self.memory, *parts, self.get_slept, self.look_seconds, self._looked, self._nightly.look)
         try:
             loop.run()
         except Exception:  # noqa: BLE001  # every error must be reported

@@ -13,7 +13,6 @@ from klaw_core.cli.kit import (
     Settings,
     StyledText,
     common_options,
-    counted,
     data,
     notify,
     pass_settings,
@@ -21,7 +20,7 @@ from klaw_core.cli.kit import (
     when,
 )
 from klaw_facts.commands.opening import open_facts
-from klaw_facts.commands.printing import show_change, split_slot
+from klaw_facts.commands.printing import show_change, show_undone, split_slot
 
 if TYPE_CHECKING:
     from klaw_facts.fold import State
@@ -163,10 +162,10 @@ def _show_proposals(settings: Settings, waiting: list[Proposal], state: State) -
 @common_options
 @pass_settings
 def undo(settings: Settings, *, batch: str) -> None:
-    """Reverse all changes of BATCH, an id that `klaw facts show` prints. Its messages are not read again."""
+    """Reverse all changes of BATCH, an id that `klaw facts show` prints. Its messages are not read again.
+
+    BATCH may be a run of `klaw compress`, which `klaw compress --list` prints, or `last`, the last one.
+    """
     with open_facts(settings) as facts:
-        count = facts.keeper.undo(batch)
-    if settings.json:
-        print_json({"facts": count})
-    elif not settings.quiet:
-        data().line(f"reversed the changes to {counted(count, 'fact')}")
+        done = facts.undo(batch)
+    show_undone(settings, done)

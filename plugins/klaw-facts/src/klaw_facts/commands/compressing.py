@@ -6,15 +6,17 @@ import click
 
 from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, pass_settings, print_json
 from klaw_facts.commands.opening import open_facts
+from klaw_facts.commands.printing import show_runs
 
 
 @click.command("compress", short_help="Write digests of days, archive faded facts, update the profile.")
 @click.option("--daily", is_flag=True, help="Only the digests of days.")
 @click.option("--weekly", is_flag=True, help="Only merges, the archive and the profile.")
 @click.option("--dry-run", is_flag=True, help="Report what would be done; change nothing.")
+@click.option("--list", "lists", is_flag=True, help="List what earlier runs did; change nothing.")
 @common_options
 @pass_settings
-def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) -> None:
+def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool, lists: bool) -> None:
     """Make a digest of every day before today, archive facts that were not used for long, and update the profile.
 
     With `[extensions.facts] compressor = "model"` the language model writes digests and the profile, and merges
@@ -22,6 +24,13 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
     `klaw facts reopen` restores an archived fact. If the model fails, the exit status is 1, and the next run tries
     again.
     """
+    if lists:
+        if daily or weekly or dry_run:
+            raise click.UsageError("--list changes nothing; leave out the other options")
+        with open_facts(settings) as facts:
+            found = facts.runs()
+        show_runs(settings, found)
+        return
     both = daily == weekly
     with open_facts(settings) as facts:
         report = facts.compress(daily=daily or both, weekly=weekly or both, dry_run=dry_run)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klaw_core.cli.kit import Listing, Settings, StyledText, data, notify, print_json
+from klaw_core.cli.kit import Listing, Settings, StyledText, counted, data, notify, print_json
 
 if TYPE_CHECKING:
     from klaw_core import SearchResult
+    from klaw_facts.runs import CompressionRun, Undone
     from klaw_facts.values import Fact, FactResults
 
 _COLUMNS = ("id", "validity", "subject", "slot", "value", "text", "category", "made_by")
@@ -101,3 +102,37 @@ def tell_ends(settings: Settings, fact: Fact, facts: Iterable[Fact]) -> None:
         if old.ended_by == fact.id:
             said = old.value or " ".join(old.text.split())
             notify(settings, f"ended {old.id} ({validity(old)}): {said}")
+
+
+def show_undone(settings: Settings, done: Undone) -> None:
+    """Print what was reversed."""
+    from klaw_core import to_json
+
+    if settings.json:
+        print_json(to_json(done))
+    elif not settings.quiet:
+        more = [counted(done.digests, "digest")] if done.digests else []
+        more += [f"{counted(done.summaries, 'summary', 'summaries')} of chats"] if done.summaries else []
+        more += ["the profile"] if done.profile else []
+        data().line(", ".join([f"reversed the changes to {counted(done.facts, 'fact')}", *more]))
+
+
+def show_runs(settings: Settings, found: Sequence[CompressionRun]) -> None:
+    """Print what each run of compression did, the oldest first."""
+    from klaw_core import to_json
+
+    if settings.json:
+        print_json(to_json(found))
+        return
+    if not found:
+        notify(settings, "no run of compression has changed anything")
+    out = data()
+    for run in found:
+        state = ", undone" if run.is_undone else ""
+        out.line(StyledText(run.id, "bold cyan"), f"  {run.at:%Y-%m-%d %H:%M}{state}")
+        parts = {"digest": run.days, "archived": run.archived, "merged": run.merged, "profile": run.profile}
+        for name, items in {**parts, "summary": run.chats}.items():
+            for item in items:
+                out.line(StyledText(name, "dim"), f"  {item}", indent=4)
+    if any(not run.is_undone for run in found):
+        notify(settings, "to undo the last one: klaw facts undo last")
