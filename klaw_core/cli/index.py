@@ -86,6 +86,7 @@ def command(
         "trust": trust,
     }
     _check_options(places, [f"--{option}" for option, value in of_directories.items() if value], verify=verify)
+    from klaw_core.cli.init import offer_user_md
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import print_json
     from klaw_core.cli.progress import progress_bar
@@ -126,6 +127,7 @@ def command(
                 continue
             notify(settings, *naming_notices(title, place, before, roots(memory), chosen=name is not None))
             notify(settings, *memory.workspaces.unmatched(title, include, exclude))
+            offer_user_md(settings, Path(place).expanduser())
             if settings.verbose or not report.unchanged:
                 notify(settings, *_converted(memory, title), *_unsupported_files(memory, title))
     if settings.json:

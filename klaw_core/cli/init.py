@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 @click.command("init", short_help="Create the data directory and a configuration file.")
 @click.option("--here", is_flag=True, help="Give this directory a memory of its own, in .klaw/.")
+@click.option("--yes", is_flag=True, help="Add the USER.md of this directory to core memory.")
 @common_options
 @pass_settings
-def command(settings: Settings, *, here: bool) -> None:
+def command(settings: Settings, *, here: bool, yes: bool) -> None:
     """Create the data directory and a commented configuration file, and report missing or broken parts.
 
     Existing files are not changed, so you can run it at any time. With --here the data directory is .klaw/ in the
-    current directory; commands there and in its subdirectories then use only that memory.
+    current directory; commands there and in its subdirectories then use only that memory. If the current directory has
+    a USER.md, its facts can be added to core memory: --yes does it, and on a terminal you are asked.
     """
     if here and settings.data_dir is not None:
         raise click.UsageError("--here and --data-dir cannot be used together")
@@ -62,6 +64,18 @@ def command(settings: Settings, *, here: bool) -> None:
         states = {config.data_dir: "created" if new_directory else "exists" if writable else "read-only"}
         states |= {file: "created" if new_file else "exists"}
         _show(states, parts, "klaw index ." if here else "klaw index DIR")
+    offer_user_md(settings, Path.cwd(), yes=yes, may_ask=not settings.json)
+
+
+def offer_user_md(settings: Settings, directory: Path, **how: bool) -> None:
+    """Offer to add the USER.md of a directory to core memory, if klaw-memories is installed."""
+    if not (directory / "USER.md").is_file():
+        return
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("klaw_memories") is not None:
+        import_module("klaw_memories.offering").offer_user_md(settings, directory, **how)
 
 
 def _make_project_memory(file: Path) -> Path:

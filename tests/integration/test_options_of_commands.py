@@ -114,6 +114,7 @@ COMMANDS = [
 #: Options that these tests do not try, and why.
 ELSEWHERE = {
     "save --edit": "opens an editor; tests/test_versions.py of klaw-memories",
+    "init --yes": "concerns the USER.md of the current directory; tests of klaw-memories",
     "forget --yes": "without it, the command asks on a terminal",
     "workspace remove --yes": "the same",
     "logs --follow": "does not end",

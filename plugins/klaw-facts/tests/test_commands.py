@@ -299,7 +299,12 @@ def test_extract_can_be_rehearsed_and_undone(klaw, open_memory, say):
     assert of_json(klaw("facts", "extract", "-n", "1", "--json"))["facts"] == 1
     assert of_json(klaw("facts", "extract", "--limit", "1", "--json"))["facts"] == 1
     (fact,) = of_json(klaw("facts", "list", "--slot", "home", "--json"))
-    assert of_json(klaw("facts", "undo", fact["batch"], "--json")) == {"facts": 1}
+    assert of_json(klaw("facts", "undo", fact["batch"], "--json")) == {
+        "facts": 1,
+        "digests": 0,
+        "summaries": 0,
+        "profile": False,
+    }
     assert [fact["value"] for fact in of_json(klaw("facts", "list", "--json"))] == ["Ada Lovelace"]
     assert "0 facts extracted from 0 messages" in klaw("facts", "retry").stdout
 

@@ -131,7 +131,7 @@ def test_a_chunk_of_a_conversation_keeps_everything_but_is_shown_by_its_line():
     source = "conversations/telegram_42/2026-02-23.jsonl:7-8"
     item = ContextItem("Ada: hi", "volatile", 20, "Chunks", source, day, label="2026-02-23", note=" (old)", share=0.1)
     note = evolve(item, source="notes/a.md:7-8")
-    recall = Recall(None, None, FactsOptions(), lambda _digest: ())
+    recall = Recall(None, None, FactsOptions(arrange=False), lambda _digest: ())
     shown = evolve(item, created_at=day + timedelta(microseconds=7), newest_first=True)
     assert list(recall.arrange(ContextQuestion("Who?"), [item, note])) == [shown, note]
 

@@ -76,7 +76,7 @@ def test_nothing_that_a_person_wrote_changes(facts):
     facts.condense()
     assert own <= {fact.text for fact in facts.list()}
     assert [item.content for item in facts._conversations.summaries(the_chat(facts))] == ["my own summary"]
-    assert HistoryStore(facts._conversations).length(":".join([the_chat(facts).channel, the_chat(facts).chat_id])) == 9
+    assert HistoryStore(facts._conversations).length(KEY) == 9
 
 
 def test_a_run_stops_between_two_steps(facts):

@@ -1,6 +1,6 @@
 """Condensing at night: within its hours, once, when nobody uses the memory or the machine, and never in the way."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from attrs import define
@@ -36,7 +36,7 @@ class Night:
         config = load_config(data_dir=tmp_path / "data", environment={"KLAW_EMBEDDER": "none"})
         live = [LiveComponent("extension", "condenser", self.condenser)]
         self.memory = Memory.open(config, components=live)
-        self.seconds, self.clock, self.busy, self.results = 0.0, datetime(2026, 2, 24, 1, 0), "", []
+        self.seconds, self.clock, self.busy, self.results = 0.0, datetime(2026, 2, 24, 1, 0, tzinfo=UTC), "", []
         self.nightly = Nightly(
             self.memory,
             WatchOptions(**options),
@@ -50,7 +50,7 @@ class Night:
     def look(self, *, hour, minute=0, day=24, after=3600.0):
         """Let time pass, look, and wait for the run; return how many runs there have been."""
         self.seconds += after
-        self.clock = datetime(2026, 2, day, hour, minute)
+        self.clock = datetime(2026, 2, day, hour, minute, tzinfo=UTC)
         self.nightly.look()
         if self.nightly._thread is not None:
             self.nightly._thread.join(60)
@@ -135,7 +135,7 @@ def test_an_error_is_reported_and_the_next_night_tries_again(make):
     ],
 )
 def test_a_night_has_one_date_also_across_midnight(hours, day, hour, night):
-    found = night_at(hours, datetime(2026, 2, day, hour))
+    found = night_at(hours, datetime(2026, 2, day, hour, tzinfo=UTC))
     assert found == (None if night is None else date(2026, 2, night))
 
 

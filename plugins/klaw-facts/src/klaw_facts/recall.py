@@ -19,6 +19,7 @@ from klaw_facts.index import FactIndex, passes, path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.stale import content_words, mark_stale
+from klaw_facts.superseded import Replaced, mark_superseded, replaced_values
 from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
 from klaw_journals.trust import FOREIGN
@@ -71,12 +72,13 @@ class _Candidates:
     """The facts of a state that contexts may show; computed once for each state.
 
     ``stated``: facts of a person, an agent or a model. Of the facts that rules extracted, only the ``changed`` ones are
-    offered, because a chunk contains the others.
+    offered, because a chunk contains the others. ``replaced`` are values that texts may still state.
     """
 
     pinned: tuple[Fact, ...]
     stated: Mapping[str, Fact]
     changed: tuple[_Changed, ...]
+    replaced: tuple[Replaced, ...] = ()
 
     @classmethod
     def of(cls, state: State) -> _Candidates:
@@ -98,6 +100,7 @@ class _Candidates:
                 )
                 for fact in ruled
             ),
+            replaced_values(state),
         )
 
 
@@ -161,7 +164,11 @@ class Recall:
         kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
         kept = list(self.without_overlap(kept))
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
-        return mark_stale(timed, question.message) if self.options.arrange else timed
+        if not self.options.arrange:
+            return timed
+        state = self.journal.state(question.known_at)
+        marked = mark_stale(timed, question.message)
+        return marked if question.as_of else mark_superseded(marked, self._candidates(state).replaced, question.chat)
 
     def _profile(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
         """Yield the lines of the profile that a tenth of the budget has room for: it is in every context.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -89,6 +90,30 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
     with _core(settings) as core:
         core.delete(section, key)
     _report(settings, {"section": section, "key": key, "deleted": True})
+
+
+@command.command("import", short_help="Add what a USER.md says about the user.")
+@click.argument("file", type=click.Path(path_type=Path))
+@common_options
+@pass_settings
+def import_command(settings: Settings, *, file: Path) -> None:
+    """Add the facts of FILE, a USER.md, to the section user. Keys that exist keep their values.
+
+    Facts are lines such as `Name: Ada`, and the text below headings.
+    """
+    from klaw_core import to_json
+    from klaw_core.cli.kit import StyledText, counted, data, notify, print_json
+    from klaw_memories.user_md import read_user_md
+
+    text = read_user_md(file)
+    with _core(settings) as core:
+        added = core.init_from_user_md(text, again=True)
+    if settings.json:
+        print_json(to_json(dict(added)))
+        return
+    for key, value in added.items():
+        data().line(StyledText(key, "bold cyan"), f" = {value}")
+    notify(settings, f"{counted(len(added), 'fact')} added to core memory" if added else "nothing new for core memory")
 
 
 @contextmanager

@@ -144,16 +144,22 @@ class CoreMemory:
             _set_class(table, section, key, OWNER)
             self._save(table, size)
 
-    def init_from_user_md(self, text: str) -> Mapping[str, str]:
+    @property
+    def has_user_md(self) -> bool:
+        """Whether a USER.md was imported. Raise StoreCorruptError, StoreError."""
+        return bool(self._load().get(_IMPORTED))
+
+    def init_from_user_md(self, text: str, *, again: bool = False) -> Mapping[str, str]:
         """Add the facts of a USER.md to ``user`` once; return the added facts.
 
-        Existing keys keep their values. The file records the import, and later calls do nothing; a USER.md without
-        facts does not count as an import. Raise RecordError, and change nothing, if a fact is too long.
+        Existing keys keep their values. The file records the import, and later calls do nothing, except with ``again``;
+        a USER.md without facts does not count as an import. Raise RecordError, and change nothing, if a fact is too
+        long.
         """
         with self.place.changing():
             table, size = self._load_any()
             facts = parse_user_md(text)
-            if not facts or table.get(_IMPORTED):
+            if not facts or (table.get(_IMPORTED) and not again):
                 return {}
             added = {key: value for key, value in facts.items() if key not in table["user"]}
             for key, value in added.items():

@@ -2,6 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from klaw_core import KlawError, NotFoundError, RecordError
+
+_MAX_BYTES = 1 << 18
 
 #: A key: a few words followed by a colon and a space. A sentence with a colon in it does not match.
 _LABEL = r"[^\W_](?:[^\n:*.!?;,`\[\]]{0,48}[^\s:*.!?;,`\[\]])?"
@@ -17,6 +22,33 @@ _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _MAX_KEY_WORDS = 5
+
+
+def read_user_md(file: Path) -> str:
+    """Return the text of a USER.md. Raise NotFoundError, RecordError if it cannot be one."""
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise RecordError(f"{file} has over {_MAX_BYTES >> 10} KiB", hint="a USER.md is a short description")
+        text = file.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{file} does not exist", hint="klaw core import USER.md") from error
+    except OSError as error:
+        raise RecordError(f"{file} cannot be read: {error.strerror}", hint="klaw core import USER.md") from error
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{file} is not UTF-8", hint="save it as UTF-8") from error
+    if not parse_user_md(text):
+        raise RecordError(f"{file} says nothing about the user", hint="write lines such as `Name: Ada`")
+    return text
+
+
+def find_user_md(directory: Path) -> Path | None:
+    """Return the USER.md of a directory, if it has one that says something."""
+    file = directory / "USER.md"
+    try:
+        read_user_md(file)
+    except KlawError:
+        return None
+    return file
 
 
 def parse_user_md(text: str) -> Mapping[str, str]:

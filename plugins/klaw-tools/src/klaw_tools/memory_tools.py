@@ -27,6 +27,8 @@ from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import shown
+from klaw_tools.extension import ToolsExtension
+from klaw_tools.options import MAX_BUDGET, MAX_RESULTS, MIN_BUDGET, ToolsOptions
 from klaw_tools.schemas import integer, number, one_of, string, strings
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_tools import Context
 
-_LIMIT = 10
-_MAX_RESULTS = 50
 _PER_DOCUMENT = 3
 _MAX_QUERY_CHARACTERS = 4_000
 _MAX_LABEL_CHARACTERS = 200
@@ -44,7 +44,6 @@ _MAX_CONDITIONS = 20
 _LINES = 200
 _MAX_LINES = 2_000
 _MAX_ANSWER_CHARACTERS = 40_000
-_BUDGET = 1_000
 _RANGE = re.compile(r":\d+-\d+$")
 
 _LIMIT_NAMES = ("k", "n", "top_k", "topk", "max_results", "num_results", "count", "size")
@@ -76,18 +75,20 @@ class ToolMemory(Protocol):
 
 def memory_tools(memory: ToolMemory) -> Sequence[Tool]:
     """Return the tools that need more than one extension."""
-    own = _MemoryTools(memory)
+    given = memory.extensions.all().get("tools")
+    own = _MemoryTools(memory, given.options if isinstance(given, ToolsExtension) else ToolsOptions())
     return (own.search(), own.get(), own.forget(), own.context(), own.status())
 
 
 @frozen(eq=False)
 class _MemoryTools:
     memory: ToolMemory
+    options: ToolsOptions
 
     def search(self) -> Tool:
         properties = {
             "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
-            "limit": integer("Chunks; 10 by default.", 1, _MAX_RESULTS),
+            "limit": integer(f"Chunks; {self.options.max_results} by default.", 1, MAX_RESULTS),
             "path": string("Path prefix: notes/2026/.", _MAX_PATH_CHARACTERS),
             "collection": string("docs or memory,docs. Default: all but docs, facts.", _MAX_LABEL_CHARACTERS),
             "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
@@ -97,7 +98,7 @@ class _MemoryTools:
             "where": strings("Metadata: year>=2025.", _MAX_CONDITIONS),
             "mode": one_of("Words (fts), meaning or both.", "hybrid", "fts", "vector"),
             "min_relevance": number("Drop what is less relevant.", 0, 1),
-            "per_document": integer("Chunks of one note; 3 by default.", 1, _MAX_RESULTS),
+            "per_document": integer("Chunks of one note; 3 by default.", 1, MAX_RESULTS),
         }
         return Tool(
             "memory_search",
@@ -133,11 +134,11 @@ class _MemoryTools:
 
         request = SearchRequest(
             arguments["query"],
-            arguments.get("limit", _LIMIT),
+            arguments.get("limit", self.options.max_results),
             arguments.get("mode", "hybrid"),
             filters=filters,
             collections=collections,
-            min_relevance=arguments.get("min_relevance"),
+            min_relevance=arguments.get("min_relevance", self.options.min_relevance or None),
             per_document=arguments.get("per_document", _PER_DOCUMENT),
         )
         results = self.memory.search_for(request)
@@ -212,7 +213,7 @@ class _MemoryTools:
     def context(self) -> Tool:
         properties = {
             "message": string("The message to answer.", _MAX_QUERY_CHARACTERS),
-            "budget": integer("Most tokens; 1000 by default.", 50, 20_000),
+            "budget": integer(f"Most tokens; {self.options.context_tokens} by default.", MIN_BUDGET, MAX_BUDGET),
         }
         return Tool(
             "memory_context",
@@ -228,7 +229,7 @@ class _MemoryTools:
         )
 
     def _context(self, arguments: Json) -> Json:
-        context = self.memory.context(arguments["message"], budget=arguments.get("budget", _BUDGET))
+        context = self.memory.context(arguments["message"], budget=arguments.get("budget", self.options.context_tokens))
         answer: Json = {"context": str(context), "tokens": context.tokens}
         return answer | ({"notices": list(context.notices)} if context.notices else {})
 
