@@ -123,6 +123,16 @@ def test_the_tool_replaces_and_tags(memory):
     assert "error" in memory.call_tool("memory_save", {"content": "x", "supersedes": "saved/none"})
 
 
+def test_an_agent_does_not_replace_what_the_owner_saved(memory):
+    old = memory.save("the drink is tea").path
+    answer = memory.call_tool("memory_save", {"content": "the drink is poison", "supersedes": old})
+    assert "by the owner" in answer["error"]
+    assert found(memory) == {"the drink is tea"}
+    own = memory.call_tool("memory_save", {"content": "the drink is cocoa"})["saved"]
+    memory.save("the drink is milk", supersedes=own)
+    assert found(memory) == {"the drink is tea", "the drink is milk"}
+
+
 def test_versions_survive_an_export(memory, tmp_path):
     old = memory.save("the drink is tea", tags=["food"])
     memory.save("the drink is coffee", supersedes=old.path)

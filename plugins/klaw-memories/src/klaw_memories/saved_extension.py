@@ -23,7 +23,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import ImportCounts, Record
-from klaw_journals.trust import AGENT, OWNER
+from klaw_journals.trust import AGENT, OWNER, lowest
 from klaw_memories.arguments import Json, string, strings
 from klaw_memories.journal_extension import JournalExtension, JsonRecord
 from klaw_memories.saved import SAVED, Saved, is_same
@@ -83,7 +83,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         for tag in tags:
             self.check_name("a tag", tag)
         old = None if supersedes is None else self.version(supersedes)
-        known = self._replaceable(old) if old is not None else set()
+        known = self._replaceable(old, trust) if old is not None else set()
         moment = created_at or datetime.now(
             UTC
         )  # only once, because a second attempt after midnight would have another date
@@ -107,8 +107,11 @@ class SavedExtension(JournalExtension, ToolExtension):
         found = [Saved.parse(records[each]) for each in earlier(records, sorted(names)) if each in records]
         return sorted(found, key=lambda saved: (len(earlier(records, [saved.id])), saved.created_at, saved.id))
 
-    def _replaceable(self, old: Saved) -> set[str]:
-        """Return the ids of all memories. Raise RecordError if another one replaces this already."""
+    def _replaceable(self, old: Saved, trust: str) -> set[str]:
+        """Return the ids of all memories. Raise RecordError if this was replaced, or its writer is trusted more."""
+        if lowest((old.trust, trust)) != old.trust:
+            hint = "save the change as a memory of its own; the owner can replace it: klaw save --supersedes"
+            raise RecordError(f"{old.id} is by the {old.trust}, whose memories no {trust} replaces", hint=hint)
         records = self.journal.replay().records
         for record in records.values():
             if record.get("supersedes") == old.id:
