@@ -123,6 +123,7 @@ COMMANDS = [
             "--from": ["2026-01-01"],
             "--importance": ["0.9"],
             "--tag": ["sea"],
+            "--project": ["cutter"],
             "--pin": [],
             "--json": [],
         },

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 _MODULES = {
+    "compaction": "recency_buffer",
     "facts": "Facts",
     "options": "FactsOptions",
     "store": "FactStore JournalFactStore MemoryFactStore inject",

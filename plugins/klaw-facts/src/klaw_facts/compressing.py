@@ -203,18 +203,19 @@ class Compression:
                 yield len(merge.facts)
 
     def _crowds(self) -> Iterator[list[Fact]]:
-        """Yield the facts of each subject and category with many facts, oldest first.
+        """Yield the facts of each subject, category and project with many facts, oldest first.
 
         Facts by a person, facts with a slot, pinned facts, and facts whose merge was undone are not merged.
         """
         operations = self.journal.operations()
         undone = {line["batch"] for line in operations if line["op"] == "undo"}
         apart = {name for line in operations if line.get("batch") in undone for name in line.get("supersedes", ())}
-        crowds: dict[tuple[str, str, str], list[Fact]] = {}
+        crowds: dict[tuple[str, str, str, str], list[Fact]] = {}
         for fact in self.journal.state().visible(self.now()).values():
             is_fixed = fact.is_by_person or fact.is_pinned or fact.slot or fact.id in apart
             if fact.is_trusted and not is_fixed:
-                crowds.setdefault((fact.identity, fact.subject, fact.category), []).append(fact)
+                project = str(fact.metadata.get("project", ""))
+                crowds.setdefault((fact.identity, fact.subject, fact.category, project), []).append(fact)
         for key in sorted(crowds):
             facts = sorted(crowds[key], key=lambda fact: (fact.created_at or datetime.min.replace(tzinfo=UTC), fact.id))
             if len(facts) > _MAX_UNMERGED:
@@ -319,6 +320,7 @@ def merge_operations(merge: Merge, made_by: str, now: datetime) -> list[dict[str
         tags=tuple(dict.fromkeys(tag for fact in merge.facts for tag in fact.tags)),
         quotes=tuple(dict.fromkeys(quote for fact in merge.facts for quote in fact.quotes)),
         said_at=max((fact.said_at for fact in merge.facts if fact.said_at is not None), default=None),
+        metadata={"project": first.metadata["project"]} if "project" in first.metadata else {},
         verified="paraphrase",
         made_by=made_by,
         supersedes=tuple(fact.id for fact in merge.facts),

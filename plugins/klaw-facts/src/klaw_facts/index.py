@@ -77,7 +77,8 @@ def id_of(path: str) -> str:
 
 def as_document(fact: Fact) -> Document:
     """Return the document of a fact: its subject, its text and until when it was true, with metadata for filters."""
-    heading = (_asked_by(fact.slot, fact.text), fact.category) if fact.slot else ()
+    project = str(fact.metadata.get("project", ""))
+    heading = (*filter(None, [project]), *((_asked_by(fact.slot, fact.text), fact.category) if fact.slot else ()))
     text = fact.text if fact.subject in {"user", ""} else f"{fact.subject}: {fact.text}"
     return Document(
         path_of(fact.id),

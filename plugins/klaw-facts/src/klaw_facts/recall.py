@@ -35,6 +35,7 @@ _MAX_DIGESTS = 7
 _MAX_PINNED = 10
 _PROFILE_SHARE = 10
 _SHARED_WORDS = 2
+_ELSEWHERE = 0.5  # the share that a fact counts if the message names the project of others
 
 
 # A question with only these words asks about a whole day. For other questions, chunks are better than digests.
@@ -211,9 +212,10 @@ class Recall:
                 raise
             notices = (f"facts were searched by words only: {error}",)
             ranked = self._search(question, words_only=True)
+        near = _nearness(candidates.stated.values(), question.message)
         weight = 0.0 if question.as_of or resolve(question.message, moment) else self.options.decay_weight
         fits = [
-            (fact, _fit(result) * (1 - weight + weight * freshness(fact, self.options, moment)))
+            (fact, _fit(result) * near(fact) * (1 - weight + weight * freshness(fact, self.options, moment)))
             for fact, result in zip(ranked, ranked.results, strict=True)
             if not (result and result.is_weak)
             and (fact.is_trusted and fact.id in candidates.stated and fact.id in state.facts)
@@ -266,6 +268,16 @@ class Recall:
             if lines := self.digest_lines(digest):
                 text = f"[{digest.day}, {one_line(digest.chat)}] " + "\n  ".join(lines)
                 yield ContextItem(text, "volatile", _DAYS, _DIGESTS, _place(digest), filtered=True)
+
+
+def _nearness(facts: Iterable[Fact], message: str) -> Callable[[Fact], float]:
+    """Return how near a fact is to the projects that a message names: others count less; without one, all the same."""
+    asked = content_words(message)
+    projects = {str(fact.metadata.get("project", "")) for fact in facts} - {""}
+    named = {project for project in projects if (words := content_words(project)) and words <= asked}
+    if not named:
+        return lambda _fact: 1.0
+    return lambda fact: 1.0 if fact.metadata.get("project") in named else _ELSEWHERE
 
 
 def _fit(result: SearchResult | None) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 from attrs import field, frozen
@@ -79,6 +80,24 @@ class NewDocument:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise RecordError(f"not a document: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def of_file(cls, path: str | Path, source: str = "", *, id: str = "", trust: Trust = FOREIGN) -> Self:  # noqa: A002
+        """Return a text file as a document, under its name and dated by its last change; ``source`` is its label.
+
+        Add it again after a change: ``memory.add([NewDocument.of_file("MEMORY.md")])``. A directory whose files are
+        followed is a workspace (``Memory.index``). Raise RecordError if it is no text file in UTF-8.
+        """
+        file = Path(path).expanduser()
+        try:
+            text, changed = file.read_text("utf-8"), file.stat().st_mtime
+        except UnicodeDecodeError as error:
+            raise RecordError(f"{file} is not UTF-8", hint="save it as UTF-8") from error
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise RecordError(f"{file} cannot be read: {why}", hint="give the path of a text file") from error
+        moment = datetime.fromtimestamp(changed, UTC)
+        return cls(id or file.name, text, {}, source or file.name, moment, trust=trust)
 
     @property
     def path(self) -> str:

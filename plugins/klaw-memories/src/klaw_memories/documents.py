@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import define, field
@@ -18,6 +19,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import NewDocument, Record
+from klaw_journals.trust import OWNER
 from klaw_memories.journal_extension import JournalExtension
 
 #: The origin of these documents, the beginning of their paths, and the name of their journal.
@@ -86,6 +88,13 @@ class DocumentsExtension(JournalExtension):
             # They are in the journal: after an exception, the caller would add them again.
             kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
             return IndexReport(notices=(kept,))
+
+    def index_file(self, path: str | Path, source: str = "", collection: str = _MEMORY) -> IndexReport:
+        """Store and index a text file as a document with the id of its name; see ``NewDocument.of_file``.
+
+        Calling it again replaces the document. Raise RecordError if it is no text file in UTF-8.
+        """
+        return self.put([NewDocument.of_file(path, source, trust=OWNER)], collection)
 
     def get(self, ids: Sequence[str], collection: str = _MEMORY) -> tuple[NewDocument, ...]:
         """Return the existing documents with these ids, in the order of the ids."""

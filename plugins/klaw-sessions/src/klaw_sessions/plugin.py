@@ -40,6 +40,7 @@ _AGENTS = (
     ("copilot-cli", _transcripts("klaw_sessions.copilot", "COPILOT_CLI"), "the transcripts of Copilot CLI"),
     ("cursor", _transcripts("klaw_sessions.cursor", "CURSOR"), "the transcripts of Cursor's agent"),
     ("gemini-cli", _transcripts("klaw_sessions.gemini_cli", "GEMINI_CLI"), "the transcripts of Gemini CLI"),
+    ("jsonl", _transcripts("klaw_sessions.plain", "PLAIN"), "transcripts in JSON Lines: role, content, timestamp"),
     ("aider", _archive("klaw_sessions.aider", "AIDER"), "the chats of Aider in your projects"),
     ("cline", _archive("klaw_sessions.cline", "CLINE"), "the sessions of Cline"),
     ("opencode", _archive("klaw_sessions.opencode", "OPENCODE"), "the sessions of OpenCode"),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import IndexReport, NotFoundError, Notifier, QueryError, StoreError, ThreadLock, operations
+from klaw_core import IndexReport, MessageEvent, NotFoundError, Notifier, QueryError, StoreError, ThreadLock, operations
 
 if TYPE_CHECKING:
-    from klaw_core import Memory, Progress
+    from klaw_core import Event, Memory, Progress
 
 _LOG = logging.getLogger("klaw")
 
@@ -78,10 +78,10 @@ class BackgroundIndexer:
             memory.conversations.append(message)
             indexer.request()       # returns at once
 
-    Requests within ``debounce_seconds`` of each other are one run. Words are always written first: embedding stops for
-    a request as soon as the received vectors are stored. While another process embeds, embedding is postponed
-    and tried again every few seconds. Without ``at_start`` there is no run before the first
-    request.
+    With ``follow``, it requests a run after each message that this process appends, so a program that keeps a chat need
+    not. Requests within ``debounce_seconds`` of each other are one run. Words are always written first: embedding stops
+    for a request as soon as the received vectors are stored. While another process embeds, embedding is postponed and
+    tried again every few seconds. Without ``at_start`` there is no run before the first request.
 
     An error is logged (logger ``klaw``) and never raised; the next request tries again. If the store was locked or
     full, the run is also repeated after some seconds. A successful run logs "memory index ready". ``on_run`` is called
@@ -95,6 +95,7 @@ class BackgroundIndexer:
         *,
         debounce_seconds: float = 1.5,
         at_start: bool = True,
+        follow: bool = False,
         on_run: Callable[[BackgroundRun], None] = lambda _run: None,
     ) -> None:
         self._memory = memory
@@ -110,6 +111,7 @@ class BackgroundIndexer:
         self._failed = False
         self._closing = False
         self._last_words = 0.0
+        self._unfollow = memory.on_change(self._follow) if follow else lambda: None
         self._thread = threading.Thread(target=self._run, name="klaw-index", daemon=True)
         self._thread.start()
 
@@ -149,6 +151,10 @@ class BackgroundIndexer:
             self._failed = False
         self._changed.notify()
 
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, MessageEvent):
+            self.request("conversations")
+
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until no run is requested or running; return whether that happened in time.
 
@@ -171,6 +177,7 @@ class BackgroundIndexer:
         if not self._closing:
             self._last_words = time.monotonic() + _CLOSING_SECONDS
         self._closing = True
+        self._unfollow()
         self._changed.notify()
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()

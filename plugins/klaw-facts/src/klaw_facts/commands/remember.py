@@ -46,6 +46,7 @@ _SHARE = NumberRange(0, 1)
 @click.option("--from", "valid_from", metavar="WHEN", callback=when, help="Since when it is true.")
 @click.option("--importance", type=_SHARE, metavar="X", help="0 to 1. [default: depends on the category]")
 @click.option("--tag", "tags", type=MayBeEmpty(), multiple=True, metavar="NAME", help="A tag; repeatable.")
+@click.option("--project", metavar="NAME", help="The project that it belongs to.")
 @click.option("--pin", "is_pinned", is_flag=True, help="Include it in every context.")
 @common_options
 @pass_settings
@@ -59,6 +60,7 @@ def command(
     valid_from: datetime | None,
     importance: float | None,
     tags: tuple[str, ...],
+    project: str | None,
     is_pinned: bool,
 ) -> None:
     """Store TEXT as a fact and print its id; - alone reads standard input.
@@ -77,6 +79,7 @@ def command(
             valid_from=valid_from,
             importance=importance,
             tags=tags,
+            metadata={"project": project} if project else {},
             is_pinned=is_pinned,
         )
         everything = list(facts.state().facts.values())

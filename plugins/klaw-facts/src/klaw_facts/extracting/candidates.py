@@ -27,7 +27,7 @@ class SourceMessage:
     ``content`` is the text in the journal with sentences that contain a secret, and text from memory, replaced by
     spaces, so that offsets stay correct. A sentence that says where the secret is kept stays, with the secret filled.
     ``speaker`` is the name in the journal, or the role. ``trust`` is the class of its writer. ``is_imported``: it has
-    another class than its role, and others wrote it.
+    another class than its role, and others wrote it. ``project`` is what the message was about, as its writer says.
     """
 
     chat: str
@@ -39,6 +39,7 @@ class SourceMessage:
     person: str = ""
     trust: str = "owner"
     is_imported: bool = False
+    project: str = ""
 
     def quote(self, start: int, end: int) -> Quote:
         """Return a quote of this message."""
@@ -75,6 +76,13 @@ def person_of(chat: Chat, role: str, meta: Mapping[str, Any]) -> str:
     """Return who said a message: the channel and the sender's id, or else the chat and the name or role."""
     sender = sender_of(meta)
     return f"{chat.channel}:{sender}" if sender else f"{chat.name}/{speaker_of(role, meta)}"
+
+
+def project_of(meta: Mapping[str, Any]) -> str:
+    """Return the project of a message; empty if it has none."""
+    project = meta.get("project")
+    known = isinstance(project, str) and 0 < len(project) <= _MAX_NAME_CHARACTERS
+    return " ".join(str(project).split()) if known else ""
 
 
 def sender_of(meta: Mapping[str, Any]) -> str:

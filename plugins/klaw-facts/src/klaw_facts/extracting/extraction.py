@@ -19,7 +19,7 @@ from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import Begin, begin_of
-from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, speaker_of
+from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of, speaker_of
 from klaw_facts.extracting.dates import resolve as resolve_date
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
@@ -104,9 +104,8 @@ class Extraction:
         speaker = speaker_of(message.role, message.meta)
         person = person_of(chat, message.role, message.meta)
         trust, is_imported = message.trust_class, message.trust == FOREIGN
-        return SourceMessage(
-            chat.name, message.id, message.role, speaker, content, message.ts, person, trust, is_imported
-        )
+        said = (chat.name, message.id, message.role, speaker, content, message.ts, person, trust, is_imported)
+        return SourceMessage(*said, self.journal.gate.redactor.text(project_of(message.meta)))
 
     def suppression(self, subject: str, text: str) -> str:
         """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
@@ -337,6 +336,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     if when is not None and not _is_said(candidate.when, said):
         when = None
     metadata = {"when": when.moment.date().isoformat()} if when else {}
+    metadata |= {"project": message.project} if message.project else {}
     return Fact(
         make_id("f", message.speaker, category, slot, normalised(verified.text), verified.quote.record()),
         verified.text,
