@@ -105,3 +105,29 @@ def test_a_directory_is_found_by_search(tmp_path):
         assert result.path == "jsonl/s1.jsonl"
         assert result.created_at.isoformat() == "2026-05-01T10:00:00+00:00"
         assert "{" not in result.content
+
+
+def test_a_separate_collection_is_searched_only_by_name(tmp_path):
+    write(tmp_path / "chats" / "s1.jsonl", said("user", "I like kayaks"))
+    config = load_config(
+        data_dir=tmp_path / "data",
+        overrides={
+            "memory": {
+                "sources": [{"type": "jsonl", "path": str(tmp_path / "chats"), "collection": "sessions"}],
+                "search": {"separate": ["sessions"]},
+            }
+        },
+        environment={"KLAW_EMBEDDER": "none"},
+    )
+    with Memory.open(config) as memory:
+        memory.save("the canoe is green")
+        memory.index()
+        assert not [result for result in memory.search("kayaks") if "kayaks" in result.content]
+        (result,) = memory.search("kayaks", collection="sessions")
+        assert result.collection == "sessions"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "Ä" * 200])
+def test_a_wrong_collection_is_refused(name):
+    with pytest.raises(ValueError, match="collection"):
+        SessionOptions(collection=name)

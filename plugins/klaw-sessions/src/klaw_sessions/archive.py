@@ -61,13 +61,16 @@ class SessionSource(Source, Located):
     directories: Sequence[Path]
     roles: tuple[str, ...]
     exclude: tuple[str, ...] = ()
+    collection: str = "memory"
     _known: Mapping[str, Session] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, archive: Archive, options: SessionOptions) -> Self:
         """Return the source with these options."""
         named = (Path(options.path).expanduser(),) if options.path else archive.get_roots()
-        return cls(archive, tuple(place.absolute() for place in named), options.roles, options.exclude)
+        return cls(
+            archive, tuple(place.absolute() for place in named), options.roles, options.exclude, options.collection
+        )
 
     @property
     def origin(self) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
+from klaw_core import KlawError, check_collection_name
+
 #: The roles of messages; ``tool`` means the calls and answers of tools.
 ROLES = ("user", "assistant", "tool")
 
@@ -30,6 +32,13 @@ def _valid_patterns(_options: object, attribute: Any, patterns: Sequence[str]) -
             raise ValueError(f"{attribute.name}: {pattern!r} is empty or has a bracket without its end")
 
 
+def _valid_collection(_options: object, _attribute: Any, value: str) -> None:
+    try:
+        check_collection_name(value)
+    except KlawError as error:
+        raise ValueError(f"collection: {error.message}") from error
+
+
 @frozen
 class SessionOptions:
     """Options of a source of transcripts."""
@@ -40,3 +49,5 @@ class SessionOptions:
     )
     #: Patterns of paths below ``path``, such as a project's directory.
     exclude: tuple[str, ...] = field(default=(), converter=_without_slashes, validator=_valid_patterns)
+    #: The collection of the transcripts. A separate one is searched only by name.
+    collection: str = field(default="memory", validator=_valid_collection)

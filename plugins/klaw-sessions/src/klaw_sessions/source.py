@@ -47,12 +47,13 @@ class TranscriptSource(Source, Located):
     directory: Path
     roles: tuple[str, ...]
     exclude: tuple[str, ...] = ()
+    collection: str = "memory"
 
     @classmethod
     def of(cls, agent: Agent, options: SessionOptions) -> Self:
         """Return the source with these options."""
         directory = Path(options.path).expanduser() if options.path else agent.get_root()
-        return cls(agent, directory.absolute(), options.roles, options.exclude)
+        return cls(agent, directory.absolute(), options.roles, options.exclude, options.collection)
 
     @property
     def origin(self) -> str:
