@@ -32,13 +32,13 @@ FORGET = "memory_forget"
 # Arguments that agents are not told of, to save tokens; a call may have them.
 _UNTOLD = {
     "memory_get": {"lines"},
-    "memory_search": {"source", "min_relevance", "per_document"},
+    "memory_search": {"source", "min_relevance", "per_document", "mode", "tags"},
     "memory_save": {"source"},
     "memory_context": {"budget"},
     "memory_facts": {"limit"},
 }
 # Keywords that only restrict an argument. The core checks them, and models work better with shorter schemas.
-_CHECKS_ONLY = frozenset({"minLength", "maxLength", "pattern", "minimum", "maximum"})
+_CHECKS_ONLY = frozenset({"minLength", "maxLength", "maxItems", "pattern", "minimum", "maximum"})
 
 
 @frozen

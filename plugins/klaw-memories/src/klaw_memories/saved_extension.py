@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
+from shlex import quote
 from typing import Any
 
 from attrs import define
@@ -115,7 +116,7 @@ class SavedExtension(JournalExtension, ToolExtension):
         records = self.journal.replay().records
         for record in records.values():
             if record.get("supersedes") == old.id:
-                hint = f"replace that one: --supersedes {record['id']}; `klaw history {old.id}` shows all versions"
+                hint = f"replace that one: --supersedes {record['id']}; `klaw history {quote(old.id)}` shows all versions"
                 raise RecordError(f"{old.id} is replaced already by {record['id']}", hint=hint)
         return set(records)
 
