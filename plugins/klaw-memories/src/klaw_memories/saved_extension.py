@@ -116,7 +116,8 @@ class SavedExtension(JournalExtension, ToolExtension):
         records = self.journal.replay().records
         for record in records.values():
             if record.get("supersedes") == old.id:
-                hint = f"replace that one: --supersedes {record['id']}; `klaw history {quote(old.id)}` shows all versions"
+                shown = f"`klaw history {quote(old.id)}` shows all versions"
+                hint = f"replace that one: --supersedes {quote(record['id'])}; {shown}"
                 raise RecordError(f"{old.id} is replaced already by {record['id']}", hint=hint)
         return set(records)
 
