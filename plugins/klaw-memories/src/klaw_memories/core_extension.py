@@ -152,7 +152,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
             ),
             Tool(
                 "memory_core_delete",
-                "Remove one fact of core memory that is no longer true.",
+                "Remove an outdated fact of core memory.",
                 {"section": section, "key": key},
                 self._delete,
                 ("section", "key"),
