@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import field, frozen, validators
 
 from klaw_core.values.metadata import TRUST_CLASSES
@@ -12,7 +14,7 @@ MAX_RESULTS = 50
 MIN_BUDGET, MAX_BUDGET = 50, 20_000
 
 
-def _between(least: float, most: float) -> list[validators._NumberValidator]:
+def _between(least: float, most: float) -> list[Any]:
     return [validators.ge(least), validators.le(most)]
 
 
