@@ -18,7 +18,8 @@ from klaw_sync.segments import MAX_FILE_BYTES, SUFFIX
 #: The file that says which memory a remote belongs to.
 MEMORY_FILE = "klaw-memory.json"
 
-_MACHINE = re.compile("[0-9a-f]{16}", re.ASCII)
+#: The directory of a machine's segments.
+MACHINE = re.compile("[0-9a-f]{16}", re.ASCII)
 
 
 class Remote(ABC):
@@ -75,7 +76,7 @@ class Folder(Remote):
         try:
             with os.scandir(self.root) as entries:
                 machines = [item.name for item in entries if item.is_dir(follow_symlinks=False)]
-            for machine in filter(_MACHINE.fullmatch, machines):
+            for machine in filter(MACHINE.fullmatch, machines):
                 with os.scandir(self.root / machine) as entries:
                     for item in entries:
                         is_seen = SUFFIX in item.name and not item.name.startswith(".")
@@ -132,13 +133,26 @@ class Folder(Remote):
     def _path(self, name: str) -> Path:
         """Return a path; names from the folder's listing, or made here, have at most one directory."""
         machine, slash, rest = name.rpartition("/")
-        if (slash and _MACHINE.fullmatch(machine) is None) or not rest or "/" in rest or rest in {".", ".."}:
+        if (slash and MACHINE.fullmatch(machine) is None) or not rest or "/" in rest or rest in {".", ".."}:
             raise SegmentError(f"{name} is not the name of a segment")
         return self.root / name
 
 
+# Addresses of git repositories; so is a path that ends in ".git".
+_GIT = ("git+", "git@", "ssh://", "git://")
+
+
 def open_remote(place: str, data_dir: Path) -> Remote:
     """Return the remote at a place, as a person writes it. Raise ConfigError."""
+    if re.match(r"[a-z0-9+]+://", place) and not place.startswith(_GIT):
+        from klaw_sync.objects import open_bucket
+
+        return open_bucket(place)
+    if place.startswith(_GIT) or place.endswith(".git"):
+        from klaw_sync.git import GitRepository, cache_of
+
+        address = place.removeprefix("git+")
+        return GitRepository(address, cache_of(data_dir, address))
     root = Path(place).expanduser()
     if not place.strip():
         raise ConfigError(

@@ -1,0 +1,170 @@
+"""Remotes: a folder, a bare git repository and an object store behave alike."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from klaw_core import ConfigError, StoreError
+from klaw_journals import FileJournals
+from klaw_sync import Folder, MemoryKey, Sync
+from klaw_sync.errors import SegmentError
+from klaw_sync.git import GitRepository
+from klaw_sync.remotes import MEMORY_FILE, open_remote
+
+A, B = "aa" * 8, "bb" * 8
+KEY = MemoryKey("00112233445566aa", bytes(range(32)))
+
+
+def folders(tmp_path):
+    return [Folder(tmp_path / "folder") for _ in range(2)]
+
+
+def repositories(tmp_path):
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    address = tmp_path / "shared.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(address)], check=True)
+    return [GitRepository(str(address), tmp_path / f"cache-{number}") for number in range(2)]
+
+
+def buckets(tmp_path):
+    store = pytest.importorskip("obstore.store")
+    from klaw_sync.objects import Bucket
+
+    shared = store.MemoryStore()
+    return [Bucket("s3://shared", shared) for _ in range(2)]
+
+
+@pytest.fixture(params=[folders, repositories, buckets], ids=["folder", "git", "objects"])
+def pair(request, tmp_path):
+    """The same place as two machines see it."""
+    return request.param(tmp_path)
+
+
+class TestRemotes:
+    def test_what_one_writes_the_other_reads(self, pair):
+        one, other = pair
+        one.fetch()
+        one.put(f"{A}/{A}-00000001-{A}.kseg", b"content")
+        one.put(MEMORY_FILE, b"{}")
+        one.flush()
+        other.fetch()
+        assert other.names() == [f"{A}/{A}-00000001-{A}.kseg"]
+        assert other.get(f"{A}/{A}-00000001-{A}.kseg") == b"content"
+        assert other.get(MEMORY_FILE) == b"{}"
+
+    def test_a_file_is_written_once(self, pair):
+        one, other = pair
+        for remote, data in ((one, b"first"), (other, b"second")):
+            remote.fetch()
+            remote.put(f"{A}/x.kseg", data)
+            remote.flush()
+        one.fetch()
+        assert one.get(f"{A}/x.kseg") == b"first"
+
+    def test_what_is_deleted_is_gone_for_all(self, pair):
+        one, other = pair
+        one.fetch()
+        one.put(f"{A}/x.kseg", b"1")
+        one.put(f"{B}/y.kseg", b"2")
+        one.flush()
+        other.fetch()
+        other.delete(f"{A}/x.kseg")
+        other.delete(f"{A}/z.kseg")
+        other.flush()
+        one.fetch()
+        assert one.names() == [f"{B}/y.kseg"]
+        with pytest.raises(SegmentError):
+            one.get(f"{A}/x.kseg")
+
+    def test_two_machines_write_at_once(self, pair):
+        one, other = pair
+        one.fetch()
+        other.fetch()
+        one.put(f"{A}/x.kseg", b"1")
+        other.put(f"{B}/y.kseg", b"2")
+        one.flush()
+        other.flush()
+        one.fetch()
+        assert one.names() == [f"{A}/x.kseg", f"{B}/y.kseg"]
+
+    def test_a_memory_is_the_same_on_both(self, pair, tmp_path):
+        machines = [Sync(tmp_path / name, host=name) for name in ("one", "other")]
+        for machine, remote in zip(machines, pair, strict=True):
+            (machine.root / "sync").mkdir(parents=True)
+            KEY.save(machine.root / "sync" / "key")
+            record = {"id": f"memory/{machine.host}", "text": f"text of {machine.host}"}
+            FileJournals(machine.root).records("documents").append([record])
+            assert machine.run([remote]).problems == ()
+        machines[0].run([pair[0]])
+        FileJournals(machines[0].root).records("documents").forget(["memory/other"])
+        for _ in range(2):
+            for machine, remote in zip(machines, pair, strict=True):
+                assert machine.run([remote]).problems == ()
+        held = [list(FileJournals(machine.root).records("documents").ids()) for machine in machines]
+        assert held == [["memory/one"], ["memory/one"]]
+        pair[0].fetch()
+        assert b"".join(map(pair[0].get, pair[0].names())).find(b"text of other") == -1
+
+
+class TestFolder:
+    def test_a_link_is_not_followed(self, tmp_path):
+        (tmp_path / "secret").write_bytes(b"secret")
+        (tmp_path / A).mkdir()
+        (tmp_path / A / "x.kseg").symlink_to(tmp_path / "secret")
+        folder = Folder(tmp_path)
+        assert folder.names() == []
+        with pytest.raises(SegmentError):
+            folder.get(f"{A}/x.kseg")
+
+    @pytest.mark.parametrize("name", ["../x.kseg", f"{A}/../../x", f"{A}/x/y", "..", f"{A}/", "/etc/passwd"])
+    def test_no_name_leaves_the_folder(self, tmp_path, name):
+        for act in (Folder(tmp_path / "f").get, Folder(tmp_path / "f").delete):
+            with pytest.raises(SegmentError):
+                act(name)
+        with pytest.raises(SegmentError):
+            Folder(tmp_path / "f").put(name, b"x")
+
+    def test_other_files_are_left_alone(self, tmp_path):
+        (tmp_path / "notes").mkdir()
+        (tmp_path / "notes" / "x.kseg").write_bytes(b"x")
+        (tmp_path / A).mkdir()
+        (tmp_path / A / ".syncthing.x.kseg.tmp").write_bytes(b"x")
+        (tmp_path / A / "readme.txt").write_bytes(b"x")
+        assert Folder(tmp_path).names() == []
+
+
+class TestAddresses:
+    def test_each_has_its_kind(self, tmp_path):
+        kinds = {
+            "git+https://example.org/memory": "GitRepository",
+            "git@example.org:memory.git": "GitRepository",
+            "ssh://example.org/memory": "GitRepository",
+            str(tmp_path / "memory.git"): "GitRepository",
+            str(tmp_path / "memory"): "Folder",
+        }
+        data = tmp_path / "data"
+        assert {place: type(open_remote(place, data)).__name__ for place in kinds} == kinds
+
+    def test_a_password_is_not_shown(self, tmp_path):
+        remote = open_remote("git+https://ann:secret@example.org/memory", tmp_path)
+        assert remote.location == "https://example.org/memory"
+
+    @pytest.mark.parametrize("place", ["", "  "])
+    def test_no_place(self, place, tmp_path):
+        with pytest.raises(ConfigError, match="no place"):
+            open_remote(place, tmp_path)
+
+    def test_a_repository_that_is_not_there(self, tmp_path):
+        remote = GitRepository(str(tmp_path / "nowhere.git"), tmp_path / "cache")
+        with pytest.raises(StoreError, match="git fetch"):
+            remote.fetch()
+
+    def test_an_address_of_no_known_kind(self, tmp_path):
+        pytest.importorskip("obstore")
+        with pytest.raises(StoreError):
+            open_remote("nothing://example", Path(tmp_path))
