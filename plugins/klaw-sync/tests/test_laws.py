@@ -215,6 +215,12 @@ class Net(RuleBasedStateMachine):
                 group, _, name = desk.place.partition("/")
                 place.journals.logs("conversations").log(group, name).remove(lambda line: line.value == gone)
             self.forgotten.add(gone["content"])
+            self._forget_facts(place, [gone["content"]])
+
+    def _forget_facts(self, place, texts):
+        """Forget the facts of forgotten messages, as klaw-facts does."""
+        journal = place.journals.records("facts")
+        journal.forget([name for name in journal.ids() if name.removeprefix("f-") in texts])
 
     @rule(i=which)
     def purge(self, i):
@@ -224,6 +230,7 @@ class Net(RuleBasedStateMachine):
         for name in logs.names(GROUP):
             logs.log(GROUP, name).delete()
         self.forgotten.update(gone)
+        self._forget_facts(place, gone)
 
     # -- time, files and faults
     @rule(i=which, by=st.sampled_from([1, 60, -30, 200_000]))
@@ -269,6 +276,7 @@ class Net(RuleBasedStateMachine):
         path.parent.mkdir(parents=True, exist_ok=True)
         if how == "half":
             path.write_bytes(data[: len(data) // 2])
+            place.seen.add(name)
         elif how == "copy" and name.endswith(".kseg"):
             copy = path.with_name(path.name.replace(".kseg", " (conflicted copy).kseg"))
             copy.write_bytes(data)

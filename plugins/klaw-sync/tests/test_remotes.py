@@ -31,7 +31,7 @@ def repositories(tmp_path):
     return [GitRepository(str(address), tmp_path / f"cache-{number}") for number in range(2)]
 
 
-def buckets(tmp_path):
+def buckets(_tmp_path):
     store = pytest.importorskip("obstore.store")
     from klaw_sync.objects import Bucket
 

@@ -50,18 +50,34 @@ def command() -> None:
 @command.command("run", short_help="Synchronise with folders.")
 @click.argument("places", metavar="[DIR]...", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Only say what would be sent and received.")
+@click.option("--again", is_flag=True, help="Repeat it until interrupted, every `interval_seconds`.")
 @common_options
 @pass_settings
-def run(settings: Settings, *, places: tuple[str, ...], dry_run: bool) -> None:
+def run(settings: Settings, *, places: tuple[str, ...], dry_run: bool, again: bool) -> None:
     """Send what has changed here, receive what has changed elsewhere, and update the index.
 
-    DIR is a folder; without one, those of `remotes` in the table `extensions.sync` of the configuration.
+    DIR is a folder, the address of a git repository (`ssh://…`, `git@…`, `git+https://…`, or a path that ends in .git),
+    or `s3://BUCKET/PREFIX`; without one, those of `remotes` in the table `extensions.sync` of the configuration.
     """
+    if again and dry_run:
+        raise click.UsageError("--dry-run with --again: leave one out")
     with _extension(settings) as sync:
+        if again:
+            from klaw_sync.background import Synchroniser
+
+            seconds = max(1, sync.options.interval_seconds)
+            sync.remotes(places)  # a mistake in a place ends it at once
+            Synchroniser(lambda: sync.run(places), seconds, lambda report: _tell(settings, report)).loop()
         report = sync.run(places, dry_run=dry_run)
     _show(settings, report, dry_run=dry_run)
     if report.problems:
         raise SystemExit(1)
+
+
+def _tell(settings: Settings, report: SyncReport) -> None:
+    """Show a run that has changed something, or that went wrong."""
+    if report.sent or report.received or report.forgotten or report.problems:
+        _show(settings, report, dry_run=False)
 
 
 def _show(settings: Settings, report: SyncReport, *, dry_run: bool) -> None:

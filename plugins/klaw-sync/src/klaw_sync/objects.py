@@ -42,15 +42,14 @@ class Bucket(Remote):
         """Return an object."""
         try:
             result = self.store.get(name)
-            if result.meta["size"] > MAX_FILE_BYTES:
-                raise SegmentError(f"{name} has over {MAX_FILE_BYTES >> 20} MiB")
-            return bytes(result.bytes())
+            data = bytes(result.bytes()) if result.meta["size"] <= MAX_FILE_BYTES else None
         except FileNotFoundError as error:
             raise SegmentError(f"{name} does not exist") from error
-        except SegmentError:
-            raise
         except Exception as error:  # obstore has no common base of its errors
             raise _failed(self.address, error) from error
+        if data is None:
+            raise SegmentError(f"{name} has over {MAX_FILE_BYTES >> 20} MiB")
+        return data
 
     def put(self, name: str, data: bytes) -> None:
         """Write an object, unless it exists."""
@@ -93,4 +92,6 @@ def open_bucket(address: str) -> Bucket:
 
 def _failed(address: str, error: Exception) -> StoreError:
     what = str(error).strip().splitlines() or [type(error).__name__]
-    return StoreError(f"{address}: {what[0][:300]}", hint="check the address, and the keys in AWS_ACCESS_KEY_ID and so on")
+    return StoreError(
+        f"{address}: {what[0][:300]}", hint="check the address, and the keys in AWS_ACCESS_KEY_ID and so on"
+    )

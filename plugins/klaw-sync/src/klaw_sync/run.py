@@ -133,7 +133,9 @@ class Sync:
         with locked(self.directory):
             held = MemoryKey.load(self.directory / "key")
             if held is not None and held != key:
-                raise ConfigError(["this memory is shared already, with another key"], hint="klaw sync leave")
+                raise ConfigError(
+                    ["this memory is shared already, with another key"], hint=f"move {quote(str(self.directory))} away"
+                )
             remote.fetch()
             self._require(remote, key, missing_ok=False)
             key.save(self.directory / "key")

@@ -1,0 +1,50 @@
+"""Synchronise again and again, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from attrs import define, field
+
+from klaw_core import KlawError
+from klaw_sync.run import SyncReport
+
+_LOG = logging.getLogger("klaw")
+_STOP_SECONDS = 5.0
+
+
+@define(eq=False)
+class Synchroniser:
+    """Calls ``run`` at once and then every ``seconds``, until it is stopped. An error is told, and tried again."""
+
+    run: Callable[[], SyncReport]
+    seconds: float
+    told: Callable[[SyncReport], object] = lambda _report: None
+    _stopped: threading.Event = field(factory=threading.Event, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self.loop, name="klaw sync", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end after the run that it is in, and wait some seconds for that."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_SECONDS)
+
+    def loop(self) -> None:
+        """Synchronise until :meth:`stop` is called."""
+        while True:
+            try:
+                report = self.run()
+            except KlawError as error:
+                report = SyncReport(problems=(error.message,))
+            for problem in report.problems:
+                _LOG.warning("klaw sync: %s", problem)
+            self.told(report)
+            if self._stopped.wait(self.seconds):
+                return
