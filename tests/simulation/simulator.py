@@ -1,0 +1,366 @@
+"""Live days of an agent from seeds: operations, faults, and a look at what is left by somebody who was not there.
+
+    python tests/simulation/simulator.py [--seed N] [--days D] [--twice] [--first] [--shrink SECONDS]
+                                         [--bug NAME] [--replay FILE] [--keep FILE]
+
+A seed is one life of 60 operations at one commit: its texts, moments, faults and bytes are the same each time
+(``--twice`` lives each life twice and compares every step on the disk). A failing life is shortened (``--shrink``) and
+kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
+be found. The exit status is 1 if anything was found.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
+
+from actor import Actor  # noqa: E402
+from attrs import define, evolve, field  # noqa: E402
+from bugs import BUGS  # noqa: E402
+from lives import Known, Operation, from_json, plan, to_json, without  # noqa: E402
+from model import Judge, Model  # noqa: E402
+from power import Disk  # noqa: E402
+from scenes import Home, make_registry  # noqa: E402
+from world import CRASHED, STUCK, Clock, recorded_steps  # noqa: E402
+
+_REHEARSALS = 1, 2, 3
+_SECONDS = 120  # of a child, in real time: more is a hang
+_FAILED = 70
+_monotonic = time.monotonic  # the real one
+
+
+@define
+class Outcome:
+    """What a life was: its problems, each with the number of its operation (-1: at the end), counts, and digests."""
+
+    problems: list[tuple[int, str]] = field(factory=list)
+    counts: Counter[str] = field(factory=Counter)
+    digests: list[str] = field(factory=list)
+
+    def signatures(self) -> list[str]:
+        """Return the problems without what differs from life to life."""
+        return sorted({re.sub(r"w\d+x\d+q|\d+|[0-9a-f]{8,}", "#", text)[:100] for _, text in self.problems})
+
+
+def forked(work: Callable[[Callable[..., None]], None]) -> tuple[list[list[Any]], int | str]:
+    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        write = os.write  # before it is recorded
+        status = _FAILED
+
+        def say(*words: Any) -> None:
+            write(writer, json.dumps(words).encode() + b"\n")
+
+        try:
+            signal.alarm(_SECONDS)
+            work(say)
+            status = 0
+        except BaseException:  # noqa: BLE001  # whatever it is, it is what the child has to say
+            say("problem", f"escaped: {traceback.format_exc()[-600:]}")
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as pipe:
+        said = [json.loads(line) for line in pipe]
+    _, status = os.waitpid(child, 0)
+    return said, "hang" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+@define
+class Stage:
+    """Where lives are lived, one after the other, below ``root``."""
+
+    root: Path
+    registry: Any
+    #: Note every step on the disk, so that two lives can be compared.
+    traces: bool = False
+    #: What lives without faults meet is added to this.
+    known: dict[str, Known] | None = None
+
+    def live(self, life: Sequence[Operation], seed: int) -> Outcome:
+        """Live a life over all of its deaths."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        home = Home(self.root / "home", self.registry, facts=True)
+        home.data.mkdir(parents=True)
+        model, outcome, begin = Model(), Outcome(), 0
+        while begin < len(life):
+            shutil.rmtree(self.root / "before", ignore_errors=True)
+            shutil.copytree(home.data, self.root / "before")
+            rest = life[begin:]
+            said, status = forked(lambda say, rest=rest: self._act(home, say, seed, rest, model.copy()))
+            current = self._learn(said, rest, model, outcome)
+            begin = life.index(current) + 1
+            if status == CRASHED:
+                self._die(home, current, model, outcome, seed)
+            elif status:
+                outcome.problems.append((current.number, f"{current.kind}: {_how_it_ended(status)}"))
+                return outcome
+        said, status = forked(lambda say: self._judge(home, say, model, life[-1].at))
+        outcome.problems += [(-1, words[1]) for words in said if words[0] == "problem"]
+        if status:
+            outcome.problems.append((-1, f"the look at the end: {_how_it_ended(status)}"))
+        return outcome
+
+    def _act(
+        self,
+        home: Home,
+        say: Callable[..., None],
+        seed: int,
+        life: Sequence[Operation],
+        model: Model,
+    ) -> None:
+        actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model)
+        actor.known = None if self.known is None else {}
+        actor.disk.trace = [] if self.traces else None
+        for operation in life:
+            if operation.kind == "restart" and operation is not life[0]:
+                break
+            actor.live(operation)
+        actor.memory.close()
+        if actor.known is not None:
+            say("known", to_known(actor.known))
+        for step in actor.disk.trace or ():
+            say("digest", step)
+        say("digest", actor.disk.digest.hexdigest())
+
+    def _judge(self, home: Home, say: Callable[..., None], model: Model, at: float) -> None:
+        Clock(at + 60).install()
+        for problem in Judge(home, model, at).problems():
+            say("problem", problem)
+
+    def _learn(
+        self,
+        said: list[list[Any]],
+        life: Sequence[Operation],
+        model: Model,
+        outcome: Outcome,
+    ) -> Operation:
+        """Learn what was said; return the operation that was the last."""
+        current = life[0]
+        for what, *words in said:
+            match what:
+                case "begin":
+                    current = next(operation for operation in life if operation.number == words[0])
+                    outcome.counts.update(("operations", current.kind))
+                case "target":
+                    model.target(*words)
+                case "secret":
+                    model.secrets.append(words[0])
+                case "end":
+                    model.end(current, words[1], words[2])
+                    outcome.counts.update([words[2]] if words[2] else [])
+                case "fired":
+                    outcome.counts["interrupts"] += 1
+                case "problem":
+                    outcome.problems.append((current.number, words[0]))
+                case "digest":
+                    outcome.digests.append(words[0])
+                case "known" if self.known is not None:
+                    add_known(self.known, words[0])
+        return current
+
+    def _die(self, home: Home, current: Operation, model: Model, outcome: Outcome, seed: int) -> None:
+        fault = current.fault
+        model.died(current)
+        if fault is None:
+            outcome.problems.append((current.number, f"{current.kind}: died without a fault"))
+            return
+        outcome.counts[fault.kind] += 1
+        if fault.kind == "power":
+            disk = Disk(self.root / "before")
+            disk.play(recorded_steps(home.root))
+            shutil.rmtree(home.data)
+            home.data.mkdir()
+            disk.restore(home.data, str(fault.how), Random(f"{seed} cut {current.number}"))
+
+
+def _how_it_ended(status: int | str) -> str:
+    return {STUCK: "it waits for a lock that it holds itself", "hang": "it hangs"}.get(status, "it ended early")
+
+
+def to_known(known: dict[str, Known]) -> dict[str, Any]:
+    from attrs import asdict
+
+    return {kind: asdict(found) for kind, found in known.items()}
+
+
+def add_known(known: dict[str, Known], found: dict[str, Any]) -> None:
+    """Add what a child met to what is known."""
+    from interrupts import Place
+
+    for kind, told in found.items():
+        entry = known.setdefault(kind, Known())
+        entry.places = list(dict.fromkeys([*entry.places, *(Place(**place) for place in told["places"])]))
+        entry.steps = max(entry.steps, told["steps"])
+
+
+def rehearse(stage: Stage, lives: Sequence[int] = _REHEARSALS) -> dict[str, Known]:
+    """Return what lives without faults meet in each kind of operation."""
+    stage.known = {}
+    for seed in lives:
+        stage.live(plan(seed, {}), seed)
+    known, stage.known = stage.known, None
+    return known
+
+
+def shrink(stage: Stage, life: list[Operation], seed: int, wanted: str, seconds: float) -> list[Operation]:
+    """Return a shorter life with the same problem (delta debugging: halves, quarters, single operations, faults)."""
+    end = _monotonic() + seconds
+
+    def fails(some: Sequence[Operation]) -> bool:
+        return bool(some) and _monotonic() < end and wanted in stage.live(some, seed).signatures()
+
+    size = max(len(life) // 2, 1)
+    while size:
+        start, has_cut = 0, False
+        while start < len(life):
+            shorter = without(life, start, start + size)
+            if fails(shorter):
+                life, has_cut = shorter, True
+            else:
+                start += size
+        size = size if has_cut and size <= len(life) else size // 2
+    for at, operation in enumerate(life):
+        if operation.fault is not None:
+            shorter = [*life[:at], evolve(operation, fault=None), *life[at + 1 :]]
+            life = shorter if fails(shorter) else life
+    return life
+
+
+def main() -> int:
+    """Live the days that were asked for; print what was found, and return 1 if anything was."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=None, help="of the first life; a new one by default")
+    parser.add_argument("--days", type=int, default=20)
+    parser.add_argument("--twice", action="store_true", help="live each life twice and compare every step")
+    parser.add_argument("--first", action="store_true", help="stop at the first problem")
+    parser.add_argument("--shrink", type=float, default=0, metavar="SECONDS", help="shorten each failing life")
+    parser.add_argument("--bug", choices=sorted(BUGS), help="put a known defect into the product")
+    parser.add_argument("--replay", type=Path, nargs="*", metavar="FILE", help="live kept lives instead")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep shortened lives in this directory")
+    options = parser.parse_args()
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of a life
+        os.execve(
+            sys.executable,
+            [sys.executable, *sys.argv],
+            {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
+        )
+    if options.bug:
+        BUGS[options.bug]()
+    memory_files = Path("/dev/shm")  # there a flush costs nothing
+    with tempfile.TemporaryDirectory(dir=memory_files if memory_files.is_dir() else None) as place:
+        stage = Stage(Path(place), make_registry(), options.twice)
+        warm_up(stage)
+        if options.replay is not None:
+            return replay(stage, options.replay)
+        first = Random().randrange(10**6) if options.seed is None else options.seed
+        print(f"seeds {first} to {first + options.days - 1}", flush=True)
+        return night(stage, first, options)
+
+
+def warm_up(stage: Stage) -> None:
+    """Import in this process what lives need, so that each child begins with it."""
+    home = Home(stage.root / "warm", stage.registry, facts=True)
+    home.root.mkdir(parents=True)
+    home.write("warm.md", "# Warm\n\nwarm\n")
+    with home.open() as memory:
+        memory.save("warm")
+        memory.index(home.notes)
+        memory.search("warm")
+        str(memory.context("warm"))
+        memory.core.update("user", "warm", "warm")
+        memory.export(home.root / "export.jsonl")
+        memory.doctor()
+        memory.reindex()
+
+
+def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
+    """Live lives from seeds; print each kind of problem once, with its life."""
+    known = rehearse(stage)
+    total: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    began, spent = _monotonic(), sum(os.times()[:4])
+    for seed in range(first, first + options.days):
+        life = plan(seed, known)
+        outcome = stage.live(life, seed)
+        total.update(outcome.counts)
+        total["days"] += 1
+        if options.twice and (again := stage.live(life, seed)) != outcome:
+            outcome.problems.append((-1, f"a second time it was another life: {difference(outcome, again)}"))
+        for signature in outcome.signatures():
+            if not seen[signature]:
+                _report(
+                    stage,
+                    life,
+                    seed,
+                    next(problem for problem in outcome.problems if [signature] == Outcome([problem]).signatures()),
+                    options,
+                )
+            seen[signature] += 1
+        if options.first and seen:
+            break
+    cost = (sum(os.times()[:4]) - spent) / max(total["days"], 1)
+    print(f"{total['days']} days in {_monotonic() - began:.0f} s, {cost:.1f} s of CPU each: {dict(total)}")
+    for signature, count in seen.most_common():
+        print(f"  {count} days: {signature}")
+    return int(bool(seen))
+
+
+def difference(one: Outcome, other: Outcome) -> str:
+    """Return the first step on the disk, or else the answer, that two lives of one seed do not share."""
+    for step, second in zip(one.digests, other.digests, strict=False):
+        if step != second:
+            return f"{step}, {second}"
+    return f"{one.counts - other.counts} {one.problems}, {other.counts - one.counts} {other.problems}"
+
+
+def _report(
+    stage: Stage, life: list[Operation], seed: int, problem: tuple[int, str], options: argparse.Namespace
+) -> None:
+    number, text = problem
+    (signature,) = Outcome([problem]).signatures()
+    guilty = next((operation for operation in life if operation.number == number), None)
+    print(f"seed {seed}, operation {number}: {text}", flush=True)
+    if guilty is not None:
+        print(f"  {guilty.kind}, fault: {guilty.fault}", flush=True)
+    if options.shrink:
+        life = shrink(stage, life, seed, signature, options.shrink)
+        print(f"  shortened to {len(life)} operations: {[operation.kind for operation in life]}", flush=True)
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+        path = options.keep / f"{seed}-{re.sub(r'[^a-z]+', '-', signature.lower())[:40].strip('-')}.json"
+        path.write_text(to_json(life), "utf-8")
+        print(f"  python tests/simulation/simulator.py --replay {path}", flush=True)
+
+
+def replay(stage: Stage, files: Sequence[Path]) -> int:
+    """Live kept lives again; print their problems."""
+    found = 0
+    for path in files:
+        life = from_json(path)
+        seed = int(path.name.partition("-")[0])
+        outcome = stage.live(life, seed)
+        found += len(outcome.problems)
+        print(f"{path.name}: {outcome.signatures() or 'nothing'}", flush=True)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

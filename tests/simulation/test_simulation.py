@@ -1,0 +1,54 @@
+"""Days of an agent from seeds: fresh ones, those that failed once, the same one twice, and with defects put in.
+
+``nox -s simulation`` lives as many as one asks for. A run in a process of its own decides the order of sets.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_HERE = Path(__file__).parent
+_DAYS = "4"
+#: A seed from which a few days find the defect.
+_FOUND_FROM = {
+    "acknowledge-before-commit": "1",
+    "forget-without-journal": "1",
+    "forget-without-purge": "1",
+    "missing-transaction": "1",
+    "swap-in-pieces": "1",
+}
+_SAMPLE = "forget-without-purge"
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(_HERE / "simulator.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_fresh_days_leave_what_was_promised(cases):
+    lived = simulate("--days", _DAYS)
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert f"{_DAYS} days" in lived.stdout
+    cases.add(int(_DAYS), 0)
+
+
+def test_lives_that_failed_once_pass():
+    kept = sorted(map(str, (_HERE / "corpus").glob("*.json")))
+    lived = simulate("--replay", *kept)
+    assert (lived.returncode, lived.stdout.count(": nothing")) == (0, len(kept)), lived.stdout + lived.stderr
+
+
+def test_a_seed_is_the_same_life_twice():
+    lived = simulate("--seed", "1002", "--days", "1", "--twice")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+
+
+@pytest.mark.parametrize(
+    "bug", [name if name == _SAMPLE else pytest.param(name, marks=pytest.mark.campaign) for name in _FOUND_FROM]
+)
+def test_a_defect_is_found(bug):
+    lived = simulate("--seed", _FOUND_FROM[bug], "--days", "8", "--first", "--bug", bug)
+    assert lived.returncode == 1, lived.stdout + lived.stderr
+    assert "seed" in lived.stdout

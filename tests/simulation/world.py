@@ -1,0 +1,248 @@
+"""The world of one process of a life: its clock, its dice and its disk come from the seed.
+
+What decides what a process does is replaced: the clocks, sleeping (SQLite's naps too), randomness (Python's, SQLite's,
+of temporary names), and what a file system says of a file besides its content. One seed then writes the same bytes in
+the same order each time, which ``--twice`` checks over every step.
+"""
+
+import datetime as dt
+import errno
+import fcntl
+import hashlib
+import os
+import pickle
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import apsw
+from power import Recorder, RecordingFile, RecordingVfs
+
+from klaw_notes import walking
+
+#: How a process ends that crashed or lost its power, and one in which a lock would be waited for without end.
+CRASHED, STUCK = 99, 98
+_STEPS = "steps"
+_JULIAN_1970 = 210_866_760_000_000  # milliseconds from the epoch of SQLite to that of Unix
+_datetime = dt.datetime
+
+
+class _Meta(type):
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, _datetime)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, _datetime)
+
+
+class Clock:
+    """The wall clock, which an operation may set back, and the monotonic one, which only goes on."""
+
+    def __init__(self, wall: float) -> None:
+        self.wall, self.monotonic = wall, 1000.0
+
+    def go_on(self, seconds: float) -> None:
+        """Let time pass."""
+        self.wall += seconds
+        self.monotonic += seconds
+
+    def install(self) -> None:
+        """Show this time to everything in the process, for good."""
+        time.time = lambda: self.wall
+        time.time_ns = lambda: int(self.wall * 1e9)
+        time.monotonic = time.perf_counter = lambda: self.monotonic
+        time.sleep = self.go_on
+        clock = self
+
+        class Simulated(_datetime, metaclass=_Meta):
+            @classmethod
+            def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
+                return _datetime.fromtimestamp(clock.wall, tz)
+
+        for name, module in list(sys.modules.items()):
+            if name.startswith("klaw") and getattr(module, "datetime", None) is _datetime:
+                module.datetime = Simulated  # type: ignore[attr-defined]
+
+
+class Files:
+    """What a file system says of files besides content: numbers in the order of sight, and times that were set."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+
+    def install(self) -> None:
+        """Show this to what reads notes."""
+        real, seen = walking.file_state, self._seen
+
+        def state(status: os.stat_result, now: int) -> str:
+            number = seen.setdefault(status.st_ino, len(seen))
+            size, changed = status.st_size, status.st_mtime_ns
+            return real(SimpleNamespace(st_ino=number, st_size=size, st_mtime_ns=changed, st_ctime_ns=changed), now)
+
+        walking.file_state = state
+
+    def forget(self, path: Path) -> None:
+        """Forget a file before it is deleted: its number may be used again."""
+        self._seen.pop(path.stat().st_ino, None)
+
+
+def seed_dice(seed: str) -> Random:
+    """Take every source of randomness of the process from a seed; return the dice."""
+    dice = Random(seed)
+    os.urandom = dice.randbytes
+    random._urandom = dice.randbytes  # of `secrets` and `SystemRandom`
+    random.seed(dice.random())
+    process = dice.randrange(10**4, 10**5)
+    os.getpid = lambda: process  # written into the lock of a rebuild
+    names: Iterator[str] = (f"{number:08d}" for number in count())
+    tempfile._get_candidate_names = lambda: names
+    return dice
+
+
+class Disk(Recorder):
+    """Records and hashes each step below a directory; at one of them the process crashes, or the disk is full.
+
+    ``fault`` is ``("crash" or "power" or "full", step, how many steps)``; steps count from :meth:`expect` on.
+    """
+
+    dice: Random
+    clock: Clock
+
+    def __init__(self, root: Path, dice: Random, clock: Clock) -> None:
+        super().__init__(root)
+        self.dice, self.clock = dice, clock
+        self.digest, self.count = hashlib.sha256(), 0
+        self.trace: list[str] | None = None
+        self._fault: tuple[str, int, int] | None = None
+
+    def expect(self, fault: tuple[str, int, int] | None) -> None:
+        """Count from now on, and fail as told."""
+        self.count, self._fault = 0, fault
+
+    def install(self) -> None:
+        """Record from now on, for good."""
+        super().install()
+        self._vfs = _Vfs(self)
+        lock = fcntl.flock
+
+        def flock(file: Any, operation: int) -> None:
+            if operation & (fcntl.LOCK_NB | fcntl.LOCK_UN):
+                lock(file, operation)
+                return
+            try:
+                lock(file, operation | fcntl.LOCK_NB)
+            except BlockingIOError:  # this process holds it, so that it would wait for itself
+                os._exit(STUCK)
+
+        fcntl.flock = flock
+        apsw.randomness(0)  # SQLite's generator starts anew, from xRandomness
+
+    def before(self, path: str | Path, half: Callable[[], object] = lambda: None, *, is_write: bool = False) -> None:
+        """Count a step that is about to happen, and fail if it is the one. ``half`` writes half of it."""
+        if not str(path).startswith(str(self.root)):
+            return
+        number, self.count = self.count, self.count + 1
+        if self._fault is None:
+            return
+        kind, first, steps = self._fault
+        if kind == "full":
+            if is_write and first <= number < first + steps:
+                half()
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        elif number == first:
+            if kind == "crash":
+                half()
+            else:
+                with open(self.root.parent / _STEPS, "wb") as file:  # noqa: PTH123  # `os` is recorded
+                    pickle.dump(self.steps, file)
+            os._exit(CRASHED)
+
+    def note(self, what: str, path: str | Path, *details: Any) -> None:
+        """Add a step, and hash it. Shared memory of SQLite is never flushed."""
+        before = len(self.steps)
+        super().note(what, path, *details)
+        if len(self.steps) > before and not str(path).endswith("-shm"):
+            told = repr(self.steps[-1]).encode()
+            self.digest.update(told)
+            if self.trace is not None:
+                self.trace.append(f"{what} {self.steps[-1][1]} {hashlib.sha256(told).hexdigest()[:12]}")
+
+    def _noted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            step = self._before(name, arguments)
+            if step is not None:
+                data = bytes(arguments[1]) if name == "write" else b""
+                half = (lambda: real(arguments[0], data[: len(data) // 2])) if data else (lambda: None)
+                self.before(step[1], half, is_write=name == "write")
+            result = real(*arguments, **options)
+            if step is not None:
+                self.note(*step)
+            return result
+
+        return call
+
+
+def recorded_steps(root: Path) -> list[Any]:
+    """Return the steps that a process noted before its power was cut."""
+    return list(pickle.loads((root / _STEPS).read_bytes()))  # our own
+
+
+class _Vfs(RecordingVfs):
+    def __init__(self, disk: Disk) -> None:
+        self._recorder: Disk = disk
+        self._base = apsw.vfs_names()[-1] if len(apsw.vfs_names()) == 1 else _system_vfs()
+        apsw.VFS.__init__(self, "klaw-simulated", self._base, makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        path = name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary"
+        if not Path(path).exists():
+            self._recorder.note("create", path)
+        return _File(self._recorder, path, self._base, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
+        self._recorder.before(filename)
+        super().xDelete(filename, syncdir)
+
+    def xSleep(self, microseconds: int) -> int:  # noqa: N802
+        self._recorder.clock.go_on(microseconds / 1e6)
+        return microseconds
+
+    def xRandomness(self, numbytes: int) -> bytes:  # noqa: N802
+        return self._recorder.dice.randbytes(numbytes)
+
+    def xCurrentTimeInt64(self) -> int:  # noqa: N802
+        return int(self._recorder.clock.wall * 1000) + _JULIAN_1970
+
+
+def _system_vfs() -> str:
+    """Return the name of the system's VFS, below those that record."""
+    return next(name for name in apsw.vfs_names() if not name.startswith("klaw-"))
+
+
+class _File(RecordingFile):
+    _recorder: Disk
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        def half() -> None:
+            apsw.VFSFile.xWrite(self, data[: len(data) // 2], offset)
+
+        try:
+            self._recorder.before(self._path, half, is_write=True)
+        except OSError:
+            raise apsw.FullError("database or disk is full") from None
+        super().xWrite(data, offset)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._recorder.before(self._path)
+        super().xSync(flags)
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        self._recorder.before(self._path)
+        super().xTruncate(newsize)
