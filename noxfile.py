@@ -384,13 +384,34 @@ def conformance(session: nox.Session) -> None:
     """Hold klaw serve against MCP's official inspector and suite (from npm), and against its OpenAPI document."""
     install_everything(session, "schemathesis>=4")
     where = session.create_tmp()
-    # The suite needs Node 22, which npm has as a package; newer npm asks before a package's script runs.
-    programs = ["@modelcontextprotocol/inspector@0.15.0", "@modelcontextprotocol/conformance@0.1.16", "node@22"]
+    # The inspector needs Node 22 or newer, which npm has as a package; newer npm asks before a package's script runs.
+    suite = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+    programs = ["@modelcontextprotocol/inspector@2.12.0", suite, "node@24"]
     session.run("npm", "install", "--prefix", where, "--no-audit", "--no-fund", *programs, external=True)
     session.run("npm", "--prefix", where, "install-scripts", "approve", "node", external=True, success_codes=[0, 1])
     session.run("npm", "--prefix", where, "rebuild", "node", external=True)
     session.run("python", "tests/conformance/mcp_suite.py", str(Path(where) / "node_modules"))
     session.run("python", "tests/conformance/openapi.py", *session.posargs)
+
+
+@nox.session
+def hosts(session: nox.Session) -> None:
+    """Hold what Klaw writes for coding agents, and reads of them, against the agents themselves (from npm)."""
+    install_everything(session)
+    where = session.create_tmp()
+    agents = [
+        "@anthropic-ai/claude-code",
+        "@openai/codex",
+        "@google/gemini-cli",
+        "opencode-ai",
+        "@github/copilot",
+        "cline",
+    ]
+    scripts = ["node", "@anthropic-ai/claude-code", "opencode-ai"]
+    session.run("npm", "install", "--prefix", where, "--no-audit", "--no-fund", *agents, "node@24", external=True)
+    session.run("npm", "--prefix", where, "install-scripts", "approve", *scripts, external=True, success_codes=[0, 1])
+    session.run("npm", "--prefix", where, "rebuild", *scripts, external=True)
+    session.run("python", "tests/conformance/hosts.py", str(Path(where) / "node_modules"))
 
 
 @nox.session

@@ -174,8 +174,9 @@ def test_searches_and_resources_cover_every_collection_that_is_not_separate(home
 def test_only_documents_can_be_read(home, uri):
     async def conversation():
         async with home.client() as session:
-            with pytest.raises(MCPError):
+            with pytest.raises(MCPError) as refused:
                 await session.read_resource(uri)
+            assert refused.value.error.data["uri"] == uri
 
     home.talk(conversation())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -100,7 +100,7 @@ class Handlers:
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return the text of a document, and a notice if the text may be outdated."""
-        found = await _run(lambda: self.get_memory().get(path_of(params.uri), redact=True))
+        found = await _run(lambda: self.get_memory().get(path_of(params.uri), redact=True), uri=params.uri)
         contents = [types.TextResourceContents(uri=params.uri, mime_type=mime_type(found.path), text=found.content)]
         if found.notice:
             contents.append(types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=found.notice))
@@ -136,13 +136,13 @@ class Handlers:
         return types.CompleteResult(completion=types.Completion(values=values, has_more=has_more))
 
 
-async def _run(work: Callable[[], T]) -> T:
-    """Run work that uses the memory in a thread. Raise MCPError for a KlawError."""
+async def _run(work: Callable[[], T], **about: str) -> T:
+    """Run work that uses the memory in a thread. Raise MCPError for a KlawError, with data about the request."""
     try:
         return await anyio.to_thread.run_sync(work)
     except KlawError as error:
-        hint: Mapping[str, str] = {"hint": error.hint} if error.hint else {}
-        raise MCPError(types.INVALID_PARAMS, error.message, data=dict(hint) or None) from error
+        told = {**about, "hint": error.hint} if error.hint else about
+        raise MCPError(types.INVALID_PARAMS, error.message, data=told or None) from error
 
 
 def _as_tool(tool: Tool) -> types.Tool:
