@@ -155,7 +155,7 @@ def serve(root: Path) -> Iterator[tuple[str, str, str]]:
             memory.conversations.append(Message(role, text, said_at, meta=Chat("telegram", "42").meta))
         old = memory.save("The spare key is with Eve.", created_at=DAY)
         new = "The spare key is with Jaana, on the second floor."
-        saved = memory.save(new, created_at=DAY.replace(day=24), supersedes=old.path).path
+        saved = memory.save(new, created_at=DAY.replace(day=24), tags=["house"], supersedes=old.path).path
         memory.index()
     own = {"XDG_CONFIG_HOME": str(root / "config"), "XDG_CACHE_HOME": str(root / "cache")}
     command = [sys.executable, "-m", "klaw_core", "serve", "--port", "0", "--json", "--data-dir", str(root / "data")]

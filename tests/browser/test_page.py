@@ -200,6 +200,34 @@ def test_a_document_is_rendered_and_leads_on(served, page):
     page.wait_for_selector("h1:has-text('Boat')")
 
 
+def test_a_tree_with_other_tags_and_addresses_makes_nothing_that_runs(served, page):
+    nodes = [["script", {}, "document.title = 'owned'"], ["img", {"src": "x", "onerror": "alert(1)"}], ["iframe", {}]]
+    addresses = [
+        "javascript:alert(1)",
+        " JavaScript:alert(1)",
+        "//example.org/a",
+        "data:text/html,a",
+        "\\\\example.org",
+    ]
+    links = [["a", {"to": to}, to] for to in addresses] + [["image", {"to": to}, to] for to in addresses]
+    about = {"path": "notes/a.md", "content": "a", "start_line": 1, "file": None, "notice": "", "created_at": None}
+    answer = {
+        **about,
+        "origin": "notes",
+        "tags": [],
+        "versions": [],
+        "blocks": [["p", {"onclick": "a"}, *nodes, *links]],
+    }
+    served.open(page)
+    page.route("**/api/rendered?*", lambda route: route.fulfill(json=answer))
+    page.evaluate("location.hash = '#/document?path=notes/a.md'")
+    page.wait_for_selector("article p")
+    assert page.locator("article :is(script, img, iframe, [onclick], [onerror])").count() == 0
+    targets = page.evaluate("[...document.querySelectorAll('article a')].map((each) => each.getAttribute('href'))")
+    assert [each for each in targets if not each.startswith("#/document?")] == []
+    assert page.title() != "owned"
+
+
 def test_a_document_is_copied_and_opened_in_an_editor(served, visit):
     page = visit(permissions=["clipboard-read", "clipboard-write"])
     served.open(page, "#/document?path=notes/boat.md&from=3")
@@ -227,8 +255,10 @@ def test_a_memory_is_saved_corrected_and_replaced(served, visit):
     first = page.evaluate("location.hash")
     page.keyboard.press("e")
     page.fill("textarea", "The meter reads 42.")
+    page.fill("[name=tags]", "house, energy/meter")
     page.click("text=Correct it")
     page.wait_for_selector("article:has-text('42')")
+    assert page.locator(".chip").all_inner_texts() == ["house", "energy/meter"]
     page.keyboard.press("e")
     page.fill("textarea", "The meter reads 43.")
     page.click("text=Replace it as of today")

@@ -282,6 +282,9 @@ def test_a_saved_memory_is_replaced_and_keeps_its_date_and_source(server):
     versions = server.ask("GET", f"/api/rendered?path={path}").json["versions"]
     assert [(each["path"], each["current"]) for each in versions] == [(path, False), (changed["path"], True)]
     assert server.ask("PUT", "/api/memories", {"path": path, "text": "again"}).status == 400
+    tagged = {"path": changed["path"], "text": "The meter reads 42.", "tags": ["house", "energy"]}
+    changed = server.ask("PUT", "/api/memories", tagged).json
+    assert server.ask("GET", f"/api/rendered?path={changed['path']}").json["tags"] == ["house", "energy"]
     dated = {"path": changed["path"], "text": "The meter reads 43.", "created_at": "2026-02-24"}
     assert server.ask("PUT", "/api/memories", dated).json["path"].startswith("saved/2026-02-2")
 

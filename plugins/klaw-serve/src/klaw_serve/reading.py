@@ -34,22 +34,23 @@ def _rendered(tenant: Tenant, given: Json) -> Any:
         "notice": found.notice,
         "created_at": None if record is None else record.created_at,
         "origin": None if record is None else record.origin,
-        "versions": _versions(tenant, found.path) if found.path.startswith(f"{_SAVED}/") else [],
+        **(_saved(tenant, found.path) if found.path.startswith(f"{_SAVED}/") else {"tags": [], "versions": []}),
         "blocks": render(found.content) if is_markdown(found.path) else None,
     }
 
 
-def _versions(tenant: Tenant, path: str) -> list[Json]:
-    """Return all versions of a saved memory, the oldest first; none if there is only one."""
+def _saved(tenant: Tenant, path: str) -> Json:
+    """Return the tags of a saved memory, and all its versions, the oldest first, if there are several."""
     saved: Any = tenant.memory.extension(_SAVED)
     found = saved.history(path)
     gone = {each.supersedes for each in found}
     strike = saved.redactor.text
-    return [
+    versions = [
         {"path": each.id, "created_at": each.created_at, "text": strike(each.text), "current": each.id not in gone}
         for each in found
-        if len(found) > 1
     ]
+    tags = next((each.tags for each in found if each.id == path), ())
+    return {"tags": tags, "versions": versions if len(versions) > 1 else []}
 
 
 def _replace(tenant: Tenant, given: Json) -> Any:

@@ -48,7 +48,7 @@ export async function document_(query) {
     body.replaceChildren(shows[what]());
   }
   mount(h("div", { class: "crumbs" }, h("span", { class: "path" }, found.path), h("span", { class: "meta" }, [date(found.created_at), plural(lines.length, "line")].filter(Boolean).join(" · "))),
-    h("h1", {}, ...title),
+    h("h1", {}, ...title), found.tags.length > 0 && h("p", { class: "chips" }, ...found.tags.map((tag) => h("a", { class: "chip", href: searchFor(`tag:${tag}`) }, tag))),
     h("div", { class: "actions" }, blocks && toggle, h("button", { "data-key": "c", onclick: () => copy(found.content, "Text") }, "Copy"), change, found.file && opener(found.file, from || 1),
       h("button", { class: "danger writes", onclick: () => attempt(() => forget(found)) }, "Forget")),
     found.notice && h("p", { class: "meta", role: "note" }, found.notice), !isCurrent && h("p", { class: "note", role: "note" }, "A newer version replaces this text."), body, versions(found.versions, found.path));

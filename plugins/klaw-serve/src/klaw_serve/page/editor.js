@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { attempt, date, h, linkTo, mount, toast } from "./dom.js";
 
 function area(text, label) {
-  const made = h("textarea", { rows: 8, required: true, maxlength: 100_000, "aria-label": label, spellcheck: "true" });
+  const made = h("textarea", { rows: 5, required: true, maxlength: 100_000, "aria-label": label, spellcheck: "true" });
   made.value = text;
   return made;
 }
@@ -33,17 +33,17 @@ export async function compose(query) {
 
 // The form in place of a saved memory. A correction keeps the date; what has changed since is dated today.
 export function edit(found, done) {
-  const text = area(found.content, "Text of the memory");
+  const text = area(found.content, "Text of the memory"), [label, tags] = tagsField(found.tags);
   const replace = (created_at) => attempt(async () => {
-    if (text.value === found.content && !created_at) return done();
+    if (text.value === found.content && tags().join() === found.tags.join() && !created_at) return done();
     const put = (body) => api("memories", { method: "PUT", body });
-    const changed = await put({ path: found.path, text: text.value, ...(created_at ? { created_at } : {}) });
-    const { text: before, created_at: dated, tags } = changed.replaced;
+    const changed = await put({ path: found.path, text: text.value, tags: tags(), ...(created_at ? { created_at } : {}) });
+    const { text: before, created_at: dated, tags: old } = changed.replaced;
     location.hash = linkTo(changed.path);
-    toast(changed.notice || "Saved.", async () => { location.hash = linkTo((await put({ path: changed.path, text: before, created_at: dated, tags })).path); });
+    toast(changed.notice || "Saved.", async () => { location.hash = linkTo((await put({ path: changed.path, text: before, created_at: dated, tags: old })).path); });
   });
   const form = h("form", { class: "editor", onsubmit(event) { event.preventDefault(); replace(event.submitter?.value === "now" ? new Date().toISOString() : null); }, onkeydown: (event) => sendBy(event, form) },
-    text, h("div", { class: "actions" }, h("button", { class: "first", value: "" }, "Correct it"), h("button", { value: "now", title: "This is so from today on" }, "Replace it as of today"), h("button", { type: "button", class: "quiet", onclick: done }, "Cancel")),
+    text, label, h("div", { class: "actions" }, h("button", { class: "first", value: "" }, "Correct it"), h("button", { value: "now", title: "This is so from today on" }, "Replace it as of today"), h("button", { type: "button", class: "quiet", onclick: done }, "Cancel")),
     h("p", { class: "meta" }, "A correction keeps the date, a replacement is dated today. Searches find the new text only; the old one stays below it."));
   return [form, text];
 }
