@@ -40,6 +40,7 @@ _WORD = re.compile(rf"(?<![\w/-])(?:{'|'.join(REPLACED)})(?![\w-])", re.IGNORECA
 HISTORY = ("docs/decisions/", "CHANGELOG.md")
 EXCEPTIONS = re.compile(
     r"'?passages?: |relevant passages: |[\"'`]passages?[\"'`]|#passages?|Passages of conversations|Message \| Begun"
+    r"|brought forward\|put off\|"
 )
 
 

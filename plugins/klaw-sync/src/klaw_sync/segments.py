@@ -124,7 +124,7 @@ def read(key: MemoryKey, data: bytes) -> Segment:
         raise SegmentError("its first line is not valid")
     name = name_of(str(machine), number, data)
     if not is_name(name):
-        raise SegmentError("its first line names no machine")
+        raise SegmentError("its first line does not name a machine")
     sealed = data[len(whole) :]
     compressed = key.open(whole, sealed) if head.get("crypt") == "xchacha20" else key.verify(whole, sealed)
     found = head.get("covers")
