@@ -254,6 +254,7 @@ ELSEWHERE = {
     "hook session-start --timeout": "ends only what is slow",
     "hook user-prompt --timeout": "the same",
     "compact --chat": "is required",
+    "sync run --missing": "needs a journal that was lost; the same",
     "sync run --again": "runs until it is interrupted; klaw-sync has its own tests",
     "sync join --json": "needs the code of another machine; klaw-sync has its own tests",
     "eval --compare": "each pair of configurations is another command here",

@@ -23,7 +23,7 @@ from klaw_core.cli.kit import (
 
 if TYPE_CHECKING:
     from klaw_sync.extension import SyncExtension
-    from klaw_sync.run import SyncReport
+    from klaw_sync.run import Missing, SyncReport
 
 _CODE = "KLAW_SYNC_CODE"
 
@@ -50,17 +50,22 @@ def command() -> None:
 @command.command("run", short_help="Synchronise with folders.")
 @click.argument("places", metavar="[DIR]...", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Only say what would be sent and received.")
+@click.option(
+    "--missing",
+    type=click.Choice(("restore", "forget")),
+    help="Bring back, or forget everywhere, what is missing here although nobody has forgotten it.",
+)
 @click.option("--again", is_flag=True, help="Repeat it until interrupted, every `interval_seconds`.")
 @common_options
 @pass_settings
-def run(settings: Settings, *, places: tuple[str, ...], dry_run: bool, again: bool) -> None:
+def run(settings: Settings, *, places: tuple[str, ...], dry_run: bool, missing: Missing | None, again: bool) -> None:
     """Send what has changed here, receive what has changed elsewhere, and update the index.
 
     DIR is a folder, the address of a git repository (`ssh://…`, `git@…`, `git+https://…`, or a path that ends in .git),
     or `s3://BUCKET/PREFIX`; without one, those of `remotes` in the table `extensions.sync` of the configuration.
     """
-    if again and dry_run:
-        raise click.UsageError("--dry-run with --again: leave one out")
+    if sum((again, dry_run, missing is not None)) > 1:
+        raise click.UsageError("--dry-run, --missing and --again: give only one of them")
     with _extension(settings) as sync:
         if again:
             from klaw_sync.background import Synchroniser
@@ -68,7 +73,7 @@ def run(settings: Settings, *, places: tuple[str, ...], dry_run: bool, again: bo
             seconds = max(1, sync.options.interval_seconds)
             sync.remotes(places)  # a mistake in a place ends it at once
             Synchroniser(lambda: sync.run(places), seconds, lambda report: _tell(settings, report)).loop()
-        report = sync.run(places, dry_run=dry_run)
+        report = sync.run(places, dry_run=dry_run, missing=missing or "keep")
     _show(settings, report, dry_run=dry_run)
     if report.problems:
         raise SystemExit(1)
@@ -93,7 +98,7 @@ def _show(settings: Settings, report: SyncReport, *, dry_run: bool) -> None:
         if report.conflicts:
             parts.append(f"{counted(len(report.conflicts), 'conflict')} (klaw sync conflicts)")
         if report.missing:
-            parts.append(f"{counted(report.missing, 'record')} missing here")
+            parts.append(f"{counted(report.missing, 'record')} missing here (--missing)")
         data().line(" · ".join(parts))
     for problem in (*report.problems, *(f"{name} (it is tried again)" for name in report.waiting)):
         notify(settings, problem)

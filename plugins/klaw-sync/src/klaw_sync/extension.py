@@ -24,7 +24,7 @@ from klaw_journals import JournalingStore, Record, RecordedExtension
 from klaw_sync.keys import MemoryKey
 from klaw_sync.options import SyncOptions
 from klaw_sync.remotes import Remote, open_remote
-from klaw_sync.run import Machine, Sync, SyncReport
+from klaw_sync.run import Machine, Missing, Sync, SyncReport
 
 # The extension of each journal, the kind of its records in exports, and their form there.
 _OWNERS: Mapping[str, tuple[str, str]] = {
@@ -72,12 +72,12 @@ class SyncExtension(AttachedExtension, CheckedExtension, StatusExtension):
         chosen = places or self.options.remotes
         return [open_remote(place, self.data_dir) for place in chosen or ("",)]
 
-    def run(self, places: Sequence[str] = (), *, dry_run: bool = False) -> SyncReport:
-        """Synchronise with these places, or with the configured ones, and update the index.
+    def run(self, places: Sequence[str] = (), *, dry_run: bool = False, missing: Missing = "keep") -> SyncReport:
+        """Synchronise with these places, or with the configured ones, and update the index. See :meth:`Sync.run`.
 
         Raise ConfigError, NotFoundError if the memory is not shared, StoreError.
         """
-        report = self.sync.run(self.remotes(places), dry_run=dry_run)
+        report = self.sync.run(self.remotes(places), dry_run=dry_run, missing=missing)
         for name in dict.fromkeys(_OWNERS[kind][0] for kind in report.changed):
             if name != "core_memory" and self._host is not None:
                 with suppress(NotFoundError):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, Literal
 
 from attrs import define, field, frozen
 
@@ -31,6 +31,8 @@ from klaw_sync.values import KINDS, Kind, Trace, Version, deletion, is_deletion
 
 #: Raises RecordError unless a journal may have this record.
 Check = Callable[[str, str, Mapping[str, Any]], object]
+#: What is done with records that are missing here although nobody has forgotten them.
+Missing = Literal["keep", "restore", "forget"]
 
 _MAX_COVERED = 500
 _MANY_SEGMENTS = 64
@@ -141,10 +143,11 @@ class Sync:
             key.save(self.directory / "key")
         return key
 
-    def run(self, remotes: Sequence[Remote], *, dry_run: bool = False) -> SyncReport:
+    def run(self, remotes: Sequence[Remote], *, dry_run: bool = False, missing: Missing = "keep") -> SyncReport:
         """Synchronise with remotes. A remote that cannot be reached is a problem of the report.
 
-        With ``dry_run`` nothing is written anywhere. Raise NotFoundError, ConfigError, StoreError.
+        With ``dry_run`` nothing is written anywhere. ``missing``: what is done with records that are missing here
+        although nobody has forgotten them. Raise NotFoundError, ConfigError, StoreError.
         """
         key = self.key
         self.traces = Traces(self.root)
@@ -152,12 +155,12 @@ class Sync:
         with locked(self.directory), State.open(self.directory / "state.db") as state:
             state.load_meta()
             reached = [remote for remote in remotes if self._reach(remote, key)]
-            if not dry_run and self._is_idle(state, reached):
+            if not dry_run and missing == "keep" and self._is_idle(state, reached):
                 self._report.missing = int(state.meta.get("missing", "0"))
                 self._report.conflicts = tuple(json.loads(state.meta.get("conflicts", "[]")))
                 return self._report
             state.load()
-            _Run(self, state, key, reached, self._report, dry_run=dry_run).run()
+            _Run(self, state, key, reached, self._report, dry_run=dry_run, missing=missing).run()
         return self._report
 
     def machines(self) -> list[Machine]:
@@ -264,8 +267,11 @@ class _Run:
     remotes: Sequence[Remote]
     report: SyncReport
     dry_run: bool = False
+    missing: Missing = "keep"
     _items: list[_Item] = field(factory=list)
-    _missing: set[str] = field(factory=set)
+    _lost: set[str] = field(factory=set)
+    #: The versions that records would have had which something forgot that they had not seen.
+    _doomed: dict[str, Version] = field(factory=dict)
     _sources: dict[tuple[str, str], list[_Item]] = field(factory=lambda: defaultdict(list))
 
     def run(self) -> None:
@@ -333,7 +339,9 @@ class _Run:
                     continue
                 self._add(key, item, held, is_new=is_new)
             self._note_deletions(found)
-            self._missing = self._find_missing(found)
+            self._lost = self._find_missing(found)
+            if self.missing != "keep" and not self.dry_run:
+                self._decide_missing()
         self._step("stamped")
 
     def _scan(self, desk: Desk) -> None:
@@ -382,6 +390,7 @@ class _Run:
             *(tuple(version.v for version in over), dict(item.body)),
         )
         if not is_alive(version, state.traces):
+            self._doomed[key] = version  # it goes, and what is derived from it
             return
         state.meta["line"] = str(line)
         state.put(version)
@@ -416,7 +425,7 @@ class _Run:
         else:
             return []
         keys = [source.kind.key(source.place, source.body) for source in sources if source is not None]
-        found = [self.state.versions.get(self.state.here.get(key, "")) for key in keys]
+        found = [self._doomed.get(key) or self.state.versions.get(self.state.here.get(key, "")) for key in keys]
         return [version for version in found if version is not None]
 
     def _source(self, group: str, name: str) -> _Item | None:
@@ -488,6 +497,16 @@ class _Run:
             if version.body is not None and not is_deletion(version.body) and is_alive(version, state.traces):
                 gone.add(v)
         return gone
+
+    def _decide_missing(self) -> None:
+        """Bring the missing records back, or forget them everywhere."""
+        state = self.state
+        if self.missing == "forget":
+            gone = [Trace(state.versions[v].scopes[0], secrets.token_hex(8)) for v in sorted(self._lost)]
+            self.sync.traces.add((trace.scope, trace.name) for trace in gone)
+            state.add_traces(gone, done=True)
+        state.here = {key: v for key, v in state.here.items() if v not in self._lost}
+        self._lost = set()
 
     # -- step 2: push
     def _push(self, remote: Remote) -> None:
@@ -633,7 +652,7 @@ class _Run:
             self._drop_bodies(merged)
         self._step("done")
         self.report.conflicts = tuple(map(_told, merged.conflicts))
-        self.report.missing = len(self._missing)
+        self.report.missing = len(self._lost)
 
     def _note_arrived(self, merged: Merged) -> None:
         """Write down which messages another machine wrote, before they are here: it reads them for facts."""
@@ -659,7 +678,7 @@ class _Run:
     def _point(self, merged: Merged) -> None:
         """Note which version each record of the journals is now."""
         state, hidden = self.state, self._hidden(merged)
-        kept = {key: v for key, v in state.here.items() if v in self._missing}
+        kept = {key: v for key, v in state.here.items() if v in self._lost}
         for (name, place), rows in merged.places.items():
             if name in self.sync.kinds:
                 kept |= {KINDS[name].key(place, body): v for v, body in rows if v not in hidden}
@@ -675,7 +694,7 @@ class _Run:
 
     def _hidden(self, merged: Merged) -> set[str]:
         """Return the records that are not written back because they were lost here without being forgotten."""
-        return {merged.shown[v][0] for v in self._missing if v in merged.shown}
+        return {merged.shown[v][0] for v in self._lost if v in merged.shown}
 
     def _drop_bodies(self, merged: Merged) -> None:
         """Drop the texts of versions that were forgotten or replaced."""
@@ -816,6 +835,8 @@ class _Plan:
     def _is_doomed(self, body: Body) -> bool:
         """Return whether something was forgotten elsewhere that a record without a version had not seen."""
         state = self.run.state
+        if self._key(body) in self.run._doomed:  # noqa: SLF001
+            return True
         scopes = self.desk.kind.scopes(self.run.sync.traces, self.desk.place, body)
         return any(state.traces.get(scope, set()) - state.done.get(scope, set()) for scope in scopes)
 

@@ -1,0 +1,145 @@
+"""Exact sequences of steps that a random search rarely finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from klaw_journals import FileJournals
+from klaw_sync import Folder, MemoryKey, Sync
+from klaw_sync.desks import Desk
+from klaw_sync.values import KINDS
+
+KEY = MemoryKey("00112233445566aa", bytes(range(32)))
+TEXT = {"id": "memory/d", "text": "the text"}
+MESSAGE = {"id": "m1", "ts": "2026-01-01T10:00:00.000Z", "content": "said"}
+FACT = {"id": "f-1", "op": "assert", "text": "said", "ts": "2026-01-01T10:00:01.000Z"}
+QUOTED = {**FACT, "quotes": [{"chat": "telegram_1", "message": "m1", "start": 0, "end": 4}]}
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Two machines and their folder."""
+    both = [Sync(tmp_path / name, host=name) for name in ("one", "other")]
+    for each in both:
+        (each.root / "sync").mkdir(parents=True)
+        KEY.save(each.root / "sync" / "key")
+    return *both, Folder(tmp_path / "folder")
+
+
+def documents(sync):
+    return FileJournals(sync.root).records("documents")
+
+
+def facts(sync):
+    return FileJournals(sync.root).records("facts")
+
+
+def log(sync):
+    return FileJournals(sync.root).logs("conversations").log("telegram_1", "2026-01-01")
+
+
+def texts(sync):
+    return [record["text"] for record in documents(sync).replay().records.values()]
+
+
+def meet(one, other, folder):
+    for each in (one, other, one, other):
+        each.run([folder])
+
+
+def test_what_is_saved_again_after_a_forgetting_stays(world):
+    one, other, folder = world
+    documents(one).append([TEXT])
+    meet(*world)
+    documents(one).forget(["memory/d"])
+    documents(one).append([TEXT])
+    meet(*world)
+    assert texts(one) == texts(other) == ["the text"]
+    assert one.run([folder]).sent == 0
+
+
+def test_an_edit_that_had_not_seen_a_forgetting_goes(world):
+    one, other, _ = world
+    documents(one).append([TEXT])
+    meet(*world)
+    documents(one).forget(["memory/d"])
+    documents(other).append([{**TEXT, "text": "the edited text"}])
+    meet(*world)
+    assert texts(one) == texts(other) == []
+
+
+def test_a_clock_that_is_behind_does_not_lose_an_edit(world):
+    one, other, _ = world
+    documents(one).append([TEXT])
+    meet(*world)
+    documents(other).append([{**TEXT, "text": "the edited text"}])
+    behind = Sync(other.root, host="other", now=lambda: one.now().replace(year=2001))
+    meet(one, behind, world[2])
+    assert texts(one) == texts(other) == ["the edited text"]
+
+
+def test_a_fact_goes_with_its_message_that_was_purged_before_both_were_sent(world):
+    one, other, folder = world
+    log(one).append({**MESSAGE, "id": "m0"})
+    meet(*world)
+    log(one).delete()
+    one.run([folder])
+    log(other).append(MESSAGE)
+    facts(other).append([QUOTED])
+    (other.root / "sync" / "state.db").unlink()
+    meet(*world)
+    assert not log(other).exists
+    assert list(facts(other).ids()) == list(facts(one).ids()) == []
+
+
+def test_a_summary_goes_with_a_message_that_it_covers(world):
+    one, other, _ = world
+    log(one).append(MESSAGE)
+    meet(*world)
+    summaries = [FileJournals(each.root).logs("summaries").log("telegram_1", "summaries") for each in world[:2]]
+    summary = {"ts": "2026-01-02T10:00:00.000Z", "content": "said", "from_message_id": "m1", "to_message_id": "m1"}
+    summaries[1].append(summary)
+    log(one).remove(lambda _line: True)
+    meet(*world)
+    assert [one.exists for one in summaries] == [False, False]
+    assert not log(other).exists
+
+
+def test_a_deletion_and_a_concurrent_change_are_a_conflict(world):
+    one, other, _ = world
+    core = KINDS["core_memory"]
+    Desk(one.root, core).settle(lambda _held: [{"section": "user", "key": "k", "value": "first"}])
+    meet(*world)
+    Desk(one.root, core).settle(lambda _held: [])
+    Desk(other.root, core).settle(lambda _held: [{"section": "user", "key": "k", "value": "second"}])
+    meet(*world)
+    assert [(each.kind, each.id) for each in one.conflicts()] == [("core_memory", "user.k")]
+    assert [each.text for each in one.conflicts()] == [each.text for each in other.conflicts()]
+
+
+def test_a_clone_gets_an_id_of_its_own(world, tmp_path):
+    import shutil
+
+    one, other, folder = world
+    documents(one).append([TEXT])
+    one.run([folder])
+    shutil.copytree(one.root, tmp_path / "clone")
+    clone = Sync(tmp_path / "clone", host="clone")
+    documents(one).append([{"id": "memory/one", "text": "of one"}])
+    documents(clone).append([{"id": "memory/clone", "text": "of the clone"}])
+    for each in (one, clone, other, one, clone):
+        each.run([folder])
+    assert sorted(texts(one)) == sorted(texts(clone)) == sorted(texts(other)) == ["of one", "of the clone", "the text"]
+    assert len({machine.id for machine in (*one.machines(), *clone.machines())}) == 2
+
+
+def test_a_second_folder_gets_what_the_first_one_told(world, tmp_path):
+    one, other, folder = world
+    third, second = Sync(tmp_path / "third", host="third"), Folder(tmp_path / "second")
+    (third.root / "sync").mkdir(parents=True)
+    KEY.save(third.root / "sync" / "key")
+    documents(third).append([TEXT])
+    third.run([second])
+    one.run([folder, second])
+    other.run([folder])
+    assert texts(other) == ["the text"]
