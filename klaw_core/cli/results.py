@@ -185,7 +185,8 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
         judged = "; weak match" if result.is_weak else ""
         judged += f"; {result.trust}" if result.trust == "foreign" else ""
-        first = f"### {rank}. {one_line(place(result))} ({result.score:.4f}{judged})"
+        known = f"score {result.score:.4f}" if result.relevance is None else f"{result.relevance:.2f}"
+        first = f"### {rank}. {one_line(place(result))} ({known}{judged})"
         blocks.append(f"{first}\n\n{heading}{quoted}{why}\n")
     return "\n".join(blocks)
 

@@ -123,6 +123,15 @@ def test_a_context_names_weak_matches_as_such():
         missed, found = (str(memory.context(question)) for question in (UNANSWERED, ANSWERED))
     assert ("## Weak matches" in missed, "## Chunks" in missed) == (True, False)
     assert ("## Weak matches" in found, "## Chunks" in found) == (False, True)
+    assert missed.count("\n- [") <= 3
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_question_without_an_answer_costs_a_model_three_notes_at_most():
+    with Memory.open(load_config()) as memory:
+        missed = memory.call_tool("memory_search", {"query": "the best pizza in Naples is the one at noon of the day"})
+    assert 0 < len(missed["results"]) <= 3
+    assert [result for result in missed["results"] if not result["is_weak"]] == []
 
 
 def from_rest(memory: Memory, question: str) -> Iterator[str]:

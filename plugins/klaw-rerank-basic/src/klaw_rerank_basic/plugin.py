@@ -1,4 +1,4 @@
-"""The hooks of klaw-rerank-basic: three reranking stages that need no model, and the extension ``date``."""
+"""The hooks of klaw-rerank-basic: three reranking stages that need no model, and extensions that prefer some chunks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ QUESTIONS = (
     r"\b(?:today|yesterday|ago|(?:last|past|this)\W+(?:week|month|year|\w+day))\b"
     rf"|\d{{4}}[-/.]\d|\d\.\d{{1,2}}\.\d{{4}}|\d(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}|\b{_MONTH}[a-z]*\.?,?\s+\d"
 )
+# What is only a name: two to five words without a question mark, or one word with a capital, digit or sign in it.
+NAMES = r"^\W*[^\s?]+(?:\s+[^\s?]+){1,4}[^\w?]*$|^\W*\w(?=[^\s?]*(?:(?-i:[A-Z])|[\d_.:/#()-]))[^\s?]+$|^(?-i:[A-Z])\w+$"
 
 
 @hookimpl
@@ -37,8 +39,24 @@ def _date(_options: NoOptions, _context: ComponentContext) -> Extension:
     return Dates()
 
 
+def _definition(_options: NoOptions, _context: ComponentContext) -> Extension:
+    from klaw_rerank_basic.definition import Definitions
+
+    return Definitions()
+
+
+def _listing(_options: NoOptions, _context: ComponentContext) -> Extension:
+    from klaw_rerank_basic.definition import Listings
+
+    return Listings()
+
+
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
-    """Yield ``date``."""
+    """Yield ``date``, ``definition`` and ``listing``."""
     summary = "prefers the days in a question"
     yield Component("date", NoOptions, _date, api=2, summary=summary, rank=80, questions=QUESTIONS)
+    summary = "prefers what is named like the question"
+    yield Component("definition", NoOptions, _definition, api=2, summary=summary, rank=81, questions=NAMES)
+    summary = "prefers what is no index or list of links"
+    yield Component("listing", NoOptions, _listing, api=2, summary=summary, rank=82, questions=NAMES)

@@ -60,6 +60,8 @@ CHUNK_PRIORITY = 20
 
 # The number of chunks to search for, more than fit in any budget.
 _MAX_CHUNKS = 50
+# The number of results that are kept if all are weak: one of them may be right, but they must not fill a context.
+_MAX_WEAK = 3
 # The maximum shares of the budget for the best chunks and for each other one. The answer is mostly in the best chunk of
 # a note; a message of any rank needs only a few sentences.
 _SHARES = (0.4, 0.2)
@@ -107,7 +109,8 @@ def build_context(
             # With items of extensions, hints on how to find more chunks are not needed.
             is_answered = any(item.part == "volatile" for item in items)
             heading = "Weak matches" if found.nothing_fits else "Chunks"
-            items += [_chunk_item(result, rank, heading) for rank, result in enumerate(found)]
+            shown = found[:_MAX_WEAK] if found.nothing_fits else found
+            items += [_chunk_item(result, rank, heading) for rank, result in enumerate(shown)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     unseen = [item for item in items if not item.source or item.source not in question.seen]
     items = [_safe(item) for item in builder.trusted_items(builder.arranged(unseen))]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_tools import Context
 
+_MAX_WEAK = 3  # results if all are weak
 _PER_DOCUMENT = 3
 _MAX_QUERY_CHARACTERS = 4_000
 _MAX_LABEL_CHARACTERS = 200
@@ -146,7 +147,8 @@ class _MemoryTools:
             # A model that has seen a result confuses its path with its source.
             below = evolve(filters, source=None, path=_RANGE.sub("", filters.source))
             results = self.memory.search_for(evolve(request, filters=below)) or results
-        answer: Json = {"results": [_for_model(result) for result in results]}
+        kept = results[:_MAX_WEAK] if results.nothing_fits else results
+        answer: Json = {"results": [_for_model(result) for result in kept]}
         return answer | ({"notices": list(results.notices)} if results.notices else {})
 
     def get(self) -> Tool:

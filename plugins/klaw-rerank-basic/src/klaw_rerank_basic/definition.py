@@ -1,0 +1,109 @@
+"""The extensions ``definition`` and ``listing``: what is named like the question comes before what mentions it.
+
+A question that is only a name (``ConcurrentHashMap.computeIfAbsent``, ``Prototype Poisoning``) asks for the note,
+section or symbol of that name. Words find its uses as well, and most of all index pages, which repeat it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from attrs import frozen
+
+from klaw_core import Preference, PreferringExtension, StoredChunk
+
+# Bonuses as shares of the best score: of what is defined, and of what is no list of references.
+_DEFINED, _NOT_LISTED = 1.0, 0.5
+
+_TOKEN = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
+_ENDINGS = (".md", ".mdx", ".html", ".htm", ".rst", ".txt", ".org", ".adoc")
+# A heading such as `fs.readFile(path[, options], callback)`, `class click.Path(exists)` or `def make(self):`.
+_SIGNATURE = re.compile(r"^(?:(?:class|def|function|method|static|const|async|type)\s+)*([\w$.:#]+)\s*(?:\(|$|:$)")
+_REFERENCE_NAMES = frozenset(
+    ("index-all", "genindex", "py-modindex", "allclasses", "allclasses-index", "allpackages-index", "package-tree")
+    + ("overview-tree", "package-use", "deprecated-list", "constant-values")
+)
+_REFERENCE_FOLDERS = frozenset(("class-use", "doc-index", "index-files"))
+_USES = re.compile(r"uses of (?:class|interface|package|enum|record|annotation)\b")
+_LEADER = re.compile(r"(?:\.\s?){4,}\s*\d*\s*$|(?:\s\.){4,}")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)|\[\[[^\]]*\]\]|https?://\S+")
+_FEWEST_LINES, _LEADER_SHARE, _LINK_SHARE, _LINKED_CHARACTERS = 4, 0.3, 0.7, 0.6
+
+
+@frozen
+class Definitions(PreferringExtension):
+    """Prefers chunks of a note, section or symbol whose name is the question."""
+
+    name = "definition"
+
+    def prefer(self, question: str, /) -> Preference | None:
+        """Return the preference for a question; None if it has no letters or digits."""
+        asked = _plain(question)
+        return Preference(_DEFINED, lambda stored: asked in _names(stored) and not is_listing(stored)) if asked else None
+
+
+@frozen
+class Listings(PreferringExtension):
+    """Prefers chunks that are no list of references: index pages, tables of links, lists of uses."""
+
+    name = "listing"
+
+    def prefer(self, _question: str, /) -> Preference | None:
+        """Return the preference."""
+        return Preference(_NOT_LISTED, lambda stored: not is_listing(stored))
+
+
+def is_listing(stored: StoredChunk) -> bool:
+    """Return whether a chunk refers to other places only."""
+    path = PurePosixPath(stored.path.casefold())
+    if path.stem in _REFERENCE_NAMES or not _REFERENCE_FOLDERS.isdisjoint(path.parts):
+        return True
+    if any(_USES.match(part.casefold()) for part in stored.chunk.heading):
+        return True
+    return _refers(stored.chunk.text)
+
+
+@lru_cache(512)
+def _refers(text: str) -> bool:
+    """Return whether most lines of a text end with dots before a page, or are links."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if len(lines) < _FEWEST_LINES:
+        return False
+    leaders = sum(_LEADER.search(line) is not None for line in lines)
+    if leaders >= _LEADER_SHARE * len(lines):
+        return True
+    return sum(map(_is_link, lines)) >= _LINK_SHARE * len(lines)
+
+
+def _is_link(line: str) -> bool:
+    words = line.strip(" \t-*+|>0123456789.")
+    linked = sum(len(found[0]) for found in _LINK.finditer(words))
+    return linked > 0 and linked >= _LINKED_CHARACTERS * len(words)
+
+
+def _names(stored: StoredChunk) -> Iterator[str]:
+    """Yield what a chunk is called: its file and title, its innermost heading, and the symbol that this defines."""
+    path = stored.path.rpartition("/")[2]
+    yield _plain(path)
+    if path.casefold().endswith(_ENDINGS):
+        yield _plain(path.rpartition(".")[0])
+    for key in ("title", "aliases"):
+        named = stored.metadata.get(key, ())
+        yield from map(_plain, [named] if isinstance(named, str) else map(str, named if isinstance(named, tuple) else ()))
+    if not (heading := stored.chunk.heading):
+        return
+    yield _plain(heading[-1])
+    if found := _SIGNATURE.match(heading[-1].strip("` ")):
+        yield _plain(found[1])
+        yield _plain(re.split(r"[.:#]+", found[1])[-1])
+    if len(heading) > 1:  # a method of a class
+        yield _plain(" ".join(heading[-2:]))
+
+
+@lru_cache(1024)
+def _plain(text: str) -> str:
+    """Return the words of a name, without case and signs: ``Write-Plugin`` and ``write plugin`` are the same."""
+    return " ".join(_TOKEN.findall(text.casefold()))
