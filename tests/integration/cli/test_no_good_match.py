@@ -129,8 +129,10 @@ def test_a_context_names_weak_matches_as_such():
 @pytest.mark.usefixtures("indexed")
 def test_a_question_without_an_answer_costs_a_model_three_notes_at_most():
     with Memory.open(load_config()) as memory:
-        missed = memory.call_tool("memory_search", {"query": "the best pizza in Naples is the one at noon of the day"})
-    assert 0 < len(missed["results"]) <= 3
+        question = "noon July chain spring ninety degrees zebra xylophone quartz jungle pizza Naples Vesuvius gondola"
+        assert len(memory.search(question)) > 3
+        missed = memory.call_tool("memory_search", {"query": question})
+    assert len(missed["results"]) == 3
     assert [result for result in missed["results"] if not result["is_weak"]] == []
 
 
@@ -194,6 +196,7 @@ EXITS: dict[str, Callable[[Memory, str], Iterator[str]] | str] = {
     "klaw_core.cli.search": "every format, above",
     "klaw_eval.building": "measures",
     "klaw_eval.contexts": "measures",
+    "klaw_eval.poisoning": "measures",
     "klaw_eval.relevance": "measures",
     "klaw_eval.running": "measures",
     "klaw_facts.commands.reading": "plugins/klaw-facts/tests",

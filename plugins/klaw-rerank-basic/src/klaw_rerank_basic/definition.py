@@ -1,7 +1,8 @@
-"""The extensions ``definition`` and ``listing``: what is named like the question comes before what mentions it.
+"""The extension ``definition``: what is named like the question comes before what mentions it.
 
 A question that is only a name (``ConcurrentHashMap.computeIfAbsent``, ``Prototype Poisoning``) asks for the note,
-section or symbol of that name. Words find its uses as well, and most of all index pages, which repeat it.
+section, symbol or term of that name. Words find its uses as well, and most of all index pages and lists of links, which
+repeat it and define nothing.
 """
 
 from __future__ import annotations
@@ -9,23 +10,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from attrs import frozen
 
 from klaw_core import Preference, PreferringExtension, StoredChunk
 
-# Bonuses as shares of the best score: of what is defined, and of what is no list of references.
-_DEFINED, _NOT_LISTED = 1.0, 0.5
+_WEIGHT = 1.0  # of the best score, so that a definition comes first
 
 _TOKEN = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _ENDINGS = (".md", ".mdx", ".html", ".htm", ".rst", ".txt", ".org", ".adoc")
 # A heading such as `fs.readFile(path[, options], callback)`, `class click.Path(exists)` or `def make(self):`.
 _SIGNATURE = re.compile(r"^(?:(?:class|def|function|method|static|const|async|type)\s+)*([\w$.:#]+)\s*(?:\(|$|:$)")
-_REFERENCE_NAMES = frozenset(
-    ("index-all", "genindex", "py-modindex", "allclasses", "allclasses-index", "allpackages-index", "package-tree")
-    + ("overview-tree", "package-use", "deprecated-list", "constant-values")
+# A definition in a language of the kind of Python, C or JavaScript.
+_DEFINED_SYMBOL = re.compile(
+    r"^\s*(?:export |public |static |async )*(?:def|class|function|interface|struct|fn)\s+(\w+)"
 )
+_MAX_TERM = 40  # characters
+_REFERENCES = (
+    "index-all genindex py-modindex allclasses allclasses-index allpackages-index package-tree overview-tree package-use "
+    "deprecated-list constant-values"
+)
+_REFERENCE_NAMES = frozenset(_REFERENCES.split())
 _REFERENCE_FOLDERS = frozenset(("class-use", "doc-index", "index-files"))
 _USES = re.compile(r"uses of (?:class|interface|package|enum|record|annotation)\b")
 _LEADER = re.compile(r"(?:\.\s?){4,}\s*\d*\s*$|(?:\s\.){4,}")
@@ -42,18 +49,11 @@ class Definitions(PreferringExtension):
     def prefer(self, question: str, /) -> Preference | None:
         """Return the preference for a question; None if it has no letters or digits."""
         asked = _plain(question)
-        return Preference(_DEFINED, lambda stored: asked in _names(stored) and not is_listing(stored)) if asked else None
 
+        def defines(stored: StoredChunk) -> bool:
+            return (asked in _names(stored) or asked in _terms(stored.chunk.text)) and not is_listing(stored)
 
-@frozen
-class Listings(PreferringExtension):
-    """Prefers chunks that are no list of references: index pages, tables of links, lists of uses."""
-
-    name = "listing"
-
-    def prefer(self, _question: str, /) -> Preference | None:
-        """Return the preference."""
-        return Preference(_NOT_LISTED, lambda stored: not is_listing(stored))
+        return Preference(_WEIGHT, defines) if asked else None
 
 
 def is_listing(stored: StoredChunk) -> bool:
@@ -92,8 +92,10 @@ def _names(stored: StoredChunk) -> Iterator[str]:
         yield _plain(path.rpartition(".")[0])
     for key in ("title", "aliases"):
         named = stored.metadata.get(key, ())
-        yield from map(_plain, [named] if isinstance(named, str) else map(str, named if isinstance(named, tuple) else ()))
-    if not (heading := stored.chunk.heading):
+        several = named if isinstance(named, tuple) else (named,)
+        yield from map(_plain, map(str, several))
+    heading = stored.chunk.heading
+    if not heading or stored.chunk.continues:  # a later piece of a long definition
         return
     yield _plain(heading[-1])
     if found := _SIGNATURE.match(heading[-1].strip("` ")):
@@ -101,6 +103,15 @@ def _names(stored: StoredChunk) -> Iterator[str]:
         yield _plain(re.split(r"[.:#]+", found[1])[-1])
     if len(heading) > 1:  # a method of a class
         yield _plain(" ".join(heading[-2:]))
+
+
+@lru_cache(512)
+def _terms(text: str) -> frozenset[str]:
+    """Return what a text defines outside of headings: names alone on a line, before an explanation, and symbols."""
+    lines = text.splitlines()
+    alone = (line for line, after in pairwise(lines) if len(line) <= _MAX_TERM and len(after) > len(line))
+    symbols = (found[1] for line in lines if (found := _DEFINED_SYMBOL.match(line)))
+    return frozenset(map(_plain, (*alone, *symbols))) - {""}
 
 
 @lru_cache(1024)

@@ -45,18 +45,10 @@ def _definition(_options: NoOptions, _context: ComponentContext) -> Extension:
     return Definitions()
 
 
-def _listing(_options: NoOptions, _context: ComponentContext) -> Extension:
-    from klaw_rerank_basic.definition import Listings
-
-    return Listings()
-
-
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
-    """Yield ``date``, ``definition`` and ``listing``."""
+    """Yield ``date`` and ``definition``."""
     summary = "prefers the days in a question"
     yield Component("date", NoOptions, _date, api=2, summary=summary, rank=80, questions=QUESTIONS)
     summary = "prefers what is named like the question"
     yield Component("definition", NoOptions, _definition, api=2, summary=summary, rank=81, questions=NAMES)
-    summary = "prefers what is no index or list of links"
-    yield Component("listing", NoOptions, _listing, api=2, summary=summary, rank=82, questions=NAMES)
