@@ -29,8 +29,8 @@ _DEFINED_SYMBOL = re.compile(
 )
 _MAX_TERM = 40  # characters
 _REFERENCES = (
-    "index-all genindex py-modindex allclasses allclasses-index allpackages-index package-tree overview-tree package-use "
-    "deprecated-list constant-values"
+    "index-all genindex py-modindex allclasses allclasses-index allpackages-index package-tree overview-tree "
+    "package-use deprecated-list constant-values"
 )
 _REFERENCE_NAMES = frozenset(_REFERENCES.split())
 _REFERENCE_FOLDERS = frozenset(("class-use", "doc-index", "index-files"))
