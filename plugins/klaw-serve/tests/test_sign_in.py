@@ -151,6 +151,7 @@ def test_a_wrong_token_grants_nothing_and_the_page_shows_who_asks(tmp_path):
             assert "&lt;b&gt;Robot" in shown.text
             assert "127.0.0.1" in shown.text
             assert "frame-ancestors 'none'" in shown.headers["content-security-policy"]
+            assert shown.headers["referrer-policy"] == "same-origin"  # or a browser sends no origin with the form
             for _ in range(5):
                 answer = await signed_in(http, page, "wrong")
                 assert (answer.status_code, answer.headers.get("location")) == (403, None)
