@@ -28,7 +28,7 @@ def notes(home, memory):
         ("path:people/ pump", {"People/Ann.md"}),
         ('pump path:"Old/"', {"Old/pump.md"}),
         ("pump -path:old -radiators", {"People/Ann.md", "cake.md"}),
-        ('"egg butter"', {"cake.md"}),
+        ('"egg butter" -radiators', {"cake.md"}),
         ('pump -"egg butter"', {"People/Ann.md", "Radiators.md", "Old/pump.md"}),
     ],
 )
@@ -67,3 +67,11 @@ def test_a_condition_reaches_results_that_are_far_down(home, memory):
     home.write("last/one.md", "A long text about many other things, in which some pump is mentioned once. " * 3)
     memory.index(home.notes)
     assert [result.path for result in memory.search("pump path:last/", 3)] == ["notes/last/one.md"]
+
+
+def test_a_phrase_alone_comes_first_and_leaves_nothing_out(home, memory):
+    home.write("a.md", "Take butter. Take an egg, and butter it, egg for egg. Butter, egg.\n")
+    home.write("b.md", "A long text about a cake, in which some egg butter is mentioned among other things.\n" * 2)
+    memory.index(home.notes)
+    assert memory.search('"egg butter"')[0].path == "notes/b.md"
+    assert not [notice for notice in memory.search('"egg butter"').notices if "conditions" in notice]

@@ -92,6 +92,8 @@ class Conditions(PreferringExtension):
             return None
         read = _Read()
         rest = " ".join(_CONDITION.sub(read.take, question).split())
+        if _PHRASES.fullmatch(question):  # a model quotes what it searches for, too, and needs what is near
+            return Preference(1.0, _Holds((), (), (), [_words(text) for text in _PHRASE.findall(question)]))
         if _PHRASES.fullmatch(rest):
             read.phrases = _PHRASE.findall(rest)
         if not (said := read.described()) or not (asked := rest or " ".join((*read.tags, *read.paths))):
