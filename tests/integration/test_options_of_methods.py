@@ -91,6 +91,12 @@ def conversations(memory: Memory, _world: World) -> Conversations:
     return memory.conversations
 
 
+def core_with_user_md(memory: Memory, _world: World) -> CoreMemory:
+    found: CoreMemory = memory.core
+    found.init_from_user_md("Job: printer")
+    return found
+
+
 def core(memory: Memory, _world: World) -> CoreMemory:
     return memory.core
 
@@ -260,6 +266,7 @@ CALLS = [
         {"from_message_id": "m1", "to_message_id": "m2", "created_at": MOMENT},
     ),
     Call("CoreMemory.update", core, {"section": "user", "key": "name", "value": "Bo"}, {"trust": "agent"}),
+    Call("CoreMemory.init_from_user_md", core_with_user_md, {"text": "Town: Lyon"}, {"again": True}),
     Call("CoreMemory.update_all", core, {"facts": [("user", "name", "Bo")]}, {"trust": "foreign"}),
     Call("Conversations.read", conversations, {"chat": CHAT}, {"since": MOMENT + DAY, "until": MOMENT + 2 * DAY}),
     Call("Conversations.search", conversations, {"text": "harbour"}, {"limit": 2, "chat": OTHER_CHAT}),
