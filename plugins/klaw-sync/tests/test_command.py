@@ -7,6 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from klaw_core import Memory
 from klaw_core.cli.program import cli
 
 
@@ -78,6 +79,22 @@ class TestTwoMachines:
         assert len(names) == 1
         assert {conflict["text"], *names} == {"Ada", "Bob"}
         assert f"core_memory user.name  {conflict['version']}\n{conflict['text']}\n" in klaw("one", "sync", "conflicts")
+
+    def test_the_other_machine_knows_who_wrote_a_key_of_core_memory_and_a_text(self, klaw, folder, tmp_path):
+        klaw("one", "core", "set", "user", "name", "Ada")
+        with Memory.open(data_dir=tmp_path / "one") as memory:
+            memory.core.update("user", "diet", "hay", trust="agent")
+            memory.call_tool("memory_save", {"content": "the agent saw the lantern"})
+        for machine in ("one", "two", "one"):
+            klaw(machine, "sync", folder)
+        with Memory.open(data_dir=tmp_path / "one") as one, Memory.open(data_dir=tmp_path / "two") as two:
+            assert two.core.classes() == one.core.classes() == {("user", "diet"): "agent"}
+            assert {item.trust for item in two.search("lantern")} == {"owner", "agent"}
+            two.core.update("user", "diet", "hay")
+        for machine in ("two", "one"):
+            klaw(machine, "sync", folder)
+        with Memory.open(data_dir=tmp_path / "one") as one:
+            assert one.core.classes() == {}
 
     def test_status_names_the_machines(self, klaw):
         told = json.loads(klaw("two", "sync", "status", "--json"))

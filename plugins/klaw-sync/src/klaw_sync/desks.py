@@ -19,6 +19,7 @@ Body = dict[str, Any]
 Change = Callable[[list[Body]], Sequence[Mapping[str, Any]]]
 
 _SECTIONS = ("user", "agent")
+_TRUST = "trust"  # the field of core memory with the classes of keys that the owner did not write
 _MAX_TEXT_BYTES = 16 << 20
 
 
@@ -69,19 +70,36 @@ class Desk:
                 raise StoreCorruptError(
                     f"{text.location} is not core memory: {error.message}", hint="klaw doctor"
                 ) from error
-            sections = {name: table.get(name) for name in _SECTIONS}
             held = [
-                {"section": section, "key": key, "value": value}
-                for section, values in sections.items()
-                for key, value in (values.items() if isinstance(values, dict) else ())
+                {"section": section, "key": key, "value": value, **_class_of(table, section, key)}
+                for section in _SECTIONS
+                for key, value in _section(table, section).items()
             ]
             wanted = [dict(body) for body in change(list(held))]
             if wanted == held:
                 return False
             for section in _SECTIONS:
                 table[section] = {body["key"]: body["value"] for body in wanted if body["section"] == section}
+            classes = {
+                section: {body["key"]: body[_TRUST] for body in wanted if body["section"] == section and _TRUST in body}
+                for section in _SECTIONS
+            }
+            table.pop(_TRUST, None)
+            if any(classes.values()):
+                table[_TRUST] = {section: keys for section, keys in classes.items() if keys}
             text.replace(json.dumps(table, ensure_ascii=False, indent=2) + "\n")
         return True
+
+
+def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = table.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _class_of(table: Mapping[str, Any], section: str, key: str) -> dict[str, Any]:
+    """Return the class of a key of core memory that the owner did not write, as a field."""
+    classes = _section(_section(table, _TRUST), section)
+    return {_TRUST: classes[key]} if key in classes else {}
 
 
 def desks(root: Path, kinds: Sequence[str]) -> Iterator[Desk]:
