@@ -168,3 +168,35 @@ class TestAddresses:
         pytest.importorskip("obstore")
         with pytest.raises(StoreError):
             open_remote("nothing://example", Path(tmp_path))
+
+
+def test_three_machines_through_three_places(tmp_path):
+    """One uses the folder and the repository, one the repository and the bucket, one only the bucket."""
+    place, repository = folders(tmp_path)[0], repositories(tmp_path)
+    bucket = buckets(tmp_path)[0]
+    reached = [[place, repository[0]], [repository[1], bucket], [bucket]]
+    machines = [Sync(tmp_path / name, host=name) for name in ("one", "two", "three")]
+    for machine in machines:
+        (machine.root / "sync").mkdir(parents=True)
+        KEY.save(machine.root / "sync" / "key")
+
+    def meet():
+        for _ in range(4):
+            for machine, remotes in zip(machines, reached, strict=True):
+                assert machine.run(remotes).problems == ()
+
+    journals = [FileJournals(machine.root) for machine in machines]
+    logs = [journal.logs("conversations").log("telegram_1", "2026-01-01") for journal in journals]
+    for number in range(6):
+        mine = number % 3
+        journals[mine].records("documents").append([{"id": f"memory/{number % 4}", "text": f"text {number}"}])
+        logs[mine].append({"id": f"m{number}", "ts": f"2026-01-01T10:0{number}:00.000Z", "content": f"said {number}"})
+    meet()
+    logs[2].remove(lambda line: line.value["id"] == "m0")
+    journals[0].records("documents").forget(["memory/3"])
+    meet()
+    assert logs[0].path.read_bytes() == logs[1].path.read_bytes() == logs[2].path.read_bytes()
+    assert [line.value["id"] for line in logs[0].read()] == ["m1", "m2", "m3", "m4", "m5"]
+    shown = [dict(journal.records("documents").replay().records) for journal in journals]
+    assert shown[0] == shown[1] == shown[2]
+    assert sorted(shown[0]) == ["memory/0", "memory/1", "memory/2"]
