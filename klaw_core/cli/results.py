@@ -43,6 +43,7 @@ class ResultStyle:
     """How to show results. ``roots`` are the directories of the workspaces by name, for links.
 
     ``choose`` selects the snippet of a chunk that only vector search found; without it, the chunk's start is shown.
+    ``said`` are the lines of the results above, such as messages, which are not repeated before the next ones.
     """
 
     query: str
@@ -50,6 +51,7 @@ class ResultStyle:
     explain: bool = False
     roots: Mapping[str, Path] = attrs.field(factory=dict)
     choose: ChooseWindow | None = None
+    said: set[str] = attrs.field(factory=set, init=False)
 
 
 def place(result: SearchResult) -> str:
@@ -92,7 +94,9 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
     if result.heading:
         heading = neutral(" > ".join(result.heading))
         out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
-    context = neutral(result.context)
+    before_it = result.context.split("\n")
+    context = neutral(result.context if look.full else "\n".join(line for line in before_it if line not in look.said))
+    look.said.update(result.content.split("\n"))
     if context and (look.full or find_marks(context, look.query)):
         before = context if look.full else make_snippet(context, look.query).text
         out.line(*_marked(before, find_marks(before, look.query), "dim"), indent=indent)

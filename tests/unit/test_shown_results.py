@@ -84,3 +84,15 @@ def test_without_good_matches_three_weak_ones_are_shown_in_full():
 @pytest.mark.parametrize("style", [{"full": True}, {"explain": True}])
 def test_weak_matches_are_shown_in_full_on_request(style):
     assert sum("text" in line for line in all_shown(0.9, 0.01, 0.02, **style)) == 3
+
+
+def test_a_message_that_is_a_result_above_is_not_repeated_before_the_next():
+    question, answer = "User: why was the lock dropped?", "Assistant: It deadlocked with the flush."
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    first = SearchResult(question, "chats/a", 1, 1, (), 1.0, "a", when, "one", relevance=0.9)
+    second = SearchResult(answer, "chats/a", 2, 2, (), 0.9, "a", when, "two", relevance=0.9, context=question)
+    both, alone = Lines(), Lines()
+    show(both, [first, second], ResultStyle("why was the lock dropped"))
+    show(alone, [second], ResultStyle("why was the lock dropped"))
+    assert "\n".join(both.shown).count(question) == 1
+    assert "\n".join(alone.shown).count(question) == 1
