@@ -7,6 +7,7 @@ from klaw_mcp.clients import clients
 #: The commands that have no case, and why.
 WITHOUT = {
     "mcp": "it serves until its input ends; mcp.txt has its answers",
+    "sync init": "it writes a key of chance; test_command.py of klaw-sync has it",
     "serve": "it serves until it is stopped; rest.txt has its answers",
 }
 
@@ -74,6 +75,7 @@ COMMANDS = {
         *(
             "core get",
             "core get --json",
+            "core import nowhere.md",
             "core get user name",
             "core set user city Bremen",
             "core set user city Rome --json",
@@ -144,7 +146,7 @@ COMMANDS = {
         'hook user-prompt<{"prompt": "where does the lantern hang"}',
     ],
     "watch": ["watch --unit"],
-    "sync": ["sync", "sync run nowhere", "sync join nowhere", "sync code", "sync status", "sync conflicts"],
+    "sync": ["sync run", "sync run nowhere", "sync join nowhere", "sync code", "sync status", "sync conflicts"],
 }
 
 #: Calls of tools, in one memory, with at least one for each tool.

@@ -39,7 +39,7 @@ def test_it_runs_again_until_it_is_stopped():
     told = []
     running = Synchroniser(run, 0.0, told.append)
     running.start()
-    assert third.wait(30)
+    assert third.wait(300)
     running.stop()
     assert told[1].problems == ("no network",)
 

@@ -53,7 +53,7 @@ class Night:
         self.clock = datetime(2026, 2, day, hour, minute, tzinfo=UTC)
         self.nightly.look()
         if self.nightly._thread is not None:
-            self.nightly._thread.join(60)
+            self.nightly._thread.join(300)
         return self.condenser.runs
 
     def close(self):
@@ -166,7 +166,7 @@ def test_a_watcher_condenses_and_says_so_in_its_state(tmp_path, monkeypatch):
             done.set()
 
         watcher._nightly.on_run = on_run
-        assert done.wait(60) or watcher.state.runs
+        assert done.wait(300) or watcher.state.runs
         assert watcher.stop(60)
         state = WatchDirectory.of(tmp_path / "data").read()
         assert "condenser: run 1" in state.runs["consolidate"].result

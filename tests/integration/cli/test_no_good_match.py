@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import csv
+import importlib
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -182,7 +183,7 @@ def from_strands(memory: Memory, question: str) -> Iterator[str]:
 
 def from_hook(memory: Memory, question: str) -> Iterator[str]:
     """Yield "no" if the hook for prompts recalls nothing."""
-    recall = pytest.importorskip("klaw_sessions.recall")
+    recall = importlib.import_module("klaw_sessions.recall")
     asked = recall.RecallRequest(question, 1_000, "volatile", min_relevance=0.3)
     yield recall.recall_from(memory, asked).text or "weak"
 

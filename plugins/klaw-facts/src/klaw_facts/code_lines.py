@@ -26,8 +26,8 @@ _QUERY = re.compile(
 _COMMAND = re.compile(
     r"git (?:add|commit|push|pull|clone|status|diff|log|checkout|switch|branch|merge|rebase|stash|fetch|reset|init)"
     r"|(?:npm|pnpm|yarn) (?:install|i|run|test|start|ci|add|init)"
-    r"|(?:pip3?|pipx|cargo|brew) (?:install|build|run|test|add)"
-    r"|uv (?:pip|run|sync|add|tool|venv)|(?:sudo )?(?:apt|apt-get) (?:install|update|upgrade)"
+    r"|(?:pip[3x]?|cargo|brew) (?:install|build|run|test|add)"
+    r"|uv (?:run|pip|sync|add|tool|venv)|(?:sudo )?(?:apt|apt-get) (?:install|update|upgrade)"
     r"|docker(?:-compose| compose)? (?:run|build|ps|pull|push|exec|up|down|logs|stop|start|images)"
     r"|kubectl (?:get|apply|delete|describe|logs|exec|create|scale|rollout)"
     r"|systemctl (?:--user )?(?:start|stop|restart|status)"

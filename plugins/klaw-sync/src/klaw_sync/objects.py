@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import PluginError, StoreError
+from klaw_core import PluginError, StoreError, install_extras
 from klaw_sync.errors import SegmentError
 from klaw_sync.remotes import MACHINE, Remote
 from klaw_sync.segments import MAX_FILE_BYTES, SUFFIX
@@ -83,7 +83,7 @@ def open_bucket(address: str) -> Bucket:
     try:
         from obstore.store import from_url
     except ImportError as error:
-        raise PluginError("an object store needs obstore", hint="install klaw-sync[s3]") from error
+        raise PluginError("an object store needs obstore", hint=install_extras(["s3"])) from error
     try:
         return Bucket(address.rstrip("/"), from_url(address))
     except Exception as error:
