@@ -95,6 +95,8 @@ def test_no_secret_passes_a_tool(world):
 
 def test_no_secret_passes_mcp(world):
     server = pytest.importorskip("klaw_mcp.server")
+    from mcp import types
+
     from klaw_mcp.tools import Policy, Toolbox
 
     extra = tuple(world.memory.toolbox(allow=OPT_IN))
@@ -102,11 +104,12 @@ def test_no_secret_passes_mcp(world):
     handlers = server.Handlers(toolbox, SimpleNamespace(meet=lambda _context: None))
     for name, tool in toolbox.tools().items():
         feed(world, f"mcp {name}", tool.properties, tool.required, lambda given, name=name: toolbox.call(name, given))
+    topic = types.PromptReference(type="ref/prompt", name="recall")
     public = {name for name in vars(server.Handlers) if not name.startswith("_")}
-    asked = {"read_resource", "get_prompt", "list_resources"}
+    asked = {"read_resource", "get_prompt", "list_resources", "complete"}
     assert public - asked == {
         *("call_tool", "get_memory", "server", "list_tools", "list_templates", "list_prompts"),
-        *("toolbox", "notices"),
+        *("toolbox", "notices", "instructions"),
     }, "no call written"
     world.memory.index()
     for kind in KINDS:
@@ -117,6 +120,8 @@ def test_no_secret_passes_mcp(world):
             lambda text=text: handlers.read_resource(None, SimpleNamespace(uri=text)),
             lambda text=text: handlers.read_resource(None, SimpleNamespace(uri=f"klaw:///{text}")),
             lambda text=text: handlers.list_resources(None, SimpleNamespace(cursor=text)),
+            lambda text=text: handlers.complete(None, SimpleNamespace(ref=None, argument=SimpleNamespace(value=text))),
+            lambda text=text: handlers.complete(None, SimpleNamespace(ref=topic, argument=SimpleNamespace(value=text))),
         ):
             world.said.append(answer(make))
     for item in world.memory.documents(limit=1000):

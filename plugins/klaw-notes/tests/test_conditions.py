@@ -75,3 +75,8 @@ def test_a_phrase_alone_comes_first_and_leaves_nothing_out(home, memory):
     memory.index(home.notes)
     assert memory.search('"egg butter"')[0].path == "notes/b.md"
     assert not [notice for notice in memory.search('"egg butter"').notices if "conditions" in notice]
+
+
+def test_a_question_with_a_secret_is_left_as_it_is(notes):
+    found = notes.search("mysql -u root -pZq7Yw3Xv91119Ut5")
+    assert not any("read as conditions" in notice or "Zq7Yw3" in notice for notice in found.notices)

@@ -46,7 +46,7 @@ class TestSearch:
         assert list(result) == [
             "content", "path", "start_line", "end_line", "heading", "score", "source", "created_at", "chunk_id",
             "chat_id", "context", "collection", "metadata", "similarity", "origin",
-            "relevance", "also", "is_weak", "snippet",
+            "relevance", "also", "trust", "is_weak", "snippet",
         ]  # fmt: skip
         assert result["content"] == "# Tuesday\n\nBaked rye bread with buttermilk."
         assert result["snippet"] == "Baked rye bread with buttermilk."
@@ -251,6 +251,7 @@ class TestGet:
             "end_line": passage["end_line"],
             "file": str(user_home / "notes" / "2026-02-24.md"),
             "notice": "",
+            "trust": "owner",
         }
 
     def test_a_search_covers_every_collection_that_is_not_separate(self, indexed, user_home):

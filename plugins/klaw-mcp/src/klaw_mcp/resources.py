@@ -38,7 +38,8 @@ def path_of(uri: str) -> str:
             f"{quoted(uri, 200)} is not a URI", hint=f"use a form like {uri_of('notes/a.md')}"
         ) from error
     path = unquote(parts.path.removeprefix("/"))
-    if parts.scheme != SCHEME or parts.netloc or not path:
+    has_lines = not uri.isprintable()  # urlsplit drops line breaks, and what is left hides a secret
+    if parts.scheme != SCHEME or parts.netloc or not path or has_lines:
         raise NotFoundError(
             f"{quoted(uri, 200)} is not the URI of a document", hint=f"use a form like {uri_of('notes/a.md')}"
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from attrs import define, field, frozen
 
 from klaw_core import Condition, Preference, PreferringExtension, StoredChunk, quoted
+from klaw_redaction import Redactor
 from klaw_words.treatment import index_text
 
 # Characters. A longer text, or one of several lines, is a message and not a question that somebody typed.
@@ -82,13 +83,17 @@ class _Holds:
 
 
 class Conditions(PreferringExtension):
-    """Reads conditions in questions; the words around them are what is searched for."""
+    """Reads conditions in questions; the words around them are what is searched for.
+
+    A question with a secret is left as it is: its parts would be quoted without what shows that they are a secret.
+    """
 
     name = "conditions"
+    _redactor = Redactor()
 
     def prefer(self, question: str, /) -> Preference | None:
         """Return the conditions of a question; None if it has none."""
-        if len(question) > _MAX_CHARACTERS or "\n" in question.strip():
+        if len(question) > _MAX_CHARACTERS or "\n" in question.strip() or self._redactor.text(question) != question:
             return None
         read = _Read()
         rest = " ".join(_CONDITION.sub(read.take, question).split())
