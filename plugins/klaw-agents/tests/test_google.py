@@ -190,6 +190,8 @@ def test_memories_are_stored_unchanged(service):
     for _ in range(2):
         run(service.add_memory(app_name="travel", user_id="ada", memories=[given]))
     (entry,) = search(service, "bees")
+    assert entry.custom_metadata.pop("relevance") > 0
+    assert not entry.custom_metadata.pop("is_weak")
     assert entry.model_copy(update={"id": None}) == given
     delete(service, entry.id)
     assert search(service, "bees") == []
