@@ -83,7 +83,7 @@ def test_every_search_without_a_name_leaves_out_only_separate_collections(filled
         assert found(memory.extension("drafts").host.search(SearchRequest("lantern"))) == SEARCHED
         texts = {result["content"] for result in memory.call_tool("memory_search", {"query": "lantern"})["results"]}
         assert texts == {f"the lantern of {name}" for name in SEARCHED}
-        context = str(memory.context("where is the lantern?"))
+        context = str(memory.context("where is the lantern?", trust="foreign"))  # what a program adds is foreign
         assert {name for name in COLLECTIONS if f"the lantern of {name}" in context} == SEARCHED
         assert set(memory.collections(searched=True)) == SEARCHED
         assert set(memory.collections()) == set(COLLECTIONS)

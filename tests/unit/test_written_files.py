@@ -15,7 +15,6 @@ WRITES = {"write_text", "write_bytes", "savefig", "copyfile", "copy2", "copytree
 EXCEPTIONS = {
     "klaw_eval/poisoning.py _write_files": "notes in a temporary directory",
     "klaw_eval/poisoning.py _import": "an export in a temporary directory",
-    "klaw_sync/remotes.py put": "a temporary file, which takes the name when it is complete",
     "klaw_core/cli/config.py _checked": "a copy in a temporary directory, to check it",
     "klaw_core/cli/client_files.py write_file": "a pipe or a terminal, which nothing can replace",
     "klaw_core/cli/demo.py _place": "sample notes, which the next run writes again",

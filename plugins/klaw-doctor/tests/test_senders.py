@@ -22,6 +22,7 @@ DOORS = {
     "klaw-doctor/src/klaw_doctor/readers/claude.py": "account",
     "klaw-doctor/src/klaw_doctor/readers/openclaw.py": "not in the source",
     "klaw-eval/src/klaw_eval/building.py": "name: a test set has no ids",
+    "klaw-eval/src/klaw_eval/poisoning.py": "name: an attack forges a speaker, not an id",
     "klaw-serve/src/klaw_serve/chats.py": "sender_id and name of the call",
 }
 #: Importers, and whether their messages have a sender's id.

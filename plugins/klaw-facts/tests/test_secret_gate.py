@@ -116,7 +116,7 @@ DOORS = {
 READING = {
     "Facts.get", "Facts.list", "Facts.search", "Facts.history", "Facts.extract", "Facts.compact", "Facts.forget",
     "Facts.arrange", "Facts.check_record", "Facts.declines", "Facts.fix", "Facts.offer", "Facts.on", "Facts.attach",
-    "Facts.state", "Facts.compress", "Facts.drop_missing",
+    "Facts.state", "Facts.compress", "Facts.drop_missing", "Facts.condense", "Facts.undo",
     "FactKeeper.get", "FactKeeper.reopen", "FactKeeper.pin", "FactKeeper.archive", "FactKeeper.decide",
     "FactKeeper.undo", "FactKeeper.forget",
     "JournalFactStore.search", "JournalFactStore.search_by_metadata", "JournalFactStore.delete",

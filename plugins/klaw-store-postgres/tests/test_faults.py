@@ -93,7 +93,7 @@ class TestLostConnections:
 
     def test_a_transaction_broken_at_commit_is_not_reported_as_committed(self, open_store, cut):
         store = open_store()
-        with pytest.raises(StoreError, match="it may have been kept"), store.write() as transaction:  # noqa: PT012  # the block is the subject
+        with pytest.raises(StoreError, match="unknown whether the changes were stored"), store.write() as transaction:  # noqa: PT012  # the block is the subject
             transaction.replace("memory", make_document("notes/b.md", "two"), [])
             cut()
         with store.read() as snapshot:

@@ -175,17 +175,26 @@ class JsonLines:
         return len(lines)
 
     def delete(self) -> None:
-        """Remove the file if it exists. Raise StoreError."""
+        """Remove the file if it exists. Raise StoreError.
+
+        It is locked, so that who reads records and the traces of removed ones under the lock misses neither.
+        """
         try:
             self._check_directories()
-            if self.path.exists():
-                self.on_removal(None)
-            with suppress(FileNotFoundError):  # the directory
-                for path in (leftover_of(self.path), self.path):
-                    path.unlink(missing_ok=True)
-                sync_directory(self.path.parent)  # also if it does not exist: an earlier call may have been killed here
+            if self.path.is_file():  # a lock would make a file that is missing
+                with self._locked():
+                    self.on_removal(None)
+                    self._unlink()
+            else:
+                self._unlink()
         except OSError as error:
             raise writing_failed(self.path, error) from error
+
+    def _unlink(self) -> None:
+        with suppress(FileNotFoundError):  # the directory
+            for path in (leftover_of(self.path), self.path):
+                path.unlink(missing_ok=True)
+            sync_directory(self.path.parent)  # also if it does not exist: an earlier call may have been killed here
 
     def settle(self, change: Callable[[list[dict[str, Any]]], Sequence[Mapping[str, Any]]], /) -> bool:
         """Replace the records by those that ``change`` returns for them, in their order; return whether any differ.

@@ -83,6 +83,15 @@ def _copy(source: int, start: int, end: int, target: int) -> None:
         start += len(block)
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file atomically, also where there are no hard links; durable when it returns. Raise OSError."""
+    temporary = Temporary(path)
+    with temporary as descriptor:
+        write_all(descriptor, data)
+        temporary.replace()
+    sync_directory(path.parent)
+
+
 def write_new(path: Path, data: bytes) -> None:
     """Create a file atomically; durable when it returns. Raise OSError, FileExistsError if it exists."""
     temporary = Temporary(path)

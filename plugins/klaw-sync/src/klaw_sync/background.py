@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
+from threading import Thread
 
 from attrs import define, field
 
-from klaw_core import KlawError
+from klaw_core import Flag, KlawError
 from klaw_sync.run import SyncReport
 
 _LOG = logging.getLogger("klaw")
@@ -22,12 +22,12 @@ class Synchroniser:
     run: Callable[[], SyncReport]
     seconds: float
     told: Callable[[SyncReport], object] = lambda _report: None
-    _stopped: threading.Event = field(factory=threading.Event, init=False)
-    _thread: threading.Thread | None = field(default=None, init=False)
+    _stopped: Flag = field(factory=Flag, init=False)
+    _thread: Thread | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread = threading.Thread(target=self.loop, name="klaw sync", daemon=True)
+        self._thread = Thread(target=self.loop, name="klaw sync", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

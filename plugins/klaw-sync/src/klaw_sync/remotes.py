@@ -11,7 +11,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import ConfigError, StoreError, sync_directory
+from klaw_core import ConfigError, Descriptor, StoreError, sync_directory
+from klaw_journals.rewriting import replace_file
 from klaw_sync.errors import SegmentError
 from klaw_sync.segments import MAX_FILE_BYTES, SUFFIX
 
@@ -89,9 +90,9 @@ class Folder(Remote):
 
     def get(self, name: str) -> bytes:
         """Return a file."""
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        opened = Descriptor(self._path(name), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         try:
-            with os.fdopen(os.open(self._path(name), flags), "rb") as file:
+            with opened as descriptor, open(descriptor, "rb", closefd=False) as file:
                 data = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise SegmentError(f"{name} cannot be read: {error.strerror}") from error
@@ -102,21 +103,11 @@ class Folder(Remote):
     def put(self, name: str, data: bytes) -> None:
         """Write a file: complete under its name, or not at all."""
         path = self._path(name)
-        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.exists():
                 return
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-            sync_directory(path.parent)
+            replace_file(path, data)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import StoreCorruptError
+from klaw_core import Closing, Hold, StoreCorruptError
 from klaw_sync.values import Trace, Version
 
 _SCHEMA = """
@@ -49,23 +49,9 @@ class State:
     _changed: set[str] = field(factory=set)
 
     @classmethod
-    @contextmanager
-    def open(cls, path: Path) -> Iterator[State]:
-        """Open the file, and make it if there is none. Raise StoreCorruptError: it may be deleted."""
-        path.touch(mode=0o600)
-        try:
-            database = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.Error as error:
-            raise _corrupt(path, error) from error
-        try:
-            database.execute("PRAGMA secure_delete = ON")
-            database.execute("PRAGMA synchronous = FULL")
-            database.executescript(_SCHEMA)
-            yield cls(database)
-        except sqlite3.DatabaseError as error:
-            raise _corrupt(path, error) from error
-        finally:
-            database.close()
+    def open(cls, path: Path) -> Hold[State]:
+        """Hold the file open during a block; make it if there is none. Raise StoreCorruptError: it may be deleted."""
+        return _Opened(path)
 
     def load(self) -> None:
         """Read everything."""
@@ -186,6 +172,35 @@ class State:
             " last = max(last, excluded.last), t = max(t, excluded.t)",
             (remote, machine, host, number, t),
         )
+
+
+class _Opened(Closing[State]):
+    """An open file. An error of the database within the block says what to do with it."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(lambda: State(sqlite3.connect(path, isolation_level=None)))
+        self._path = path
+
+    def take(self) -> State:
+        self._path.touch(mode=0o600)
+        try:
+            state = super().take()
+            state.database.execute("PRAGMA secure_delete = ON")
+            state.database.execute("PRAGMA synchronous = FULL")
+            state.database.executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            raise _corrupt(self._path, error) from error
+        return state
+
+    def close(self, made: State) -> None:
+        made.database.close()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if len(error) > 1 and isinstance(error[1], sqlite3.DatabaseError):
+            raise _corrupt(self._path, error[1]) from error[1]
 
 
 def _corrupt(path: Path, error: sqlite3.Error) -> StoreCorruptError:
