@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from klaw_core import RecordError
+from klaw_core import FileLock, RecordError, StoreLockedError
 from klaw_journals import FileJournals, Traces
+from klaw_journals.jsonl import JsonLines
 from klaw_journals.traces import digest
 
 KEY = "00112233445566ff " + "ab" * 32 + "\n"
@@ -46,6 +47,24 @@ class TestTraces:
         log.append({"id": "m1"})
         log.delete()
         assert Traces(data).forgotten()("conversations", "telegram_1", "anything")
+
+    def test_nobody_can_write_between_a_trace_and_the_deletion(self, data):
+        path = data / "conversations" / "telegram_1" / "2026-01-01.jsonl"
+        seen = []
+
+        def look(gone):
+            with pytest.raises(StoreLockedError), FileLock(path, limit_seconds=0.0):
+                pass
+            seen.append((gone, path.exists()))
+
+        log = JsonLines(path, on_removal=look)
+        log.append({"id": "m1"})
+        log.delete()
+        assert seen == [(None, True)]
+        assert not path.exists()
+        log.delete()
+        assert len(seen) == 1, "nothing was removed"
+        assert not path.exists()
 
     def test_two_forgettings_of_one_record_are_two_traces(self, data):
         journal = FileJournals(data).records("saved")
