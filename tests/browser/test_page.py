@@ -285,7 +285,7 @@ def test_a_page_that_may_not_write_offers_nothing_that_does(served, page):
         view: selector for view, selector in VIEWS.items() if view not in {"#/new", "#/document?path=notes/nowhere.md"}
     }
     served.open(page)
-    assert page.locator(writing).count()
+    page.wait_for_selector(writing)
     page.route(f"{served.url}/", as_read_only)
     page.reload()
     page.wait_for_selector("#views a")
