@@ -21,6 +21,7 @@ LINES = {
     "export FILE": "export PLACE",
     "import FILE": "import PLACE",
     "config trust DIRECTORY": "config trust PLACE",
+    "core import FILE": "core import PLACE",
     "demo --keep": "demo --keep PLACE",
     "eval DATASETS": "eval PLACE",
     "eval --questions": "eval --questions PLACE",

@@ -34,7 +34,7 @@ def test_a_pattern_that_cannot_be_meant_so_is_refused(source, option, pattern, t
 
 def test_each_source_with_files_has_such_options():
     agents = {"aider", "claude-code", "cline", "codex", "copilot-cli", "cursor", "gemini-cli", "opencode"}
-    assert {name for name, _ in patterns()} == {*agents, "workspace"}
+    assert {name for name, _ in patterns()} == {*agents, "jsonl", "workspace"}
 
 
 @pytest.mark.parametrize("name", ["config_file", "data_dir", "directory"])

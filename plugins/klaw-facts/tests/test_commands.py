@@ -92,6 +92,7 @@ def test_remember_names_the_slot_that_was_not_set_if_that_is_the_first_one(klaw)
 
 def test_remember_accepts_every_option(klaw):
     options = ["--slot", "editor=Vim", "--subject", "Ada", "--category", "preference", "--importance", "0.9"]
+    options += ["--project", "cutter"]
     fact = of_json(klaw("remember", "-", *options, "--tag", "a", "--tag", "b", "--pin", "--json", stdin="uses Vim"))
     assert (fact["text"], fact["slot"], fact["value"], fact["subject"]) == ("uses Vim", "editor", "Vim", "Ada")
     assert (fact["category"], fact["importance"], fact["tags"], fact["is_pinned"]) == (
@@ -100,6 +101,7 @@ def test_remember_accepts_every_option(klaw):
         ["a", "b"],
         True,
     )
+    assert fact["metadata"] == {"project": "cutter"}
     assert "confirmed" in klaw("remember", "uses Vim", *options[:4]).stderr
 
 
@@ -335,6 +337,7 @@ def test_compress_creates_digests_and_a_profile(said):
     assert said("compress", "--weekly").stdout == "0 facts archived; profile of 2 lines, changed\n"
     assert said("compress").stdout == "0 new digests; 0 facts archived; profile of 2 lines, unchanged\n"
     assert of_json(said("compress", "--json"))["days"] == 0
+    assert "    digest  telegram_1 2026-02-23\n" in said("compress", "--list").stdout
     assert "name: Ada Lovelace" in of_json(said("context", "thanks!", "--json"))["stable"]
 
 

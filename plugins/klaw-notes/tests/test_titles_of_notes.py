@@ -110,5 +110,5 @@ def test_a_question_about_a_day_prefers_the_note_of_that_day(memory, question):
     memory.index(home.notes)
     result = memory.search(question)[0]
     assert result.path == "notes/Daily/2025-05-10.md"
-    assert [part.component for part in result.explain][-1] == "date"
+    assert "date" in [part.component for part in result.explain]
     assert sum(part.value for part in result.explain) == pytest.approx(result.score)

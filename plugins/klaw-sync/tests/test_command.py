@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from klaw_core import Memory
 from klaw_core.cli.program import cli
+from klaw_sync.background import Synchroniser
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ class TestTwoMachines:
         assert {
             file: file.read_bytes() for file in sorted((tmp_path / "folder").rglob("*")) if file.is_file()
         } == before
-        assert klaw("one", "sync", folder) == "sent 1 · received 0 · forgot 0\n"
+        assert klaw("one", "sync", "run", folder) == "sent 1 · received 0 · forgot 0\n"
 
     def test_a_conflict_is_decided_and_shown(self, klaw, folder):
         klaw("one", "core", "set", "user", "name", "Ada")
@@ -96,6 +97,25 @@ class TestTwoMachines:
         with Memory.open(data_dir=tmp_path / "one") as one:
             assert one.core.classes() == {}
 
+    def test_what_is_missing_here_is_brought_back(self, klaw, folder, tmp_path):
+        (journal,) = [file for file in (tmp_path / "one").rglob("*.jsonl") if b"lantern" in file.read_bytes()]
+        journal.unlink()
+        assert "1 record missing here (--missing)" in klaw("one", "sync", "run", folder)
+        assert "missing" not in klaw("one", "sync", "run", "--missing", "restore", folder)
+        assert b"lantern" in journal.read_bytes()
+
+    def test_it_is_repeated_until_interrupted(self, klaw, folder, monkeypatch):
+        runs = []
+
+        def twice(self):
+            runs.extend(self.run() for _ in range(2))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Synchroniser, "loop", twice)
+        klaw("one", "save", "the kiln is warm")
+        klaw("one", "sync", "run", "--again", folder, status=130)
+        assert [run.sent for run in runs] == [1, 0]
+
     def test_status_names_the_machines(self, klaw):
         told = json.loads(klaw("two", "sync", "status", "--json"))
         assert [one["own"] for one in told["machines"]] == [True, False]
@@ -121,6 +141,9 @@ class TestTwoMachines:
 
 
 class TestErrors:
+    def test_ways_to_run_that_exclude_each_other(self, klaw, folder):
+        assert "give only one of them" in klaw("one", "sync", "run", "--again", "--dry-run", folder, status=2)
+
     def test_a_memory_that_is_not_shared(self, klaw, folder):
         assert "klaw sync init DIR" in klaw("one", "sync", folder, status=1)
 

@@ -174,11 +174,11 @@ class TestIndexing:
     def test_other_files_are_reported_once(self, klaw, user_home):
         place = user_home / "code"
         (place / "build").mkdir(parents=True)
-        for name in ("a.md", "a.py", "b.PY", "c.csv", "Makefile", "x.png", "y.adoc", "build/z.o", ".hidden.rst"):
+        for name in ("a.md", "a.py", "b.PY", "c.csv", "Makefile", "x.png", "y.sty", "build/z.o", ".hidden.rst"):
             (place / name).write_text("a gull", "utf-8")
         (place / ".gitignore").write_text("build/\n", "utf-8")
         told = klaw("index", str(place)).stderr
-        assert "not read: 2 .py, 1 .adoc, 1 .csv, 1 .png, 1 other kind;" in told
+        assert "not read: 2 .py, 1 .csv, 1 .png, 1 .sty, 1 other kind;" in told
         assert klaw("index", str(place)).stderr == ""
         assert "2 .py" in klaw("index", str(place), "-v").stderr
         assert klaw("index").stderr == ""

@@ -6,6 +6,10 @@ from attrs import field, frozen, validators
 
 from klaw_sync.values import KINDS
 
+# What the memory of an agent inherits from the owner's configuration: not the folders, which hold the owner's memory.
+_INHERITED = {"agents": True}
+_OWN = {"agents": ()}
+
 
 @frozen
 class SyncOptions:
@@ -17,10 +21,12 @@ class SyncOptions:
     ``interval_seconds``: how often a server, or `klaw sync run --again`, synchronises; a server never does with 0.
     """
 
-    remotes: tuple[str, ...] = ()
-    encrypt: bool = True
+    remotes: tuple[str, ...] = field(default=(), metadata=_OWN)
+    encrypt: bool = field(default=True, metadata=_OWN)
     journals: tuple[str, ...] = field(
-        default=tuple(KINDS), validator=validators.deep_iterable(validators.in_(tuple(KINDS)))
+        default=tuple(KINDS),
+        validator=validators.deep_iterable(validators.in_(tuple(KINDS))),
+        metadata=_INHERITED,
     )
-    machine: str = ""
-    interval_seconds: int = field(default=60, validator=[validators.ge(0), validators.lt(2**31)])
+    machine: str = field(default="", metadata=_INHERITED)
+    interval_seconds: int = field(default=60, validator=[validators.ge(0), validators.lt(2**31)], metadata=_INHERITED)

@@ -8,8 +8,9 @@ from attrs import field, frozen, validators
 
 from klaw_core.values.metadata import TRUST_CLASSES
 
-# What the memory of an agent inherits from the owner's configuration.
+# What the memory of an agent inherits from the owner's configuration: not the texts that its contexts trust.
 _INHERITED = {"agents": True}
+_OWN = {"agents": ()}
 MAX_RESULTS = 50
 MIN_BUDGET, MAX_BUDGET = 50, 20_000
 
@@ -27,7 +28,7 @@ class ToolsOptions:
     ``context_tokens``: the budget of ``memory_context``.
     """
 
-    trust: str = field(default="agent", validator=validators.in_(TRUST_CLASSES))
+    trust: str = field(default="agent", validator=validators.in_(TRUST_CLASSES), metadata=_OWN)
     max_results: int = field(default=10, validator=_between(1, MAX_RESULTS), metadata=_INHERITED)
     min_relevance: float = field(default=0.0, validator=_between(0.0, 1.0), metadata=_INHERITED)
     context_tokens: int = field(default=1_000, validator=_between(MIN_BUDGET, MAX_BUDGET), metadata=_INHERITED)
