@@ -31,6 +31,8 @@ def writer_of(path: Path) -> str:
 
 def _holders(path: Path, lines: list[list[str]]) -> Iterator[int]:
     """Yield the processes with the lock of a writer. A line has a number, the kind, how, ``WRITE``, process, place."""
+    if sys.platform == "win32":  # there is no list of locks
+        return
     for suffix, locked in _WRITE_BYTES.items():
         try:
             status = path.with_name(path.name + suffix).stat()

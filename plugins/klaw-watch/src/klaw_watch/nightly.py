@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -23,11 +25,11 @@ _SECONDS_A_MINUTE = 60
 
 def why_machine_is_busy() -> str:
     """Return why this machine should do nothing that can wait; empty if it may. What is unknown does not count."""
-    try:
-        load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    except (OSError, AttributeError):
-        load, cores = 0.0, 1
-    if load > cores:
+    load = 0.0
+    if sys.platform != "win32":
+        with suppress(OSError):
+            load = os.getloadavg()[0]
+    if load > (os.cpu_count() or 1):
         return f"the machine is busy (load {load:.1f})"
     try:
         states = [(item / "status").read_text("ascii").strip() for item in _POWER.iterdir() if item.name[:3] == "BAT"]
