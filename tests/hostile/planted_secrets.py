@@ -254,6 +254,7 @@ class World:
     def settle(self) -> None:
         """Do what later calls do with what was stored: index, extract, compress, recall, export."""
         memory = self.memory
+        assert memory.conversations.behind.flush(300), "messages are still to be written"
         memory.index()
         facts: Any = memory.extension("facts")
         facts.compress()

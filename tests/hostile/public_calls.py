@@ -237,10 +237,16 @@ _SPECIAL: Mapping[str, Callable[[World, str], Any]] = {
     "Memory.index.directory": _note,
     "Memory.index.paths": _in_workspace,
     "Memory.call_tool.arguments": lambda _w, text: [{"query": text}, {text: 1}, json.dumps({"query": text}), text],
-    "HistoryStore.append.tool_calls": lambda _w, text: [[{"name": "f", "arguments": {"x": text}}]],
+    **dict.fromkeys(
+        ("HistoryStore.append.tool_calls", "HistoryStore.append_nowait.tool_calls"),
+        lambda _w, text: [[{"name": "f", "arguments": {"x": text}}]],
+    ),
     "FactsJournal.renamed.record": lambda _w, text: _lines(text),
     "Memory.import_.source": lambda _w, text: [text],
-    "HistoryStore.append.key": lambda _w, text: [f"telegram:{text}", text],
+    **dict.fromkeys(
+        ("HistoryStore.append.key", "HistoryStore.append_nowait.key"),
+        lambda _w, text: [f"telegram:{text}", text],
+    ),
 }
 #: Keywords that methods with ``**`` accept.
 _KEYWORDS: Mapping[str, tuple[type, str]] = {
