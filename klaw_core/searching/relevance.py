@@ -34,7 +34,7 @@ _SCRIPT_CHARACTERS = 400
 # of the relevance from words, that from vectors, the fifth best from words (the topic, not the answer), the constant,
 # and the familiarity.
 _WORDS, _VECTORS, _TOPIC, _CONSTANT, _FAMILIARITY = 12.0, 15.0, -5.0, -4.0, -2.0
-_TOPIC_RANK, _LEAST = 5, 1e-9
+_TOPIC_RANK, _TINY = 5, 1e-9
 # The coefficients if only vectors are known.
 _ONLY_VECTORS, _ONLY_VECTORS_CONSTANT = 63.0, -8.5
 # If the best relevance from words is lower, as for paraphrases, the result depends more on vectors alone.
@@ -46,8 +46,8 @@ _UNREACHED = 2.8
 _CROWDED, _CROWDED_VECTORS, _CROWDED_SHARE, _CROWDED_VALUE = (0.15, 0.2), (0.05, 0.025), 0.57, -1.9
 # In large collections also added: a constant, the relevance from words, and the best one from words of another hit.
 _OFTEN_WRONG, _OWN_WORDS, _RIVAL_WORDS = -1.2, -0.5, 2.0
-# In collections of up to 20 chunks, few texts can be a wrong answer: the odds are higher. From 30 on, they are not.
-_SMALL, _LARGE, _ODDS_OF_SMALL = 20, 30, 2.2
+# In up to 18 chunks, less up to 28, few can be wrong: the odds rise, with what vectors say of the chunk (from, range).
+_SMALL, _LARGE, _FEW, _NEAR = 18, 28, 2.6, (0.02, 0.05)
 
 
 def familiarity(question: str, embedder: Embedder) -> float:
@@ -138,10 +138,10 @@ def combine_relevance(
     def by_both(key: int) -> float | None:
         if key not in word_hits and key not in vector_hits:
             return None
-        own = _weighted(word_hits.get(key))
-        both = _logistic(base + _WORDS * own + _VECTORS * _weighted(vector_hits.get(key)))
+        own, meant = _weighted(word_hits.get(key)), _weighted(vector_hits.get(key))
+        both = _logistic(base + _WORDS * own + _VECTORS * meant)
         found = reliability * both + (1.0 - reliability) * (by_vectors(key) or 0.0) * familiar
-        odds = log(max(found, _LEAST) / max(1.0 - found, _LEAST)) + _ODDS_OF_SMALL * small
+        odds = log(max(found, _TINY) / max(1.0 - found, _TINY)) + _FEW * small * _share(meant + 1.0 - familiar, *_NEAR)
         odds += judged * (_OFTEN_WRONG + _OWN_WORDS * own + _RIVAL_WORDS * ranked[own == ranked[0]])
         return _logistic((1.0 - crowded) * odds + crowded * _CROWDED_VALUE)
 

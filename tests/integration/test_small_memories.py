@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,6 +38,15 @@ def ask(directory: Path, memories: list[Any]) -> Found:
 
 
 @pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Iterator[Memory]:
+    """A memory of the notes of `klaw demo`."""
+    packaged = files("klaw_core") / "demo" / "notes"
+    with Memory.open(tmp_path_factory.mktemp("demo")) as memory, as_file(packaged) as notes:
+        memory.index(notes)
+        yield memory
+
+
+@pytest.fixture(scope="module")
 def first_results(tmp_path_factory) -> Found:
     answered, unanswered = found = ask(tmp_path_factory.mktemp("small"), WORLD)
     assert len(answered) >= 40
@@ -50,6 +61,16 @@ def larger_results(tmp_path_factory) -> Found:
     assert len(answered) >= 80
     assert len(unanswered) >= 50
     return found
+
+
+@pytest.mark.parametrize("question", ["price of bitcoin", "best pizza in Naples", "tune a guitar", "stock market"])
+def test_notes_that_share_only_frequent_words_with_a_question_are_weak(demo, question):
+    assert demo.search(question)[0].is_weak
+
+
+@pytest.mark.parametrize("question", ["employee authentication", "how are staff identified", "trip to Norway"])
+def test_notes_that_answer_in_other_words_are_not_weak(demo, question):
+    assert not demo.search(question)[0].is_weak
 
 
 def test_every_result_has_a_relevance(first_results):

@@ -94,6 +94,14 @@ def test_the_same_hit_is_more_likely_right_in_a_small_collection():
     assert small(0) > filtered(0) == large(0)
 
 
+def test_words_alone_are_no_more_likely_right_in_a_small_collection():
+    """Few texts can be a wrong answer, but one that only frequent words find is; a model may not know the script."""
+    for near, familiar, is_added in ((0.0, 1.0, False), (0.1, 1.0, True), (0.0, 0.0, True)):
+        rankings = [words(0.3)], [vectors(near)]
+        small, filtered = (combine_relevance(*rankings, familiar, whole=whole)(0) for whole in (True, False))
+        assert (small > filtered) == is_added
+
+
 def test_a_topic_that_many_chunks_share_makes_a_sure_hit_less_sure():
     few = combine_relevance([words(0.9, 0.1)], [vectors(*[0.2] * 5, *[0.0] * 30)], 1.0)
     many = combine_relevance([words(*[0.9] * 6)], [vectors(*[0.2] * 5, *[0.0] * 30)], 1.0)
