@@ -6,6 +6,7 @@ is not true at every time says so in its text. Searches for the present leave su
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from klaw_core import (
     MetadataValue,
     SearchRequest,
     SearchResult,
+    SearchResults,
     SkippedEntry,
     Source,
 )
@@ -43,6 +45,8 @@ from klaw_journals import format_ts
 FACTS = "facts"
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS, _ALWAYS_BARE = "always", "bare"
+# In more than so many texts, or in filtered ones, the calibration lowers the odds of each by so much.
+_FEW, _LOWERED = 28, 1.2
 _OWN_KEYS = frozenset(
     [
         "bare",
@@ -219,6 +223,8 @@ class FactIndex:
         shown = self._shown(state, as_of, known_at, bare=bare)
         mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
         found = self.host.search(SearchRequest(query, limit, mode, _of_documents(filters, shown), FACTS))
+        if len(state.facts) > _FEW or filters != Filters():
+            found = _as_sentences(found)
         ranked: list[tuple[Fact, SearchResult | None]] = []
         for result in found:
             fact = state.facts.get(id_of(result.path))
@@ -359,3 +365,21 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
     def watch_paths(self) -> Sequence[Path]:
         """Return the file of the journal."""
         return (self.location,)
+
+
+def _as_sentences(found: SearchResults) -> SearchResults:
+    """Return results with the relevance of facts, which are sentences.
+
+    The calibration lowers the odds of every text of a larger or filtered collection, since a long text shares words
+    with many questions (decision 0106).
+    """
+    results = tuple(evolve(result, relevance=_raised(result.relevance)) for result in found)
+    left = found.hints if all(result.is_weak for result in results) else ()
+    notices = tuple(notice for notice in found.notices if notice in left or notice not in found.hints)
+    return evolve(found, results=results, notices=notices, hints=left)
+
+
+def _raised(relevance: float | None) -> float | None:
+    if relevance is None or not 0 < relevance < 1:
+        return relevance
+    return 1 / (1 + math.exp(-_LOWERED) * (1 - relevance) / relevance)

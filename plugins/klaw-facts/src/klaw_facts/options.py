@@ -97,7 +97,7 @@ class FactsOptions:
     mode: str = field(default="enhanced", metadata=_INHERITED)
     arrange: bool = field(default=True, metadata=_INHERITED)
     max_facts: int = field(default=5, validator=validators.ge(0), metadata=_INHERITED)
-    cut: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
+    cut: float = field(default=0.3, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
     decay_weight: float = field(default=0.2, validator=[validators.ge(0.0), validators.le(1.0)], metadata=_INHERITED)
     window_tokens: int = field(default=1500, validator=validators.ge(100), metadata=_INHERITED)
     max_ends: int = field(default=3, validator=validators.ge(0), metadata=_INHERITED)
