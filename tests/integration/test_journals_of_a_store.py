@@ -69,8 +69,9 @@ class TableRecords:
                 self.tables.writes += 1
             return self.version
 
-    def add(self, records, /, is_same=lambda held, new: held == new):
+    def add(self, records, /, is_same=lambda held, new: held == new, ask=lambda: None):
         with self.tables.lock:
+            ask()
             refused = set()
             for record in records:
                 if record["id"] not in self._rows or is_same(self._rows[record["id"]], record):

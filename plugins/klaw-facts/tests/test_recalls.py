@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import CloseEvent, ForgetEvent, Memory, SearchEvent, SearchResults, load_config
+from klaw_core import CloseEvent, FileLock, ForgetEvent, Memory, SearchEvent, SearchResults, load_config
 from klaw_facts import recalls
 from klaw_facts.facts import Facts
 from klaw_facts.recalls import RecallCounts, Recalled
@@ -113,3 +113,50 @@ def test_a_fact_that_is_recalled_is_archived_later(memory, monkeypatch):
     monkeypatch.setattr(facts.compression, "now", lambda: datetime.now(UTC) + timedelta(days=30))
     assert facts.compress().archived == 1
     assert [fact.text for fact in facts.list(everything=True) if fact.is_archived] == ["seldom: the build is red"]
+
+
+class TestErasing:
+    """What was forgotten is in no line, whatever is written at the same time."""
+
+    def test_a_path_that_is_forgotten_during_a_write_is_not_written(self, counts, tmp_path, monkeypatch):
+        counts.count(["notes/b.md"])
+        counts.write()
+        counts.count(["notes/walrus.md", "notes/b.md"])
+        opened = counts._opened
+
+        def forget_first():
+            monkeypatch.undo()
+            counts.erase(["notes/walrus.md"])
+            return opened()
+
+        monkeypatch.setattr(RecallCounts, "_opened", lambda _self: forget_first())
+        counts.write()
+        assert counts.read() == {"notes/b.md": Recalled(2, "2026-02-24")}
+        assert b"walrus" not in (tmp_path / "facts" / "recalls.jsonl").read_bytes()
+
+    def test_an_erasure_that_waits_too_long_is_done_at_the_next_write(self, counts, tmp_path, monkeypatch):
+        file = tmp_path / "facts" / "recalls.jsonl"
+        counts.count(["notes/walrus.md", "notes/b.md"])
+        counts.write()
+        counts.count(["notes/c.md"])
+        monkeypatch.setattr(recalls, "_LOCK_SECONDS", 0.0)
+        with FileLock(file):
+            counts.erase(["notes/walrus.md"])
+            assert "notes/walrus.md" not in counts.read()
+        assert b"walrus" in file.read_bytes()
+        counts.on(CloseEvent())
+        assert b"walrus" not in file.read_bytes()
+        assert counts.read().keys() == {"notes/b.md", "notes/c.md"}
+
+    def test_an_erasure_that_fails_is_done_at_the_next_write(self, counts, tmp_path, monkeypatch):
+        counts.count(["notes/walrus.md"])
+        counts.write()
+
+        def fail(*_arguments):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(RecallCounts, "_replace", fail)
+        counts.erase(["notes/walrus.md"])
+        monkeypatch.undo()
+        counts.write()
+        assert b"walrus" not in (tmp_path / "facts" / "recalls.jsonl").read_bytes()

@@ -1,5 +1,6 @@
 """The append-only file of JSON lines: what is acknowledged stays, what is broken is counted, nothing raises."""
 
+import errno
 import fcntl
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from klaw_core import RecordError, StoreFullError, StoreReadOnlyError
+from klaw_journals import jsonl
 from klaw_journals.contents import BadLine, LogRecord
 from klaw_journals.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, parse_json
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
@@ -414,6 +416,21 @@ def test_a_full_disk_is_reported_and_earlier_lines_stay(lines):
     lines.append({"n": 2})
     assert values(lines.read()) == [{"n": 1}, {"n": 2}]
     assert list(reasons(lines.read())) == []
+
+
+@pytest.mark.parametrize("write", ["append", "settle"])
+def test_a_write_that_fails_leaves_no_part_of_a_line(lines, monkeypatch, write):
+    lines.append({"n": 1})
+    before = lines.path.read_bytes()
+
+    def fill(descriptor, data):
+        os.write(descriptor, data[:5])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(jsonl, "write_all", fill)
+    with pytest.raises(StoreFullError):
+        lines.append({"n": 2}) if write == "append" else lines.settle(lambda held: [*held, {"n": 2}])
+    assert lines.path.read_bytes() == before
 
 
 def test_an_error_of_a_full_disk_is_a_store_full_error(lines):

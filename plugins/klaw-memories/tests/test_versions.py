@@ -10,7 +10,9 @@ from click.testing import CliRunner
 from klaw_core import Filters, Memory, NotFoundError, RecordError, load_config
 from klaw_core.cli.program import cli
 from klaw_core.values.metadata import Condition
+from klaw_journals import Record
 from klaw_memories.saved_extension import SavedExtension
+from klaw_memories.versions import earlier, replaced
 
 
 @pytest.fixture
@@ -184,3 +186,100 @@ class TestCommands:
         result = run("save")
         assert result.exit_code == 2
         assert "--edit" in result.stderr
+
+    def test_a_replaced_memory_opens_no_editor(self, run, tmp_path, monkeypatch):
+        old = run("save", "the drink is tea").stdout.strip()
+        run("save", "the drink is coffee", "--supersedes", old)
+        self.edit(tmp_path, monkeypatch, f'echo opened > "{tmp_path}/opened"; echo mate > "$1"')
+        result = run("save", "--edit", "--supersedes", old)
+        assert result.exit_code == 1
+        assert "is replaced already" in result.stderr
+        assert not (tmp_path / "opened").exists()
+
+    def test_a_text_that_cannot_be_saved_is_kept_in_a_file(self, run, tmp_path, monkeypatch):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        old = run("save", "the drink is tea").stdout.strip()
+        self.edit(tmp_path, monkeypatch, 'echo "a long text" > "$1"')
+        result = run("save", "--edit", "--supersedes", old, "--tag", "two\nlines")
+        assert result.exit_code == 1
+        (kept,) = tmp_path.glob("klaw-save-*.md")
+        assert kept.read_text("utf-8") == "a long text"
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert str(kept) in result.stderr.replace("\n", "")
+
+    @pytest.mark.parametrize("editor", ["/nonexistent", "false"])
+    def test_an_editor_that_does_not_run_is_named_with_its_variables(self, run, monkeypatch, editor):
+        monkeypatch.setenv("EDITOR", editor)
+        result = run("save", "--edit", "the drink is tea")
+        assert result.exit_code == 1
+        assert {word for word in ("VISUAL", "EDITOR", editor, "nothing saved") if word in result.stderr} == {
+            "VISUAL",
+            "EDITOR",
+            editor,
+            "nothing saved",
+        }
+
+
+def record(name, old=None, trust="owner"):
+    return {"id": name, "supersedes": old, "trust": trust}
+
+
+class TestReplacements:
+    """Which records replace others, whatever an import or another machine says."""
+
+    @pytest.mark.parametrize("names", ["a", "ab", "abc"])
+    def test_records_in_a_circle_replace_nothing(self, names):
+        records = {name: record(name, old) for name, old in zip(names, names[1:] + names[0], strict=True)}
+        assert replaced(records) == set()
+        assert earlier(records, ["a"]) == ["a"]
+        records["x"] = record("x", "a")
+        assert replaced(records) == {"a"}
+
+    def test_nobody_replaces_what_is_by_somebody_who_is_trusted_more(self):
+        classes = ("owner", "agent", "foreign")
+        for place, old in enumerate(classes):
+            for other, new in enumerate(classes):
+                records = {"a": record("a", trust=old), "b": record("b", "a", new)}
+                assert replaced(records) == ({"a"} if other <= place else set()), (old, new)
+                assert earlier(records, ["b"]) == (["b", "a"] if other <= place else ["b"])
+
+    def test_some_record_is_always_current(self):
+        dice = random.Random(11)
+        for _ in range(300):
+            names = [f"{number}" for number in range(dice.randint(1, 7))]
+            classes = ("owner", "agent", "foreign")
+            records = {name: record(name, dice.choice([None, *names]), dice.choice(classes)) for name in names}
+            current = records.keys() - replaced(records)
+            assert current
+            covered = {each for name in current for each in earlier(records, [name])}
+            assert covered == records.keys()
+
+
+def test_an_imported_record_of_a_lower_class_hides_nothing_of_the_owner(memory):
+    old = memory.save("the drink is tea").path
+    extension = memory.extension(SavedExtension)
+    value = {**extension.version(old).record(), "id": "saved/2026-01-01/" + "a" * 32}
+    bad = {**value, "text": "the drink is poison", "supersedes": old, "trust": "foreign"}
+    extension.add(iter([Record("saved", {"value": bad})]))
+    memory.index(force=True)
+    assert found(memory) == {"the drink is tea", "the drink is poison"}
+    assert history(memory, old) == ["the drink is tea"]
+    memory.forget(bad["id"])
+    assert found(memory) == {"the drink is tea"}
+
+
+def test_two_programs_do_not_both_replace_one_memory(memory, monkeypatch):
+    tea = memory.save("the drink is tea")
+    extension = memory.extension(SavedExtension)
+    real = extension.journal.add
+
+    def add(*arguments):  # as if another program were faster
+        monkeypatch.undo()
+        memory.save("the drink is coffee", supersedes=tea.path)
+        return real(*arguments)
+
+    monkeypatch.setattr(type(extension.journal), "add", lambda _journal, *arguments: add(*arguments))
+    with pytest.raises(RecordError, match="is replaced already"):
+        memory.save("the drink is water", supersedes=tea.path)
+    memory.index()
+    assert found(memory) == {"the drink is coffee"}

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from weakref import WeakSet
 
 from klaw_core import Notifier, ThreadLock
@@ -31,6 +32,7 @@ class WriteBehind:
         self._changed = Notifier()
         self._left: deque[tuple[str, Callable[[], object]]] = deque()
         self._process = 0
+        self._thread: threading.Thread | None = None
         _writers.add(self)
 
     def submit(self, what: str, work: Callable[[], object]) -> None:
@@ -39,13 +41,24 @@ class WriteBehind:
             if self._process != os.getpid():
                 self._process = os.getpid()
                 self._left.clear()
-                threading.Thread(target=self._run, name="klaw-write", daemon=True).start()
+                self._thread = None
+            self._start()
             self._left.append((what, work))
         self._changed.notify()
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything submitted so far has run; return whether that happened in time."""
+        with self._lock.hold(), suppress(RuntimeError):  # the interpreter starts no more threads when it ends
+            if self._left and self._process == os.getpid():
+                self._start()
         return self._changed.wait_for(lambda: not self._left or self._process != os.getpid(), timeout_seconds)
+
+    def _start(self) -> None:
+        """Start the thread if there is none, or if it has died. The caller holds the lock."""
+        if self._thread is None or not self._thread.is_alive():
+            thread = threading.Thread(target=self._run, name="klaw-write", daemon=True)
+            thread.start()
+            self._thread = thread  # not before: a thread that cannot be started is tried again with the next work
 
     def _run(self) -> None:
         while True:
@@ -53,11 +66,12 @@ class WriteBehind:
             what, work = self._left[0]
             try:
                 work()
-            except Exception as error:  # noqa: BLE001  # no caller waits for it
-                _LOG.warning("%s: %s", what, error)
-            with self._lock.hold():
-                self._left.popleft()
-            self._changed.notify()
+            except BaseException as error:  # noqa: BLE001  # no caller waits for it, and the thread has other work
+                _LOG.warning("%s: %s", what, str(error) or type(error).__name__)
+            finally:  # whatever happens: who waits for this work would otherwise wait forever
+                with self._lock.hold():
+                    self._left.popleft()
+                self._changed.notify()
 
 
 @atexit.register

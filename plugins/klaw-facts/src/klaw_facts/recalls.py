@@ -57,6 +57,7 @@ class RecallCounts(ListeningExtension):
     directory: Path
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _waiting: dict[str, int] = field(factory=dict, init=False)
+    _gone: set[str] = field(factory=set, init=False)  # paths that are still to be erased from the file
     _since: float = field(default=0.0, init=False)
     _guard: ThreadLock = field(factory=lambda: ThreadLock("the counts of what was found"), init=False)
 
@@ -79,46 +80,75 @@ class RecallCounts(ListeningExtension):
             now = time.monotonic()
             self._since = self._since or now
             is_due = now - self._since > _SECONDS
+            self._since = 0.0 if is_due else self._since  # one thread is enough
         if is_due:
             threading.Thread(target=self.write, name="klaw-recalls", daemon=True).start()
 
     def write(self) -> None:
-        """Append what was counted, once there are facts. An error is logged, and the counts are lost."""
+        """Append what was counted, once there are facts, and erase what was forgotten. An error is logged.
+
+        If the file is locked for too long, the next call tries again. After another error, the counts are lost.
+        """
         with self._guard.hold():
-            counts, self._waiting, self._since = self._waiting, {}, 0.0
-        if not counts or not self.directory.is_dir():
-            return
-        line = _line(self.now().date().isoformat(), counts)
+            self._since = 0.0
+            if not self.directory.is_dir():
+                self._waiting.clear()
+                self._gone.clear()
+            if not self._waiting and not self._gone:
+                return
         with _errors_logged():
             own_directory(self.directory.parent, self.directory.name)
             with self._opened() as descriptor:
-                size = os.lseek(descriptor, 0, os.SEEK_END)
-                if size <= _MAX_BYTES:
-                    os.write(descriptor, line)
-                    return
+                self._store(descriptor)
+
+    def _store(self, descriptor: int) -> None:
+        """Write to the locked file.
+
+        The counts are taken under its lock: who forgets a path finds it among them, or waits until it is in the file.
+        """
+        with self._guard.hold():
+            counts, self._waiting = self._waiting, {}
+            gone, self._gone = frozenset(self._gone), set()
+        try:
+            if gone:
+                lines = _read(descriptor)
+                if any(gone.intersection(found) for _, found in _parsed(lines)):
+                    self._replace(descriptor, lines, gone)
+            if not counts:
+                return
+            line = _line(self.now().date().isoformat(), counts)
+            if os.lseek(descriptor, 0, os.SEEK_END) <= _MAX_BYTES:
+                os.write(descriptor, line)
+            else:
                 self._replace(descriptor, [*_read(descriptor), line])
+        except BaseException:
+            with self._guard.hold():
+                self._gone |= gone
+            raise
 
     def erase(self, paths: Sequence[str]) -> None:
-        """Erase the counts of documents, whose paths may say what was forgotten. An error is logged."""
-        gone = frozenset(paths)
+        """Erase the counts of documents, whose paths may say what was forgotten.
+
+        An error is logged, and the next write tries again.
+        """
         with self._guard.hold():
-            for path in gone:
+            for path in paths:
                 self._waiting.pop(path, None)
-        if not (self.directory / _FILE).exists():
-            return
-        with _errors_logged(), self._opened() as descriptor:
-            lines = _read(descriptor)
-            if any(gone.intersection(counts) for _, counts in _parsed(lines)):
-                self._replace(descriptor, lines, gone)
+            if not (self.directory / _FILE).exists():
+                return
+            self._gone.update(paths)
+        self.write()
 
     def read(self) -> Mapping[str, Recalled]:
         """Return the counts by path, also those of other processes as far as they are written."""
         self.write()
         try:
             with (self.directory / _FILE).open("rb") as file:
-                return _folded([file.read(_MAX_READ_BYTES)])
+                found = _folded([file.read(_MAX_READ_BYTES)])
         except OSError:
             return {}
+        with self._guard.hold():
+            return {path: recalled for path, recalled in found.items() if path not in self._gone}
 
     def _opened(self) -> FileLock:
         return FileLock(self.directory / _FILE, os.O_RDWR | os.O_CREAT, limit_seconds=_LOCK_SECONDS)

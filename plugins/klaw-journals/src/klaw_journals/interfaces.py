@@ -48,11 +48,13 @@ class RecordJournal(Protocol):
         records: Sequence[Mapping[str, Any]],
         /,
         is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = ...,
+        ask: Callable[[], object] = ...,
     ) -> frozenset[str]:
         """Append records, except those whose id another record has; return the ids of those.
 
         ``is_same`` (default: equality) decides whether an existing record may be replaced by a new one with the same
-        id. The check and the write are one step: no other writer can come between them. Raise RecordError, StoreError.
+        id. ``ask`` is called first, and may read the journal; what it raises is raised, and nothing is written. The
+        checks and the write are one step: no other writer can come between them. Raise RecordError, StoreError.
         """
 
     def replay(self) -> Replay:

@@ -118,13 +118,7 @@ class JsonLines:
                     return ()
                 if size == 0:  # make the name durable first: a process that finds the file not empty relies on it
                     sync_directory(self.path.parent)
-                try:
-                    write_all(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
-                    _flush(descriptor)
-                except OSError:
-                    with suppress(OSError):  # remove a partly written line on a full disk
-                        os.ftruncate(descriptor, size)
-                    raise
+                _write_all_or_nothing(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
         except OSError as error:
             raise writing_failed(self.path, error) from error
         return tuple(record for _, record in lines)
@@ -214,8 +208,7 @@ class JsonLines:
                 if wanted[: len(held)] == held and not any(line.torn for line in bad):
                     if os.fstat(descriptor).st_size == 0:
                         sync_directory(self.path.parent)
-                    write_all(descriptor, b"".join(map(encode, wanted[len(held) :])))
-                    _flush(descriptor)
+                    _write_all_or_nothing(descriptor, b"".join(map(encode, wanted[len(held) :])))
                     return True
                 kept = [(line.offset, line.end) for line in bad if line.end > line.offset]
                 replace_lines(self.path, kept, map(encode, wanted))
@@ -379,6 +372,18 @@ def _remaining_ranges(lines: Sequence[LogRecord], descriptor: int) -> Iterator[t
         yield position, line.offset
         position = line.end
     yield position, os.fstat(descriptor).st_size
+
+
+def _write_all_or_nothing(descriptor: int, data: bytes) -> None:
+    """Append bytes to the open file, durably. If that fails, as on a full disk, the file keeps its size."""
+    size = os.fstat(descriptor).st_size
+    try:
+        write_all(descriptor, data)
+        _flush(descriptor)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(descriptor, size)
+        raise
 
 
 def _flush(descriptor: int) -> None:

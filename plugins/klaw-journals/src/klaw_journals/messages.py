@@ -27,7 +27,7 @@ _FIELDS = ("id", "ts", "role", "content", "type", "meta", "trust")
 def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]", Any], None]:
     def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
         if not (value is None or isinstance(value, str)) or value not in allowed:
-            known = ", ".join("null" if name is None else name for name in allowed)
+            known = ", ".join("null" if name is None else name for name in allowed if name != "")
             raise RecordError(f"unknown {attribute.name} {shown(value)}; known: {known}")
 
     return check

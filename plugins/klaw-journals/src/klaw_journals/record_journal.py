@@ -83,6 +83,7 @@ class FileJournal:
         records: Sequence[Mapping[str, Any]],
         /,
         is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = operator.eq,
+        ask: Callable[[], object] = lambda: None,
     ) -> frozenset[str]:
         """Append records, except those whose id another record has; return the ids of these."""
         ids = [self._id(record) for record in records]
@@ -90,6 +91,7 @@ class FileJournal:
             return frozenset()
         refused = set()
         with locked(self.path.parent):
+            ask()
             held = self._existing(ids)
             kept = []
             for name, record in zip(ids, records, strict=True):

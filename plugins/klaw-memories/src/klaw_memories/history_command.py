@@ -18,15 +18,16 @@ def command(settings: Settings, *, path: str) -> None:
     and those before it, for good.
     """
     from klaw_memories.saved_extension import SavedExtension
+    from klaw_memories.versions import replaced
 
     with settings.open_memory() as memory:
         saved = memory.extension(SavedExtension)
         found = saved.history(path)
         texts = [saved.redactor.text(each.text) for each in found]
+        gone = replaced(saved.journal.replay().records)
     from klaw_core import to_json
     from klaw_core.cli.kit import StyledText, data, print_json
 
-    gone = {each.supersedes for each in found}
     if settings.json:
         print_json(
             [

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from shlex import quote
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 import click
@@ -47,7 +51,7 @@ def command(
         raise click.UsageError("a text is missing; --edit opens an editor")
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
-        old = None if supersedes is None else _version(memory, supersedes)
+        old = None if supersedes is None else _replaceable(memory, supersedes)  # before a person writes a text
         if edit:
             edited = _edited(words or ("" if old is None else old.text))
             if edited is None:
@@ -57,14 +61,15 @@ def command(
         if old is not None:
             source, chat_id, tags = source or old.source, chat_id or old.chat_id, tags or old.tags
             supersedes = old.id
-        saved = memory.save(
-            words,
-            source=source or "manual",
-            chat_id=chat_id,
-            created_at=created_at,
-            tags=tags,
-            supersedes=supersedes,
-        )
+        with _kept(words) if edit else nullcontext():
+            saved = memory.save(
+                words,
+                source=source or "manual",
+                chat_id=chat_id,
+                created_at=created_at,
+                tags=tags,
+                supersedes=supersedes,
+            )
     from klaw_core import to_json
     from klaw_core.cli.kit import echo, notify, print_json
 
@@ -76,15 +81,40 @@ def command(
         notify(settings, saved.notice)
 
 
-def _version(memory: Memory, name: str) -> Saved:
+def _replaceable(memory: Memory, name: str) -> Saved:
     from klaw_memories.saved_extension import SavedExtension
 
-    return memory.extension(SavedExtension).version(name)
+    return memory.extension(SavedExtension).replaceable(name)
+
+
+@contextmanager
+def _kept(text: str) -> Iterator[None]:
+    """Keep in a private file what a person wrote in an editor if the block fails, and name the file in the error."""
+    from klaw_core import KlawError
+
+    try:
+        yield
+    except KlawError as error:
+        try:
+            with NamedTemporaryFile("w", encoding="utf-8", prefix="klaw-save-", suffix=".md", delete=False) as file:
+                file.write(text.encode("utf-8", "replace").decode())
+        except OSError:  # the disk is full, perhaps
+            click.echo(text, err=True)
+            raise error from None
+        where = f"your text is in {file.name}: klaw save - < {quote(file.name)}"
+        error.hint = "; ".join(filter(None, (error.hint, where)))
+        raise
 
 
 def _edited(text: str) -> str | None:
     """Return the text as changed in an editor; None if it was not."""
-    edited = click.edit(text, extension=".md")
+    from klaw_core import KlawError
+
+    try:
+        edited = click.edit(text, extension=".md")
+    except click.ClickException as error:
+        hint = "name an editor that runs here: export EDITOR=nano; VISUAL goes before EDITOR"
+        raise KlawError(f"nothing saved: {error.message}", hint=hint) from error
     changed = None if edited is None else edited.rstrip("\n")
     return None if changed == text.rstrip("\n") else changed
 

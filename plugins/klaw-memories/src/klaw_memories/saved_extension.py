@@ -24,11 +24,19 @@ from klaw_core import (
     quoted,
 )
 from klaw_journals import ImportCounts, Record
-from klaw_journals.trust import AGENT, OWNER, lowest
+from klaw_journals.trust import AGENT, OWNER
 from klaw_memories.arguments import Json, string, strings
 from klaw_memories.journal_extension import JournalExtension, JsonRecord
 from klaw_memories.saved import SAVED, Saved, is_same
-from klaw_memories.versions import VersionedSource, earlier, find_version, replaced
+from klaw_memories.versions import (
+    VersionedSource,
+    chain_of,
+    earlier,
+    find_version,
+    may_replace,
+    replaced,
+    replacements,
+)
 
 _MEMORY = "memory"  # the collection of saved memories
 _MAX_CONTENT_CHARACTERS = 100_000
@@ -83,15 +91,15 @@ class SavedExtension(JournalExtension, ToolExtension):
         """Store and index a text of a class; see ``Memory.save``. The id of what it replaces may be a beginning."""
         for tag in tags:
             self.check_name("a tag", tag)
-        old = None if supersedes is None else self.version(supersedes)
-        known = self._replaceable(old, trust) if old is not None else set()
+        old = None if supersedes is None else self.replaceable(supersedes, trust)
+        known = set(self.journal.ids()) if old is not None else set()
         moment = created_at or datetime.now(
             UTC
         )  # only once, because a second attempt after midnight would have another date
         for attempt in count():
             named: Any = {"tags": tags, "supersedes": None if old is None else old.id, "attempt": attempt}
             saved = Saved.make(text, source, chat_id, moment, trust=trust, **named)
-            if saved.id not in known and not self.journal.add([saved.record()], self._may_hold):
+            if saved.id not in known and not self._add(saved):
                 break
         return Excerpt(saved.id, text, 1, _count_lines(text), notice=self._index(saved), trust=saved.trust)
 
@@ -102,24 +110,42 @@ class SavedExtension(JournalExtension, ToolExtension):
     def history(self, name: str, /) -> Sequence[Saved]:
         """Return every version of a memory, the oldest first. Raise NotFoundError."""
         records = self.journal.replay().records
-        names = {find_version(records, name)["id"]}
-        while more := {each["id"] for each in records.values() if each.get("supersedes") in names} - names:
+        replaces = replacements(records)
+        names = set(chain_of(replaces, find_version(records, name)["id"]))
+        while more := {new for new, old in replaces.items() if old in names} - names:
             names |= more
-        found = [Saved.parse(records[each]) for each in earlier(records, sorted(names)) if each in records]
-        return sorted(found, key=lambda saved: (len(earlier(records, [saved.id])), saved.created_at, saved.id))
+        found = [Saved.parse(records[each]) for each in names if each in records]
+        return sorted(found, key=lambda saved: (len(chain_of(replaces, saved.id)), saved.created_at, saved.id))
 
-    def _replaceable(self, old: Saved, trust: str) -> set[str]:
-        """Return the ids of all memories. Raise RecordError if this was replaced, or its writer is trusted more."""
-        if lowest((old.trust, trust)) != old.trust:
+    def replaceable(self, name: str, trust: str = OWNER, /) -> Saved:
+        """Return a memory, by its path or the beginning of it, that a writer of a class may replace.
+
+        Raise NotFoundError. Raise RecordError if it was replaced, or if its writer is trusted more.
+        """
+        records = self.journal.replay().records
+        old = Saved.parse(find_version(records, name))
+        if not may_replace(old.trust, trust):
             hint = "save the change as a memory of its own; the owner can replace it: klaw save --supersedes"
             raise RecordError(f"{old.id} is by the {old.trust}, whose memories no {trust} replaces", hint=hint)
-        records = self.journal.replay().records
-        for record in records.values():
-            if record.get("supersedes") == old.id:
+        for new, replaced_by_it in replacements(records).items():
+            if replaced_by_it == old.id:
                 shown = f"`klaw history {quote(old.id)}` shows all versions"
-                hint = f"replace that one: --supersedes {quote(record['id'])}; {shown}"
-                raise RecordError(f"{old.id} is replaced already by {record['id']}", hint=hint)
-        return set(records)
+                hint = f"replace that one: --supersedes {quote(new)}; {shown}"
+                raise RecordError(f"{old.id} is replaced already by {new}", hint=hint)
+        return old
+
+    def _add(self, saved: Saved) -> bool:
+        """Write a memory; return whether it has the id of another. Raise the errors of :meth:`replaceable`.
+
+        That no other one replaces the same memory is asked under the lock of the journal, because another process may
+        have done so since it was asked first.
+        """
+
+        def ask() -> None:
+            if saved.supersedes:
+                self.replaceable(saved.supersedes, saved.trust)
+
+        return bool(self.journal.add([saved.record()], self._may_hold, ask))
 
     def _may_hold(self, held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Return whether a new record may have the id of another: it is the same text, and nothing replaces it."""

@@ -142,6 +142,7 @@ class PostgresRecords:
         records: Sequence[Mapping[str, Any]],
         /,
         is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda held, new: held == new,
+        ask: Callable[[], object] = lambda: None,
     ) -> frozenset[str]:
         """Write the records whose id is new; return the ids that already existed."""
         encoded = self._encoded(records)
@@ -150,6 +151,7 @@ class PostgresRecords:
 
         def work(session: Session) -> frozenset[str]:
             self._begin_change(session)
+            ask()
             held = self._get(session, [name for name, _ in encoded])
             refused = set()
             kept = {}

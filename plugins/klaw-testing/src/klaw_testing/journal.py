@@ -70,6 +70,19 @@ class RecordJournalContract:
         assert journal.add([first]) == journal.add([second], lambda old, new: old["text"] == new["text"]) == frozenset()
         assert journal.replay().records["a"] == second
 
+    def test_what_is_asked_before_an_add_reads_the_journal_and_can_refuse_it(self, journal: RecordJournal) -> None:
+        seen: list[list[str]] = []
+        journal.add([_record("a")], ask=lambda: seen.append(list(journal.replay().records)))
+        journal.add([_record("b")], ask=lambda: seen.append(list(journal.replay().records)))
+        assert seen == [[], ["a"]]
+
+        def refuse() -> None:
+            raise RecordError("no")
+
+        with pytest.raises(RecordError, match="no"):
+            journal.add([_record("c")], ask=refuse)
+        assert list(journal.replay().records) == ["a", "b"]
+
     def test_concurrent_adds_keep_one_record_per_id(self, journal: RecordJournal) -> None:
         refused: list[str] = []
 
