@@ -31,18 +31,19 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
     with settings.open_memory() as memory:
         if not yes:
             ask_to_forget(memory, target)
-        before = {source.origin: source.root for source in memory.sources()}
+        before = {source.origin: source for source in memory.sources() if source.root is not None}
+        place = before.get(target.rstrip("/")) if target.endswith("/") else None
+        first = memory.documents(collection=place.collection, prefix=target, limit=1) if place is not None else ()
+        trust = memory.get(first[0].path).trust if first else "owner"
         gone = memory.forget(target)
-        directories = {source.origin for source in memory.sources() if source.root is not None}
         later = memory.erases_later
     report_forgotten(settings, gone, later)
-    if target.endswith("/") and (root := before.get(target.rstrip("/"))) is not None:
-        from klaw_core.cli.notices import notify
+    from klaw_core.cli.notices import notify
 
-        notify(settings, f"its files stay; `klaw index {quote(str(root))}` indexes them again")
-    if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
-        from klaw_core.cli.notices import notify
-
+    if place is not None:
+        command = f"klaw index {quote(str(place.root))}{'' if trust == 'owner' else f' --trust {trust}'}"
+        notify(settings, f"its files stay; `{command}` indexes them again")
+    if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in before and not target.endswith("/"):
         notify(settings, f"`klaw restore {quote(gone.paths[0])}` undoes this")
 
 

@@ -238,3 +238,14 @@ def test_forgetting_a_message_removes_the_digest_of_a_model(chat, tmp_path):
     memory.forget(f"{chat_name}/{message}")
     assert not facts.journal.state().digests
     assert b"Moved to Lyon" not in (tmp_path / "data" / "facts.jsonl").read_bytes()
+
+
+def test_a_run_counts_the_lines_of_the_profile_that_there_is(open_memory, say):
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    say(memory, "Always answer in metric units.")
+    facts.extract()
+    assert (facts.compress().profile, facts.compress().profile) == (1, 1)
+    facts.undo("last")
+    again = facts.compress()
+    assert (again.profile, again.profile_changed, facts.state().profile) == (0, False, ())

@@ -106,7 +106,9 @@ class Compression:
             lines, basis = self._profile(step)
             ids, texts = [name for name, _ in lines], [text for _, text in lines]
             is_new = tuple(lines) != self.journal.state().profile and (ids, texts) not in undone_profiles(self.journal)
-            if is_new:
+            if not is_new:  # as it is, or as it was undone
+                lines = list(self.journal.state().profile)
+            else:
                 told = {"by": step.maker, "basis": basis, "batch": step.run}
                 step.keep(operation("profile", self.now(), facts=ids, lines=texts, **told))
         step.write()

@@ -22,7 +22,7 @@ from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.superseded import Replaced, mark_superseded, replaced_values
 from klaw_facts.validity import later_by, told_end, validity
 from klaw_facts.values import Digest, Fact, FactResults
-from klaw_journals.trust import FOREIGN
+from klaw_journals.trust import AGENT, FOREIGN
 from klaw_tools import ContextItem, ContextNotice, ContextQuestion
 from klaw_tools.frames import item_text, one_line
 
@@ -335,7 +335,7 @@ def _words_of(fact: Fact) -> str:
 
 
 def line_of(fact: Fact, state: State, moment: datetime) -> str:
-    """Return a fact as a line: since when it is true, who said it, what it replaced, and its id."""
+    """Return a fact as a line: since when it is true, who said it, what it replaced, its class, and its id."""
     label = validity(fact)
     who = "" if fact.subject in {"user", ""} else f"{one_line(fact.subject)}: "
     text = item_text(fact.text)
@@ -346,6 +346,9 @@ def line_of(fact: Fact, state: State, moment: datetime) -> str:
     )
     if fact.valid_to is not None and fact.valid_to <= moment:
         was += f" (no longer true since {told_end(fact)})"
+    if fact.trust == AGENT:
+        is_doubted = any(proposal.by_fact == fact.id for proposal in state.proposals.values())
+        was += " (an agent's, in review)" if is_doubted else " (an agent's)"
     return f"[{label}] {who}{text}{was} · {fact.id}" if label else f"{who}{text}{was} · {fact.id}"
 
 

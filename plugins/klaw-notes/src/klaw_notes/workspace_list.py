@@ -169,7 +169,8 @@ class Workspaces:
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
-                        hint=f"run `klaw forget {quote(workspace.origin)}/` first, then index the whole directory",
+                        hint=f"run `klaw forget {quote(workspace.origin)}/` first, then index the whole directory"
+                        + _with_class(workspace),
                     )
             _refuse_overlap(root, settled)
             moved = known.get(name or "")
@@ -203,7 +204,8 @@ class Workspaces:
             is_below = f" is in {workspace.root}, which" if root != workspace.root else ""
             raise WorkspaceError(
                 f"{root}{is_below} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
-                hint=f"run `klaw forget {quote(workspace.origin)}/` first, then index it again",
+                hint=f"run `klaw forget {quote(workspace.origin)}/` first, then index it again"
+                + _with_class(workspace),
             )
         renewed = changes.applied(workspace)
         if renewed == workspace:
@@ -307,6 +309,11 @@ class Workspaces:
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         # Bytes that are not UTF-8 in a directory name are unpaired surrogates here; JSON writes them as `\udcff`.
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
+
+
+def _with_class(workspace: Workspace) -> str:
+    """Return how a hint says that files keep their class when they are indexed again."""
+    return "" if workspace.trust == "owner" else f" with --trust {workspace.trust}"
 
 
 def _place_of(workspace: Workspace) -> Workspace:
