@@ -1,26 +1,21 @@
 """The block structure of a Markdown text, as character ranges of the source.
 
-markdown-it-py parses the blocks; its inline rules are disabled, because text is split only between blocks, lines and
-sentences. Its positions are line numbers of a text with normalised line ends; they are converted to offsets of the
-original text, including carriage returns.
+markdown-it-py parses the blocks (``block_parser``), not what is inside of them, because text is split only between
+blocks, lines and sentences. Its positions are line numbers of a text with normalised line ends; they are converted to
+offsets of the original text, including carriage returns.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from attrs import frozen
-from markdown_it import MarkdownIt
-from mdit_py_plugins.front_matter import front_matter_plugin
 
 from klaw_core import line_starts
+from klaw_notes.chunking.block_parser import BlockToken, block_tokens
 from klaw_notes.chunking.cuts import cluster_boundary, content
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 Kind: TypeAlias = Literal[
     "heading", "paragraph", "code", "table", "html", "front matter", "quote", "list item", "thematic break", "message"
@@ -78,7 +73,7 @@ def parse(text: str) -> tuple[Block, ...]:
     The time is linear in the text: markdown-it-py nests at most 20 levels, and deeper blocks are text of level 20.
     """
     # A byte order mark would hide the first block. Removing it does not change line numbers.
-    tokens = _parser().parse(text.removeprefix("\ufeff"))
+    tokens = block_tokens(text.removeprefix("\ufeff"))
     root = _Frame("paragraph", 0, len(text))
     frames = [root]
     # markdown-it-py recognises the same line ends as the core (rules_core/normalize.py).
@@ -152,7 +147,7 @@ def _leaf(text: str, frame: _Frame, children: tuple[Block, ...] = ()) -> tuple[B
     return () if bounds is None else (Block(frame.kind, *bounds, children, frame.level, frame.title),)
 
 
-def _title(inline: Token) -> str:
+def _title(inline: BlockToken) -> str:
     """Return a heading's text on one line."""
     return " ".join(line.strip() for line in inline.content.split("\n"))
 
@@ -167,15 +162,3 @@ def _short(title: str) -> str:
         cuts = range(_MAX_HEADING_CHARACTERS, 0, -1)
         cut = next((cut for cut in cuts if cluster_boundary(title, cut)), _MAX_HEADING_CHARACTERS)
     return title[:cut].rstrip()
-
-
-@cache
-def _parser() -> MarkdownIt:
-    """Return the block parser: CommonMark, tables and front matter; no inline rules.
-
-    Link definitions are parsed as paragraphs, so that they stay part of the text.
-    """
-    parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.disable("reference")
-    return parser
