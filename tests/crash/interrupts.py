@@ -9,10 +9,12 @@ import fcntl
 import gc
 import os
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from inspect import isgenerator
 from pathlib import Path
 from types import FrameType
@@ -28,13 +30,16 @@ from klaw_store_sqlitevec.connections import Connections
 _STANDARD = {"contextlib.py", "threading.py", "tempfile.py", "pathlib.py", "functools.py", "_weakrefset.py"}
 #: Files whose places differ by who called them.
 _SERVING = _STANDARD | {"holds.py", "held.py", "atomic.py"}
-_OWN = str(Path(__file__).parent)
+_TESTS = str(Path(__file__).parents[1])  # what records and judges, not what is judged
+_ROOTS = (str(Path(__file__).parents[2]), sysconfig.get_path("stdlib"))
 _LOOKS = 1200  # for a minute
 
 
 @frozen
 class Place:
-    """A file, the name of the code, the offset of the instruction, the event, the C function, and for whom it runs."""
+    """A file, below the checkout or the library, the name of the code, the offset of the instruction, the event, the C
+    function, and for whom it runs.
+    """
 
     file: str
     code: str
@@ -48,9 +53,15 @@ class Place:
 
 
 def _counts(file: str) -> bool:
-    if file.startswith((_OWN, "<")) or "importlib" in file:
+    if file.startswith((_TESTS, "<")) or "importlib" in file:
         return False
     return "klaw" in Path(file).parent.as_posix() or Path(file).name in _STANDARD
+
+
+@cache
+def _short(file: str) -> str:
+    root = next((root for root in _ROOTS if file.startswith(f"{root}{os.sep}")), "")
+    return file.removeprefix(f"{root}{os.sep}")
 
 
 @define
@@ -86,8 +97,13 @@ class Interrupter:
             return
         name = "" if event == "call" else getattr(called, "__name__", "")
         called = None  # the traceback keeps this frame, which would keep a cursor that a signal does not keep
-        caller = self._caller(frame) if serves else ""
-        place = Place(code.co_filename, code.co_qualname, frame.f_lasti, event, name, caller)
+        caller = ""
+        if serves:
+            outer = self._caller(frame)
+            if outer is not None and outer.f_code.co_filename.startswith(_TESTS):
+                return
+            caller = "" if outer is None else f"{outer.f_code.co_qualname}:{outer.f_lineno}"
+        place = Place(_short(code.co_filename), code.co_qualname, frame.f_lasti, event, name, caller)
         if self.place is None:
             self.places[place] = self.places.get(place, 0) + 1
         elif place == self.place and not self.raised:
@@ -95,12 +111,12 @@ class Interrupter:
             sys.setprofile(None)
             raise KeyboardInterrupt
 
-    def _caller(self, frame: FrameType) -> str:
-        """Return the nearest code that called this one and is not of the same kind, with its line."""
+    def _caller(self, frame: FrameType) -> FrameType | None:
+        """Return the nearest frame that called this one and is not of the same kind."""
         outer = frame.f_back
         while outer is not None and self._kind(outer.f_code)[1]:
             outer = outer.f_back
-        return "" if outer is None else f"{outer.f_code.co_qualname}:{outer.f_lineno}"
+        return outer
 
 
 def _held() -> list[object]:

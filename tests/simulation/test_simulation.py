@@ -44,6 +44,7 @@ def test_fresh_days_leave_what_was_promised(cases):
 
 def test_lives_that_failed_once_pass():
     kept = sorted(map(str, (_HERE / "corpus").glob("*.json")))
+    assert kept
     lived = simulate("--replay", *kept)
     assert (lived.returncode, lived.stdout.count(": nothing")) == (0, len(kept)), lived.stdout + lived.stderr
 

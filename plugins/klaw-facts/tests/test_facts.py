@@ -182,6 +182,20 @@ def test_forgetting_a_message_removes_its_facts(open_memory, say):
     assert facts.list(everything=True) == []
 
 
+@pytest.mark.parametrize("run", ["index", "reindex"])
+def test_a_run_drops_the_facts_of_messages_that_a_crash_left_gone(open_memory, say, run):
+    from klaw_journals import Chat
+
+    memory = open_memory(extractor="rules")
+    message = say(memory, "I moved to Lyon in 2024.")
+    say(memory, "I live in Oslo.")
+    memory.index()
+    memory.conversations.journal.remove(Chat.of(META), [message.id])
+    getattr(memory, run)()
+    assert [fact.value for fact in memory.extension(Facts).list(everything=True)] == ["Oslo"]
+    assert not list(memory.search("Lyon", mode="fts"))
+
+
 def _forget(memory, message):
     from klaw_journals import Chat
 

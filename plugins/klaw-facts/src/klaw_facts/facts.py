@@ -414,7 +414,7 @@ class Facts(
         Dropping(
             self.journal,
             self.pointers,
-            self.index,
+            self.index if is_told else None,
             self._forget,
             self._replace,
             extraction.read_message,

@@ -28,11 +28,12 @@ class Dropping:
     same claim. ``read`` returns a message as extractors read it, ``secret`` an id that does not reveal the one it is
     derived from. ``was_forgotten`` says whether a message was forgotten on any of the machines that share the memory:
     one that is missing may only be late. None if no other machine shares it, so that a missing message was removed.
+    ``index`` is None in an index run, which removes and adds what changed; while it rebuilds, nothing else may write.
     """
 
     journal: FactsJournal
     pointers: Pointers
-    index: FactIndex
+    index: FactIndex | None
     forget: Callable[[Sequence[str]], None]
     replace: Callable[[Sequence[str]], None]
     read: Callable[[Chat, Message], SourceMessage]
@@ -93,13 +94,17 @@ class Dropping:
         ]
         self.journal.append(lines)
         self.journal.forget(digests)
+        self._remove(gone, replaced, [line["id"] for line in lines if line["op"] == "assert"])
+
+    def _remove(self, gone: Sequence[str], replaced: Sequence[str], instead: Sequence[str]) -> None:
+        if self.index is not None:
+            self.index.remove([*gone, *replaced])
         if gone:
-            self.index.remove(gone)
             self.forget(gone)
         if replaced:
-            self.index.remove(replaced)
             self.replace(replaced)
-            self.index.put([line["id"] for line in lines if line["op"] == "assert"])
+        if instead and self.index is not None:
+            self.index.put(instead)
 
     def _there(
         self, operations: Sequence[Mapping[str, Any]], removed: Collection[str]
