@@ -10,6 +10,7 @@ import click
 
 from klaw_core.cli.empty_values import MayBeEmpty
 from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.values.metadata import TRUST_CLASSES
 
 if TYPE_CHECKING:
     from klaw_core.indexing.run_counts import ProgressCallback
@@ -46,7 +47,7 @@ _MAX_EXTENSIONS = 4  # file name extensions in a notice
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip paths below DIR that match, e.g. 'drafts/*'.")
 @click.option(
     "--trust",
-    type=click.Choice(["owner", "agent", "foreign"]),
+    type=click.Choice(TRUST_CLASSES),
     metavar="CLASS",
     help="Who wrote them: owner, agent or foreign, which no prompt gets unasked. [default: owner]",
 )

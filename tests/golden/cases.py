@@ -80,7 +80,7 @@ COMMANDS = {
             "core set user city Bremen",
             "core set user city Rome --json",
         ),
-        *("core delete user city", "core delete user city", "core get nobody"),
+        *("core delete user city", "core delete user city", "core get nobody", "core history", "core history --json"),
     ],
     "status": ["status", "status -v", "status --json"],
     "reindex": ["reindex", "reindex --json", "reindex --embedding none"],

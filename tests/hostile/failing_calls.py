@@ -25,10 +25,12 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import Chat, KlawError, Memory, Message, NewDocument, SearchRequest, load_config
+from klaw_memories import ReplacedFact
 
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "1")
 PARTS = ("conversations", "core", "workspaces")
+REPLACED = ReplacedFact("user", "name", "Ada", "owner", "agent", "2026-11-28T00:00:00+00:00")
 
 
 @frozen
@@ -74,6 +76,7 @@ CALLS: dict[str, Callable[[Memory, Values], object]] = {
     "conversations.summaries": lambda m, _: m.conversations.summaries(CHAT),
     "conversations.tail": lambda m, _: m.conversations.tail(CHAT, 3),
     "conversations.window": lambda m, _: m.conversations.window(CHAT),
+    "core.add_history": lambda m, _: m.core.add_history([REPLACED]),
     "core.delete": lambda m, _: m.core.delete("user", "city"),
     "core.init_from_user_md": lambda m, _: m.core.init_from_user_md("# Ada"),
     "core.update": lambda m, _: m.core.update("user", "name", "Ada"),

@@ -97,6 +97,14 @@ def core_with_user_md(memory: Memory, _world: World) -> CoreMemory:
     return found
 
 
+def core_with_history(memory: Memory, _world: World) -> CoreMemory:
+    found: CoreMemory = memory.core
+    for section, key in (("user", "job"), ("user", "town"), ("agent", "job")):
+        found.update(section, key, "printer")
+        found.update(section, key, "poet", trust="agent")
+    return found
+
+
 def core(memory: Memory, _world: World) -> CoreMemory:
     return memory.core
 
@@ -265,6 +273,8 @@ CALLS = [
         {"chat": CHAT, "content": "They spoke."},
         {"from_message_id": "m1", "to_message_id": "m2", "created_at": MOMENT},
     ),
+    Call("CoreMemory.history", core_with_history, {}, {"section": "user", "key": "Job"}),
+    Call("CoreMemory.delete", core_with_history, {"section": "user", "key": "job"}, {"trust": "agent"}),
     Call("CoreMemory.update", core, {"section": "user", "key": "name", "value": "Bo"}, {"trust": "agent"}),
     Call("CoreMemory.init_from_user_md", core_with_user_md, {"text": "Town: Lyon"}, {"again": True}),
     Call("CoreMemory.update_all", core, {"facts": [("user", "name", "Bo")]}, {"trust": "foreign"}),

@@ -31,6 +31,7 @@ _FILTERS = {
     "--subject": ["Bo"],
     "--category": ["event"],
     "--slot": ["harbour"],
+    "--project": ["pier"],
     "--where": ["tags=sea"],
     "--as-of": ["2026-03-01"],
     "--known-at": ["2026-01-01"],

@@ -103,6 +103,9 @@ def test_remember_accepts_every_option(klaw):
     )
     assert fact["metadata"] == {"project": "cutter"}
     assert "confirmed" in klaw("remember", "uses Vim", *options[:4]).stderr
+    klaw("remember", "the mast is oak", "--project", "sloop")
+    for words in (["facts", "list"], ["facts", "search", "Vim", "mast"]):
+        assert [each["text"] for each in of_json(klaw(*words, "--project", "cutter", "--json"))] == ["uses Vim"]
 
 
 @pytest.mark.parametrize("slot", ["launch_date", "büd get's"])

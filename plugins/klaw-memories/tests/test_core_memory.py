@@ -478,3 +478,104 @@ def test_several_keys_are_set_together_or_not_at_all(tmp_path):
     with pytest.raises(RecordError):
         core.update_all([("user", "name", "Bea"), ("user", "", "x")])
     assert (dict(core.get().user), dict(core.get().agent)) == ({"name": "Ada"}, {"tone": "calm"})
+
+
+class TestHistory:
+    """What the owner wrote is not lost if an agent replaces or removes it."""
+
+    @staticmethod
+    def told(core, *where):
+        return [(fact.section, fact.key, fact.value, fact.trust, fact.by) for fact in core.history(*where)]
+
+    def test_what_an_agent_replaces_or_removes_is_kept(self, core):
+        core.update("user", "drink", "tea")
+        core.update("agent", "learned_rules", "Answer briefly.\nUse metric units.")
+        core.update("user", "drink", "coffee", trust="agent")
+        core.delete("agent", "learned_rules", trust="agent")
+        rules = ("agent", "learned_rules", "Answer briefly.\nUse metric units.", "owner", "agent")
+        assert self.told(core) == [("user", "drink", "tea", "owner", "agent"), rules]
+        assert self.told(core, "agent") == [rules]
+        assert self.told(core, "user", "Drink") == [("user", "drink", "tea", "owner", "agent")]
+        assert CoreMemory(core.place.path).history() == core.history()
+        assert "tea" not in core.render()
+
+    def test_what_is_replaced_by_somebody_who_is_trusted_as_much_is_not_kept(self, core):
+        core.update("user", "drink", "tea")
+        core.update("user", "drink", "mate")
+        core.update("user", "food", "rice", trust="agent")
+        core.update("user", "food", "soup", trust="agent")
+        core.update("user", "food", "bread")
+        assert self.told(core) == []
+        core.update("user", "food", "bread", trust="agent")
+        assert self.told(core) == []
+        assert "history" not in json.loads(core.place.path.read_text("utf-8"))
+
+    def test_a_value_is_kept_once_however_often_it_is_replaced(self, core):
+        for _ in range(3):
+            core.update("user", "drink", "tea")
+            core.update("user", "drink", "coffee", trust="agent")
+        assert self.told(core) == [("user", "drink", "tea", "owner", "agent")]
+
+    def test_what_the_owner_deletes_is_gone_from_the_history_too(self, core):
+        for drink in ("tea", "walrus"):
+            core.update("user", "drink", drink)
+            core.update("user", "drink", "coffee", trust="agent")
+        core.delete("user", "Drink", trust="agent")
+        core.delete("user", "DRINK")
+        assert core.history() == []
+        assert b"walrus" not in core.place.path.read_bytes()
+        with pytest.raises(NotFoundError, match="no key 'drink'"):
+            core.delete("user", "drink")
+
+    def test_what_a_hand_wrote_there_is_respected(self, core):
+        odd = ["by hand", {"section": "user", "key": "drink", "value": 3}]
+        by_hand(core, json.dumps({"user": {"drink": "tea"}, "agent": {}, "history": odd}))
+        assert self.told(core) == [("user", "drink", "3", "owner", "owner")]
+        core.update("user", "drink", "coffee", trust="agent")
+        assert json.loads(core.place.path.read_text("utf-8"))["history"][:2] == odd
+        by_hand(core, '{"history": "by hand"}')
+        assert core.history() == []
+        core.update("user", "drink", "tea")
+        core.delete("user", "drink", trust="agent")
+        assert json.loads(core.place.path.read_text("utf-8"))["history"][0] == "by hand"
+
+    @given(st.lists(st.tuples(st.sampled_from(["set", "delete"]), st.sampled_from("abc"), st.sampled_from("xyz"))))
+    def test_law_no_agent_loses_a_value_of_the_owner(self, tmp_path_factory, steps):
+        core = CoreMemory(tmp_path_factory.mktemp("core") / "core_memory.json")
+        wrote = {"a": "one", "b": "two"}
+        core.update_all([("user", key, value) for key, value in wrote.items()])
+        for step, key, value in steps:
+            if step == "set":
+                core.update("user", key, value, trust="agent")
+            elif key in core.get().user:
+                core.delete("user", key, trust="agent")
+        held = {(fact.key, fact.value) for fact in core.history()} | set(core.get().user.items())
+        assert set(wrote.items()) - held == set()
+
+
+class TestSpelling:
+    """One key has one spelling, through whatever door it comes."""
+
+    @pytest.mark.parametrize("key", ["Favourite Drink", "favourite_drink", "FAVOURITE-drink", " favourite  drink "])
+    def test_a_key_is_the_same_in_another_spelling(self, core, key):
+        core.update("user", "Favourite drink", "tea")
+        core.update("user", key, "coffee")
+        assert core.get().user == {"Favourite drink": "coffee"}
+        core.delete("user", key)
+        assert core.get().user == {}
+
+    def test_an_import_changes_no_key_that_was_set_in_another_spelling(self, core):
+        core.update("user", "Name", "Ada")
+        assert core.init_from_user_md("Name: Bo\nHome town: Lyon") == {"home_town": "Lyon"}
+        core.update("user", "Home town", "Bern")
+        assert core.get().user == {"Name": "Ada", "home_town": "Bern"}
+
+    def test_keys_that_a_hand_wrote_stay_apart(self, core):
+        by_hand(core, '{"user": {"name": "Ada", "Name": "Bo"}}')
+        core.update("user", "Name", "Cy")
+        core.update("user", "NAME", "Di")
+        assert core.get().user == {"name": "Di", "Name": "Cy"}
+
+    def test_several_spellings_in_one_change_are_one_key(self, core):
+        core.update_all([("user", "Name", "Ada"), ("user", "name", "Bo"), ("user", "_", "x"), ("user", "-", "y")])
+        assert core.get().user == {"Name": "Bo", "_": "x", "-": "y"}

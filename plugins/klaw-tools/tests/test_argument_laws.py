@@ -66,3 +66,20 @@ def test_nan_is_in_no_range(number):
     """JSON of Python has it, and so has a model's text."""
     tool = Tool("search", "Search.", {"x": {"type": "number", "minimum": 0, "maximum": 1}}, lambda _arguments: {})
     assert problems_of(adapted({"x": number}, tool), tool.input_schema) == ["x must be a number, not NaN"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "wanted"),
+    [
+        ('["a", "b"]', ["a", "b"]),
+        (' ["a"]', ["a"]),
+        ("[]", []),
+        ("a", ["a"]),
+        ("[draft", ["[draft"]),
+        ('{"a": 1}', ['{"a": 1}']),
+        (["a"], ["a"]),
+    ],
+)
+def test_an_array_is_read_however_a_model_sends_it(sent, wanted):
+    tool = Tool("t", "", {"x": {"type": "array", "items": {"type": "string"}}}, lambda _: None, ("x",))
+    assert adapted({"x": sent}, tool) == {"x": wanted}

@@ -80,3 +80,22 @@ def test_python_reads_the_same_values(klaw):
     klaw("core", "set", "user", "name", "Ada")
     with Memory.open(load_config()) as memory:
         assert memory.core.get().user == {"name": "Ada"}
+
+
+def test_the_history_lists_what_an_agent_changed(klaw):
+    assert klaw("core", "history").stderr == "klaw: no agent has replaced or removed what you wrote there\n"
+    klaw("core", "set", "user", "Name", "Ada")
+    klaw("core", "set", "agent", "rules", "one\ntwo")
+    with Memory.open(config=load_config()) as memory:
+        memory.call_tool("memory_core_update", {"section": "user", "key": "name", "value": "Bo"})
+        memory.call_tool("memory_core_delete", {"section": "agent", "key": "rules"})
+    assert klaw("core", "get", "user", "name").stdout == "Bo\n"
+    assert klaw("core", "get", "agent").stdout == ""
+    printed = klaw("core", "history").stdout
+    assert "user.Name = Ada  (changed by agent, 20" in printed
+    assert "agent.rules = one" in printed
+    assert "rules" not in klaw("core", "history", "user").stdout
+    (found,) = json.loads(klaw("core", "history", "agent", "Rules", "--json").stdout)
+    assert (found["value"], found["trust"], found["by"]) == ("one\ntwo", "owner", "agent")
+    assert klaw("core", "delete", "agent", "rules").exit_code == 0
+    assert klaw("core", "history", "agent", "--json").stdout == "[]\n"

@@ -6,12 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from klaw_memories.core_memory import CoreFacts, CoreMemory
+    from klaw_memories.core_memory import CoreFacts, CoreMemory, ReplacedFact
     from klaw_memories.journal_extension import JournalExtension
 
-_MODULE_OF = {"CoreFacts": "core_memory", "CoreMemory": "core_memory", "JournalExtension": "journal_extension"}
+_MODULE_OF = {
+    **dict.fromkeys(("CoreFacts", "CoreMemory", "ReplacedFact"), "core_memory"),
+    "JournalExtension": "journal_extension",
+}
 
-__all__ = ["CoreFacts", "CoreMemory", "JournalExtension"]
+__all__ = ["CoreFacts", "CoreMemory", "JournalExtension", "ReplacedFact"]
 
 
 def __getattr__(name: str) -> object:

@@ -36,6 +36,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
     """Print all of core memory, one SECTION of it, or the value of one KEY."""
     from klaw_core import NotFoundError, to_json
     from klaw_core.cli.kit import StyledText, data, notify, print_json
+    from klaw_memories.core_memory import Spellings
 
     with _core(settings) as core:
         facts = core.get()
@@ -57,6 +58,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
         if not known:
             notify(settings, f"core memory has no facts in section {section!r}")
         return
+    key = Spellings(known).find(key)
     if key not in known:
         known_keys = ", ".join(known) or "nothing yet"
         raise NotFoundError(f"core memory has no key {key!r} in section {section!r}", hint=f"known keys: {known_keys}")
@@ -90,6 +92,31 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
     with _core(settings) as core:
         core.delete(section, key)
     _report(settings, {"section": section, "key": key, "deleted": True})
+
+
+@command.command("history", short_help="List what an agent has replaced or removed.")
+@click.argument("section", type=_SECTION, required=False)
+@click.argument("key", required=False)
+@common_options
+@pass_settings
+def history_command(settings: Settings, *, section: str | None, key: str | None) -> None:
+    """List what you wrote and an agent has replaced or removed, the oldest first.
+
+    `klaw core set` sets a value again; `klaw core delete` also erases what this list has of a key.
+    """
+    from klaw_core import to_json
+    from klaw_core.cli.kit import StyledText, data, notify, print_json
+
+    with _core(settings) as core:
+        found = core.history(section, key)
+    if settings.json:
+        print_json(to_json(found))
+        return
+    for fact in found:
+        name = StyledText(f"{fact.section}.{fact.key}", "bold cyan")
+        data().line(name, f" = {fact.value}", StyledText(f"  (changed by {fact.by}, {fact.at[:10]})", "dim"))
+    if not found:
+        notify(settings, "no agent has replaced or removed what you wrote there")
 
 
 @command.command("import", short_help="Add what a USER.md says about the user.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from attrs import define, field
+from attrs import asdict, define, field, fields
 
 from klaw_core import (
     AttachedExtension,
@@ -22,13 +22,23 @@ from klaw_core import (
 from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
 from klaw_journals.trust import AGENT, FOREIGN, OWNER, Trust, check_trust
 from klaw_memories.arguments import Json, string
-from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS, CoreMemory
+from klaw_memories.core_memory import (
+    MAX_KEY_CHARACTERS,
+    MAX_VALUE_CHARACTERS,
+    SECTIONS,
+    CoreMemory,
+    ReplacedFact,
+    Spellings,
+)
 from klaw_redaction import Redactor
 from klaw_tools import ContextExtension, ContextItem, ContextQuestion
 from klaw_tools.frames import item_text, one_line
 
 NAME = "core_memory"
 KIND = "core"
+HISTORY = "core_history"
+
+_FIELDS = tuple(each.name for each in fields(ReplacedFact))
 
 # Other names that models use for the arguments of these tools.
 _ALIASES = {
@@ -43,7 +53,7 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
     """Offers core memory to models as tools and as context, and exports it."""
 
     files: Journals = field(repr=False)
-    record_kinds: Sequence[str] = (KIND,)
+    record_kinds: Sequence[str] = (KIND, HISTORY)
     _host: Host | None = field(default=None, init=False)
 
     name = NAME
@@ -73,31 +83,39 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         make_private([Path(self.core.place.location)])
 
     def records(self) -> Iterator[Record | SkippedEntry]:
-        """Yield every key. Raise StoreError, StoreCorruptError if the file cannot be read."""
+        """Yield every key, and the history. Raise StoreError, StoreCorruptError if the file cannot be read."""
         facts, classes = self.core.get(), self.core.classes()
         for section in SECTIONS:
             for key, value in getattr(facts, section).items():
                 trust = classes.get((section, key))
                 written = {"section": section, "key": key, "value": value}
                 yield Record(KIND, {**written, "trust": trust} if trust else written)
+        for fact in self.core.history():
+            yield Record(HISTORY, asdict(fact))
 
     def check_record(self, record: Record, /) -> None:
-        """Raise RecordError unless this is one key of core memory."""
+        """Raise RecordError unless this is one key of core memory, or of its history."""
         if record.value.get("section") not in SECTIONS:
             raise RecordError(f"core memory has no section {quoted(record.value.get('section'))}")
-        for name in ("key", "value"):
+        for name in ("key", "value", "by", "at") if record.kind == HISTORY else ("key", "value"):
             if not isinstance(record.value.get(name), str):
                 raise RecordError(f"{name} is {'not a string' if name in record.value else 'missing'}")
         check_trust(record.value.get("trust", OWNER))
+        check_trust(record.value.get("by", OWNER))
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add keys. An existing key with another value is not changed."""
+        """Add keys, and what their history lacks. An existing key with another value is not changed."""
         counts = ImportCounts()
         facts = self.core.get()
+        known = {section: Spellings(getattr(facts, section)) for section in SECTIONS}
+        earlier: list[ReplacedFact] = []
         new: dict[Trust, list[tuple[str, str, str]]] = {}
         for record in records:
+            if record.kind == HISTORY:
+                earlier.append(ReplacedFact(**{name: record.value.get(name, OWNER) for name in _FIELDS}))
+                continue
             section, key, value = (record.value[name] for name in ("section", "key", "value"))
-            here = getattr(facts, section).get(key)
+            here = getattr(facts, section).get(known[section].find(key))
             if here is None:
                 new.setdefault(record.value.get("trust", OWNER), []).append((section, key, value))
             elif here == value:
@@ -106,7 +124,14 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
                 counts += ImportCounts(kept=(f"core memory {section}.{key} already has another value",))
         for trust, found in new.items():
             counts += self._add_new(found, trust)
-        return counts
+        return counts + self._add_history(earlier)
+
+    def _add_history(self, facts: Sequence[ReplacedFact]) -> ImportCounts:
+        try:
+            added = self.core.add_history(facts)
+        except RecordError as error:
+            return ImportCounts(kept=(error.message,))
+        return ImportCounts(added=added, present=len(facts) - added)
 
     def _add_new(self, new: Sequence[tuple[str, str, str]], trust: Trust) -> ImportCounts:
         """Add new keys: all at once, or one by one if one of them is rejected."""
@@ -172,5 +197,5 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         return {"updated": self.core.redactor.text(f"{arguments['section']}.{arguments['key']}")}
 
     def _delete(self, arguments: Json) -> Json:
-        self.core.delete(arguments["section"], arguments["key"])
+        self.core.delete(arguments["section"], arguments["key"], trust=AGENT)
         return {"deleted": self.core.redactor.text(f"{arguments['section']}.{arguments['key']}")}

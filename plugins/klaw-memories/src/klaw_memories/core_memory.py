@@ -4,11 +4,13 @@ The file may be edited by hand at any time: Klaw reads it again for every call a
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from klaw_core import NotFoundError, RecordError, StoreCorruptError, operations
 from klaw_journals import FileJournals, OwnedText, parse_json
@@ -24,8 +26,10 @@ MAX_KEY_CHARACTERS = 200
 MAX_VALUE_CHARACTERS = 10_000
 
 _MAX_LISTED_KEYS = 20  # in an error message
+_SEPARATORS = re.compile(r"[\s_-]+")  # between the words of a key
 
 _TRUST = "trust"  # the field of the file with the classes of the keys that the owner did not write
+_HISTORY = "history"  # the field of the file with what others replaced or removed
 _IMPORTED = "user_md_imported"  # the field of the file that records the import of a USER.md
 # Klaw writes files up to the first limit. It reads larger ones, which a manual edit can produce, up to the second.
 # Files up to the third limit can only be made smaller.
@@ -51,6 +55,21 @@ class CoreFacts:
         return "\n\n".join(["## Core memory", *blocks]) if blocks else ""
 
 
+@frozen
+class ReplacedFact:
+    """A value that somebody who is trusted less has replaced or removed: usually the owner's, by an agent.
+
+    ``trust`` is the class of who wrote it, ``by`` of who replaced it; ``at`` is the time of that, in ISO 8601.
+    """
+
+    section: str
+    key: str
+    value: str
+    trust: str
+    by: str
+    at: str
+
+
 def _as_text(place: Any) -> Any:
     """Return the text of a JSON file given by its path; return anything else unchanged."""
     return FileJournals(place.parent).text(place.stem) if isinstance(place, Path) else place
@@ -60,6 +79,10 @@ def _as_text(place: Any) -> Any:
 @frozen
 class CoreMemory:
     """Two sections of keys and texts. Safe for several threads and processes at once.
+
+    A key keeps the spelling with which it was first written: ``Favourite drink``, ``favourite_drink`` and
+    ``FAVOURITE-DRINK`` are one key. What somebody writes is kept in the history (:meth:`history`) if somebody who is
+    trusted less replaces or removes it.
 
     ``place`` is the JSON file ``core_memory.json``, or its path. The file keeps what was written; ``redactor`` removes
     secrets from what :meth:`render` returns.
@@ -103,6 +126,32 @@ class CoreMemory:
             if key in table[section]
         }
 
+    def history(self, section: str | None = None, key: str | None = None) -> Sequence[ReplacedFact]:
+        """Return what was replaced or removed by somebody who is trusted less, the oldest first.
+
+        Only that of a section, and of a key. Raise NotFoundError for an unknown section, and the errors of :meth:`get`.
+        """
+        if section is not None:
+            _check_section(section)
+        found = [fact for each in _history(self._load()) if (fact := _replaced(each)) is not None]
+        return [fact for fact in found if section in (None, fact.section) and (key is None or _is_same(fact.key, key))]
+
+    def add_history(self, facts: Sequence[ReplacedFact]) -> int:
+        """Add to the history what it lacks, as after an import; return how much. Raise the errors of :meth:`update`."""
+        for fact in facts:
+            _check_section(fact.section)
+            _check(fact.key, fact.value)
+        with self.place.changing():
+            table, size = self._load_any()
+            held = filter(None, map(_replaced, _history(table)))
+            here = {(fact.section, fact.key, fact.value) for fact in held}
+            new = {(each.section, each.key, each.value): each for each in facts}
+            lacking = [asdict(each) for name, each in new.items() if name not in here]
+            if lacking:
+                table[_HISTORY] = sorted([*_history(table), *lacking], key=_time)
+                self._save(table, size)
+        return len(lacking)
+
     def update(self, section: str, key: str, value: str, *, trust: Trust = OWNER) -> None:
         """Set one key, written by somebody of a class; it is on disk when this returns.
 
@@ -123,24 +172,36 @@ class CoreMemory:
             _check(key, value)
         with self.place.changing():
             table, size = self._load_any()
-            new = [fact for fact in facts if _is_new(table, *fact, trust)]
-            for section, key, value in new:
-                table[section][key] = value
-                _set_class(table, section, key, trust)
-            if new:
+            has_changed = False
+            known = {section: Spellings(table[section]) for section in SECTIONS}
+            for section, given, value in facts:
+                key = known[section].add(given)
+                if _is_new(table, section, key, value, trust):
+                    _keep(table, section, key, trust)
+                    table[section][key] = value
+                    _set_class(table, section, key, trust)
+                    has_changed = True
+            if has_changed:
                 self._save(table, size)
 
-    def delete(self, section: str, key: str) -> None:
-        """Remove one key. Raise NotFoundError if it does not exist, StoreCorruptError, StoreError."""
+    def delete(self, section: str, key: str, *, trust: Trust = OWNER) -> None:
+        """Remove one key, for somebody of a class. If it is the owner, its history goes, too.
+
+        Raise NotFoundError if it does not exist, StoreCorruptError, StoreError.
+        """
         _check_section(section)
+        check_trust(trust)
         with self.place.changing():
             table, size = self._load_any()
-            if key not in table[section]:
+            key = Spellings(table[section]).find(key)
+            is_erased = trust == OWNER and _erase(table, section, key)
+            if key not in table[section] and not is_erased:
                 known = ", ".join(list(table[section])[:_MAX_LISTED_KEYS]) or "nothing yet"
                 raise NotFoundError(
                     f"core memory has no key {key!r} in section {section!r}", hint=f"known keys: {known}"
                 )
-            del table[section][key]
+            _keep(table, section, key, trust)
+            table[section].pop(key, None)
             _set_class(table, section, key, OWNER)
             self._save(table, size)
 
@@ -161,7 +222,8 @@ class CoreMemory:
             facts = parse_user_md(text)
             if not facts or (table.get(_IMPORTED) and not again):
                 return {}
-            added = {key: value for key, value in facts.items() if key not in table["user"]}
+            known = Spellings(table["user"])
+            added = {key: value for key, value in facts.items() if known.find(key) not in table["user"]}
             for key, value in added.items():
                 _check(key, value)
             table["user"].update(added)
@@ -219,6 +281,81 @@ def _classes(table: Mapping[str, Any], section: str) -> dict[str, Any]:
     classes = table.get(_TRUST)
     found = classes.get(section) if isinstance(classes, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+class Spellings:
+    """How the keys of a section are spelled: a key is the same in upper and lower case, with spaces, ``_`` or ``-``."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        """Learn the spellings of keys; of two that are the same, made by hand, the first is found by other ones."""
+        self._exact = set(keys)
+        self._plain: dict[str, str] = {}
+        for key in keys:
+            self._plain.setdefault(_plain(key), key)
+
+    def find(self, key: str) -> str:
+        """Return the spelling of a key; the given one if it has none."""
+        return key if key in self._exact else self._plain.get(_plain(key), key)
+
+    def add(self, key: str) -> str:
+        """Return the spelling of a key, which from now on is the given one if it has none."""
+        found = self.find(key)
+        self._exact.add(found)
+        self._plain.setdefault(_plain(found), found)
+        return found
+
+
+def _plain(key: str) -> str:
+    return _SEPARATORS.sub(" ", key).strip().casefold() or key
+
+
+def _is_same(key: str, other: str) -> bool:
+    return _plain(key) == _plain(other)
+
+
+def _history(table: Mapping[str, Any]) -> list[Any]:
+    """Return the history; what was edited by hand to something else is kept as its only element."""
+    found = table.get(_HISTORY, [])
+    return found if isinstance(found, list) else [found]
+
+
+def _replaced(found: Any) -> ReplacedFact | None:
+    """Return an element of the history; None if it was edited by hand to something else."""
+    if not isinstance(found, dict) or found.get("section") not in SECTIONS or not isinstance(found.get("key"), str):
+        return None
+    trust, by = (lowest((str(found.get(name, OWNER)),)) for name in (_TRUST, "by"))
+    return ReplacedFact(found["section"], found["key"], _text(found.get("value")), trust, by, str(found.get("at", "")))
+
+
+def _time(found: Any) -> str:
+    return str(found.get("at", "")) if isinstance(found, dict) else ""
+
+
+def _keep(table: dict[str, Any], section: str, key: str, by: str) -> None:
+    """Put the value of a key into the history if somebody who is trusted less than its writer changes it."""
+    trust = lowest((str(_classes(table, section).get(key, OWNER)),))
+    if key not in table[section] or lowest((trust, by)) == trust:
+        return
+    same = {"section": section, "key": key, "value": table[section][key]}
+    written = {**same, **({_TRUST: trust} if trust != OWNER else {})}
+    kept = [each for each in _history(table) if not isinstance(each, dict) or {**each, **same} != each]
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    table[_HISTORY] = [*kept, {**written, "by": by, "at": at}]
+
+
+def _erase(table: dict[str, Any], section: str, key: str) -> bool:
+    """Remove a key from the history; return whether it was there."""
+    held = _history(table)
+    left = [
+        each
+        for each in held
+        if (fact := _replaced(each)) is None or fact.section != section or not _is_same(fact.key, key)
+    ]
+    if left:
+        table[_HISTORY] = left
+    else:
+        table.pop(_HISTORY, None)
+    return len(left) < len(held)
 
 
 def _is_new(table: Mapping[str, Any], section: str, key: str, value: str, trust: str) -> bool:

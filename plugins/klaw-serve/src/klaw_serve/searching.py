@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from klaw_core import Condition, Filters, SearchRequest, parse_condition
+from klaw_journals.trust import Trust
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, number, one_of, several, string
 from klaw_serve.tenants import Tenant
@@ -136,7 +137,7 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
             ),
             "where": _SEARCH["where"],
             "min_relevance": _SEARCH["min_relevance"],
-            "trust": one_of("The lowest class of texts to take; default agent.", "owner", "agent", "foreign"),
+            "trust": one_of("The lowest class of texts to take; default agent.", *get_args(Trust)),
         },
         ("message",),
         {"query": "message", "max_tokens": "budget"},

@@ -58,7 +58,7 @@ def _core_update(tenant: Tenant, given: Json) -> Any:
 
 
 def _core_delete(tenant: Tenant, given: Json) -> Any:
-    tenant.memory.core.delete(given["section"], given["key"])
+    tenant.memory.core.delete(given["section"], given["key"], trust=tenant.trust)
     return tenant.memory.core.get()
 
 

@@ -28,8 +28,8 @@ def adapted(arguments: object, tool: Tool) -> Any:
     """Convert arguments to the names and types of the tool's schema if their meaning is clear.
 
     Models use the argument names of other tools (``aliases``, ``camelCase``), write numbers as strings, put a single
-    value into a list or pass it instead of one, pass null for an argument that they omit, and send the whole object as
-    a JSON string. Unclear arguments are not changed, so that the check reports them.
+    value into a list or pass it instead of one, pass null for an argument that they omit, and send an array or the
+    whole object as a JSON string. Unclear arguments are not changed, so that the check reports them.
     """
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
@@ -62,7 +62,7 @@ def _as_type(value: Any, wanted: object) -> Any:
     if isinstance(value, list) and len(value) == 1 and wanted not in ("array", None):
         value = value[0]
     if isinstance(value, str) and wanted == "array":
-        return [value]
+        return _several(value)
     if isinstance(value, float) and wanted == "integer" and value.is_integer():
         return int(value)
     parse = _PARSERS.get(str(wanted))
@@ -70,6 +70,14 @@ def _as_type(value: Any, wanted: object) -> Any:
         with suppress(ValueError, OverflowError, KeyError):
             return parse(value.strip().lower())
     return value
+
+
+def _several(text: str) -> list[Any]:
+    """Return the array that a text is in JSON, or an array of this text."""
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return list(json.loads(text))
+    return [text]
 
 
 def _whole(text: str) -> int:

@@ -20,6 +20,7 @@ from klaw_core.cli.kit import (
     pass_settings,
     print_json,
 )
+from klaw_core.values.metadata import TRUST_CLASSES
 
 if TYPE_CHECKING:
     from klaw_core import Memory
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--seen", multiple=True, metavar="SOURCE", help="Leave out an item that the model already has.")
 @click.option(
     "--trust",
-    type=click.Choice(["owner", "agent", "foreign"]),
+    type=click.Choice(TRUST_CLASSES),
     metavar="CLASS",
     help="Take what the owner, an agent or foreign writers wrote: owner, agent or foreign. [default: agent]",
 )

@@ -13,6 +13,7 @@ import click
 
 from klaw_core import RecordError
 from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_core.values.metadata import TRUST_CLASSES
 
 
 @click.command("import", short_help="Import the records of an export.")
@@ -21,7 +22,7 @@ from klaw_core.cli.kit import Settings, common_options, pass_settings
 @click.option("--dry-run", is_flag=True, help="Count what would be imported; change nothing.")
 @click.option(
     "--trust",
-    type=click.Choice(["owner", "agent", "foreign"]),
+    type=click.Choice(TRUST_CLASSES),
     metavar="CLASS",
     help="Who wrote the texts: owner, agent or foreign. [default: as exported; foreign with --from]",
 )

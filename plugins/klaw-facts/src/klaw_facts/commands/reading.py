@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from klaw_facts.values import Fact
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-_FILTERS = ("subject", "category", "slot")
+_FILTERS = ("subject", "category", "slot", "project")
 _AROUND = 160  # characters of a message before and after a quote
 
 
