@@ -137,7 +137,7 @@ def _finished_children(text: str, frame: _Frame) -> tuple[Block, ...]:
     for index, child in enumerate(children):
         child.start = start
         child.end = start = max(start, children[index + 1].start) if index + 1 < len(children) else frame.end
-        blocks.extend(_leaf(text, child, _finished_children(text, child)))
+        blocks.extend(_leaf(text, child, _finished_children(text, child) if child.children else ()))
     return tuple(blocks)
 
 

@@ -52,12 +52,13 @@ def content(text: str, start: int, end: int) -> tuple[int, int] | None:
 
     The indentation of a line stays with it: code needs it.
     """
-    found = _SOLID.search(text, start, end)
-    if found is None:
-        return None
-    solid = found.start()
-    line = max(text.rfind("\n", start, solid), text.rfind("\r", start, solid)) + 1
-    start = max(start, line)
+    if not (start < end and "!" <= text[start] <= "~"):  # most blocks begin with such a character
+        found = _SOLID.search(text, start, end)
+        if found is None:
+            return None
+        solid = found.start()
+        line = max(text.rfind("\n", start, solid), text.rfind("\r", start, solid)) + 1
+        start = max(start, line)
     return start, solid_end(text, start, end)
 
 

@@ -21,7 +21,7 @@ from klaw_notes.chunking.blocks import Block
 # A limit in characters per token, because a megabyte of base64 may be a single unknown token.
 CHARACTERS_PER_TOKEN = 16
 # A paragraph that ends with one of these introduces the list, code or table after it.
-_INTRODUCES = (":", "：")
+_INTRODUCES = ":："
 _PROSE = (cuts.sentences, cuts.lines, cuts.words, cuts.clusters, cuts.characters)
 _VERBATIM = (cuts.lines, cuts.sentences, cuts.words, cuts.clusters, cuts.characters)
 _TEARING = (cuts.clusters, cuts.characters)
@@ -49,6 +49,15 @@ class Strength(IntEnum):
     END = 15
 
 
+# By the level of the heading, from 1.
+_SECTIONS = (
+    Strength.SECTION_1,
+    Strength.SECTION_2,
+    Strength.SECTION_3,
+    Strength.SECTION_4,
+    Strength.SECTION_5,
+    Strength.SECTION_6,
+)
 _STRENGTHS: dict[cuts.Cutter, Strength] = {
     cuts.sentences: Strength.SENTENCE,
     cuts.lines: Strength.LINE,
@@ -122,11 +131,13 @@ class Layout:
         """Return the tokens from piece ``first`` to piece ``last``, both included."""
         return self.before[last] - self.before[first] + self.tokens[last]
 
-    def fits(self, index: int, bounds: Bounds) -> bool:
-        """Return whether a piece fits in a chunk together with what binds to it."""
-        head = self.heads[index]
-        length = self.pieces[index].end - self.pieces[head].start
-        return self.size(head, index) <= bounds.max_tokens and length <= bounds.max_characters
+    def fitting(self, bounds: Bounds) -> list[bool]:
+        """Return of each piece whether it fits in a chunk together with what binds to it."""
+        pieces, before, most, longest = self.pieces, self.before, bounds.max_tokens, bounds.max_characters
+        return [
+            before[index] - before[head] + tokens <= most and pieces[index].end - pieces[head].start <= longest
+            for index, (head, tokens) in enumerate(zip(self.heads, self.tokens, strict=True))
+        ]
 
 
 @frozen(eq=False)
@@ -142,9 +153,19 @@ class Gauge:
         """Return the tokens of the white space between two pieces that were measured side by side."""
         return self._gaps.get(self.text[left.end : right.start], 0)
 
+    def gaps(self, pieces: Sequence[Piece]) -> list[int]:
+        """Return the tokens of the white space after each piece; none after the last one."""
+        text, known = self.text, self._gaps
+        return [*(known.get(text[left.end : right.start], 0) for left, right in pairwise(pieces)), 0]
+
     def measure(self, pieces: Sequence[Piece], known: Sequence[int | None]) -> list[int | None]:
         """Return each piece's tokens; count the unknown ones in one call. None means too long to count."""
-        wanted = [index for index, tokens in enumerate(known) if tokens is None and not self.too_long(pieces[index])]
+        longest = self.bounds.max_characters
+        wanted = [
+            index
+            for index, (piece, tokens) in enumerate(zip(pieces, known, strict=True))
+            if tokens is None and piece.end - piece.start <= longest
+        ]
         gaps = self._new_gaps(pieces)
         tokens = list(known)
         if wanted or gaps:
@@ -192,13 +213,12 @@ def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
     pieces = list(_pieces_of(blocks, gauge.text, ()))
     sizes = gauge.measure(pieces, [None] * len(pieces))
     while True:
-        gaps = [gauge.gap(left, right) for left, right in pairwise(pieces)]
-        layout = _bound(pieces, [size or 0 for size in sizes], [*gaps, 0], gauge.bounds)
+        layout = _bound(pieces, [size or 0 for size in sizes], gauge.gaps(pieces), gauge.bounds)
         changed = False
         pieces = []
         known: list[int | None] = []
-        for index, (piece, size) in enumerate(zip(layout.pieces, sizes, strict=True)):
-            fits = layout.fits(index, gauge.bounds)
+        fitting = layout.fitting(gauge.bounds)
+        for index, (piece, size, fits) in enumerate(zip(layout.pieces, sizes, fitting, strict=True)):
             parts = [] if fits else _cut(piece, size or 0, gauge)
             if (
                 not (fits or parts) and layout.heads[index] != index
@@ -321,12 +341,15 @@ def _pieces_of(blocks: Sequence[Block], text: str, within: tuple[Block, ...]) ->
 def _strength(before: Block | None, block: Block, text: str) -> Strength:
     """Return the strength of the boundary between two top-level blocks."""
     if block.kind == "heading":
-        return Strength(Strength.SECTION_1 + 1 - block.level)
+        return _SECTIONS[block.level - 1]
     if block.kind == "thematic break":
         return Strength.THEMATIC_BREAK
     if before is None or block.kind == "paragraph":
         return Strength.BLOCK
     if block.kind == before.kind == "list item":
         return Strength.ITEM
-    announced = text[before.start : before.end].rstrip("*_").endswith(_INTRODUCES)
+    end = before.end
+    while end > before.start and text[end - 1] in "*_":
+        end -= 1
+    announced = end > before.start and text[end - 1] in _INTRODUCES
     return Strength.INTRODUCED if announced else Strength.BLOCK
