@@ -201,13 +201,12 @@ class Memory(OpenMemory):
         results = self._searcher.search(request, spaces)
         if results.hints and not results:
             results = self._explain_empty(results, names)
-        if outdated:
-            results = evolve(results, notices=(*outdated, *results.notices))
+        results = evolve(results, notices=(*outdated, *results.notices)) if outdated else results
         if self._is_listened_to:
             from klaw_core.values.events import SearchEvent
 
             self.extensions.emit(event := SearchEvent(request.text, names, results))
-            results = evolve(results, notices=(*results.notices, *event.notices)) if event.notices else results
+            results = evolve(event.results, notices=(*results.notices, *event.notices))
         return results
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""``klaw get``: print a note or some of its lines."""
+"""``klaw get``: print notes, or some of their lines."""
 
 from __future__ import annotations
 
@@ -13,32 +13,80 @@ if TYPE_CHECKING:
     from klaw_core.memory import Memory
     from klaw_core.values.runs import Excerpt
 
+_PAGE = 1000  # documents per query
 
-@click.command("get", short_help="Print a note, or some of its lines.")
-@click.argument("target", shell_complete=document_paths)
+
+@click.command("get", short_help="Print notes, or some of their lines.")
+@click.argument("targets", metavar="TARGET...", nargs=-1, required=True, shell_complete=document_paths)
 @common_options
 @pass_settings
-def command(settings: Settings, *, target: str) -> None:
-    """Print TARGET: PATH, PATH:LINE, PATH:LINE:COUNT, or PATH:FIRST-LAST as copied from a result.
+def command(settings: Settings, *, targets: tuple[str, ...]) -> None:
+    """Print each TARGET: PATH, PATH:LINE, PATH:LINE:COUNT, or PATH:FIRST-LAST as copied from a result.
 
     PATH#HEADING prints one section: notes/a.md#Plans, papers/b.pdf#page=3. PATH is a result's path (notes/a.md), a file
-    in an indexed directory, or a result's chunk id.
+    in an indexed directory, or a result's chunk id. A pattern prints every document whose path it matches, where * also
+    matches /: 'notes/2026-*.md'. If there are several texts, each is below its path.
     """
-    if not target:
+    if "" in targets:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
     with settings.open_memory() as memory:
-        excerpt = _excerpt(memory, target)
+        found = [_excerpts(memory, target) for target in targets]
+    excerpts = list(dict.fromkeys(excerpt for each in found for excerpt in each))
+    several = len(targets) > 1 or not found[0].is_exact
     from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.notices import notify
-    from klaw_core.cli.output import print_json
+    from klaw_core.cli.output import StyledText, data, print_json
     from klaw_core.cli.streams import echo
 
     if settings.json:
-        print_json(to_json(excerpt))
+        print_json([to_json(excerpt) for excerpt in excerpts] if several else to_json(excerpts[0]))
         return
-    if excerpt.notice:
-        notify(settings, excerpt.notice)
-    echo(excerpt.content, nl=not excerpt.content.endswith("\n"))
+    for number, excerpt in enumerate(excerpts):
+        if excerpt.notice:
+            notify(settings, excerpt.notice)
+        if several:
+            place = f"{excerpt.path}:{excerpt.start_line}-{excerpt.end_line}"
+            if number:
+                data().line()
+            data().line(StyledText(f"==> {place} <==", "bold cyan"))
+        echo(excerpt.content, nl=not excerpt.content.endswith("\n"))
+
+
+class _Found(list["Excerpt"]):
+    """The texts of a target. ``is_exact``: it named one document, and was no pattern."""
+
+    is_exact = True
+
+
+def _excerpts(memory: Memory, target: str) -> _Found:
+    """Return what TARGET names: lines of one document, or all documents that it matches as a pattern.
+
+    Raise UsageError for an invalid range, NotFoundError.
+    """
+    from klaw_core.errors import NotFoundError
+
+    try:
+        return _Found([_excerpt(memory, target)])
+    except NotFoundError:
+        paths = _matching(memory, target) if set(target) & set("*?[") else []
+        if not paths:
+            raise
+    found = _Found(memory.get(path) for path in paths)
+    found.is_exact = False
+    return found
+
+
+def _matching(memory: Memory, pattern: str) -> list[str]:
+    """Return the paths of the documents that match a pattern, in order."""
+    from fnmatch import fnmatchcase
+
+    paths: set[str] = set()
+    for name in memory.collections():
+        page = memory.documents(collection=name, limit=_PAGE)
+        while page:
+            paths.update(record.path for record in page if fnmatchcase(record.path, pattern))
+            page = memory.documents(collection=name, after=page[-1].path, limit=_PAGE) if len(page) == _PAGE else ()
+    return sorted(paths)
 
 
 def _excerpt(memory: Memory, target: str) -> Excerpt:

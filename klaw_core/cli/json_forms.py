@@ -100,7 +100,10 @@ def _(value: Tool) -> Json:
 
 @_form.register
 def _(value: SearchResult) -> Json:
-    return {**_fields(value), "is_weak": value.is_weak}
+    fields = {**_fields(value), "is_weak": value.is_weak}
+    if not value.about:
+        del fields["about"]
+    return fields
 
 
 @_form.register

@@ -43,7 +43,8 @@ class ResultStyle:
     """How to show results. ``roots`` are the directories of the workspaces by name, for links.
 
     ``choose`` selects the snippet of a chunk that only vector search found; without it, the chunk's start is shown.
-    ``said`` are the lines of the results above, such as messages, which are not repeated before the next ones.
+    ``said`` are the lines of the results above, such as messages, which are not repeated before the next ones, and what
+    their directories are.
     """
 
     query: str
@@ -91,6 +92,9 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
     """Print one result; the lines after the first are indented by the label's width."""
     indent = len(label) or 2
     out.line(*_first_line(result, look, label))
+    if result.about and (about := f"({result.about})") not in look.said:
+        look.said.add(about)
+        out.line(*_marked(neutral(about), (), "dim"), indent=indent)
     if result.heading:
         heading = neutral(" > ".join(result.heading))
         out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
@@ -183,6 +187,7 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
     blocks = []
     for rank, result in enumerate(results, start=1):
         heading = f"*{one_line(' > '.join(result.heading))}*\n\n" if result.heading else ""
+        heading = f"({one_line(result.about)})\n\n{heading}" if result.about else heading
         whole = "\n".join(filter(None, (result.context, result.content.strip("\n"))))
         text = whole if look.full else _snippet(result, look).text
         quoted = "\n".join(f"> {line}".rstrip() for line in neutral(plain_lines(text)).split("\n"))

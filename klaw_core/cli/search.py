@@ -142,6 +142,10 @@ def command(
         return found, ResultStyle(text, full=full, explain=explain, roots=roots, choose=_chooser(memory, text, found))
 
     found, look = settings.ask(answer)
+    from klaw_core.cli.last_search import remember
+
+    assert settings.config is not None
+    remember(settings.config, [result.chunk_id for result in found])
     _print(settings, found, look, "json" if settings.json else form or "text")
 
 

@@ -40,6 +40,7 @@ class Settings:
     verbose: bool = False
     debug: bool = False
     words: Sequence[str] = ()  # the command line: an error tells a path of the user from one of Klaw
+    config: Config | None = None  # what was read last
     _notified: bool = False  # a command may read the configuration twice, but prints its notices once
 
     def load_config(self) -> Config:
@@ -62,6 +63,7 @@ class Settings:
 
             print_notices(*config.notices)
             self._notified = True
+        self.config = config
         return config
 
     def open_memory(self, *, replace_damaged: bool = False) -> Memory:

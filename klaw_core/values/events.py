@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from klaw_core.values.runs import IndexReport
 from klaw_core.values.search import SearchResults
@@ -40,9 +40,9 @@ class IndexEvent:
     trigger: Literal["", "search", "forced"] = ""
 
 
-@frozen
+@define
 class SearchEvent:
-    """A search was answered. Listeners may add ``notices`` to the answer."""
+    """A search was answered. Listeners may add ``notices`` to the answer, and say what the ``results`` are ``about``."""
 
     query: str
     collections: tuple[str, ...]

@@ -204,7 +204,7 @@ class SearchResult:
     ``relevance`` is how likely the chunk answers the question, from 0 to 1 and comparable between questions; None if no
     retriever provides it. ``score`` is comparable only within one search. ``also`` are the places of other found
     chunks of the same document, which were left out. ``trust`` is the class of its writer: ``owner``, ``agent`` or
-    ``foreign``, which neither the text nor its metadata can set.
+    ``foreign``, which neither the text nor its metadata can set; nor can they set ``about``, what its directory is.
     """
 
     content: str
@@ -226,6 +226,7 @@ class SearchResult:
     relevance: float | None = None
     also: tuple[str, ...] = ()
     trust: str = "owner"
+    about: str = ""
 
     @property
     def is_weak(self) -> bool:

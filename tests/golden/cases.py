@@ -41,8 +41,13 @@ COMMANDS = {
         "get notes/kiln.md",
         "get notes/kiln.md#Glaze",
         "get notes/kiln.md --json",
+        "get notes/kiln.md notes/sub/* --json",
+        "get 'notes/*' telegram_1/m1",
         "get nowhere",
         "get telegram_1/m1",
+    ],
+    "open": [
+        *("open 1", "search kiln -n 1 --format files", "open 1 --print", "open 1 --json", "open 2", "open nowhere"),
     ],
     "save": [
         *("save 'The boat is red.' --date 2020-03-01 --json", "save -<The quay is long.", "list --saved --json"),
@@ -69,6 +74,8 @@ COMMANDS = {
             "workspace exclude notes sub/**",
             "workspace exclude notes --json",
         ),
+        *("workspace describe notes 'Notes of the harbour'", "workspace describe notes", "workspace describe notes/x y"),
+        *("search kiln -n 1", "search kiln -n 1 --json", "workspace describe notes --remove --json"),
         *("workspace exclude notes sub/** --remove", "workspace rename notes papers", "workspace remove papers --yes"),
     ],
     "core": [

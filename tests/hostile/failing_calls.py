@@ -81,6 +81,7 @@ CALLS: dict[str, Callable[[Memory, Values], object]] = {
     "core.init_from_user_md": lambda m, _: m.core.init_from_user_md("# Ada"),
     "core.update": lambda m, _: m.core.update("user", "name", "Ada"),
     "core.update_all": lambda m, _: m.core.update_all([("user", "name", "Ada")]),
+    "workspaces.describe": lambda m, _: m.workspaces.describe("notes", "what I know"),
     "workspaces.exclude": lambda m, _: m.workspaces.exclude("notes", "b.md"),
     "workspaces.kinds": lambda m, _: m.workspaces.kinds("notes"),
     "workspaces.remove": lambda m, _: m.workspaces.remove("notes"),

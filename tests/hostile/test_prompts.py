@@ -296,9 +296,10 @@ NOT_READING = {
         ["config get", "config list", "config path", "config set", "config trust", "config unset"], "settings"
     ),
     **dict.fromkeys(
-        ["core set", "core delete", "core import", "save", "remember", "forget", "restore"], "what was just typed"
+        ["core set", "core delete", "core import", "save", "remember", "forget", "restore", "open"],
+        "what was just typed",
     ),
-    **dict.fromkeys(["workspace exclude", "workspace remove", "workspace rename"], "what was typed, and a report"),
+    **dict.fromkeys(["workspace describe", "workspace exclude", "workspace remove", "workspace rename"], "what was typed, and a report"),
     **dict.fromkeys(["facts edit", "facts end", "facts pin", "facts reopen", "facts retract"], "what was just typed"),
     **dict.fromkeys(["facts undo", "facts retry", "facts extract", "facts import", "compress"], "numbers and a report"),
     **dict.fromkeys(["reindex", "embed", "export", "import", "migrate"], "a report, which index prints too"),

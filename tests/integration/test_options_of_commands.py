@@ -103,6 +103,7 @@ COMMANDS = [
     Command("logs --chat telegram_1", {"--since": ["2026-02-25"], "--limit": ["1"], "--json": []}, _LAST),
     Command("forget notes/note1.md --yes", {"--json": []}),
     Command("workspace exclude notes note3.md", {"--remove": [], "--json": []}),
+    Command("workspace describe notes the harbour", {"--remove": [], "--json": []}),
     Command("workspace list", _LISTED, _SAME),
     Command("doctor", {"--fix": [], "--json": []}),
     Command(
@@ -118,6 +119,7 @@ ELSEWHERE = {
     "forget --yes": "without it, the command asks on a terminal",
     "workspace remove --yes": "the same",
     "logs --follow": "does not end",
+    "open --print": "needs an editor without it; tests/integration/cli/test_cli_get_and_open.py",
     "demo --keep": "makes a memory of its own",
     **{
         f"context --{name}": "with the commands of klaw-facts, whose facts it asks for"

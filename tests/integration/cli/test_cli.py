@@ -200,7 +200,7 @@ class TestErrors:
         result = klaw("get")
 
         assert result.exit_code == 2
-        assert result.stderr == "klaw get: missing argument 'TARGET' → klaw get --help\n"
+        assert result.stderr == "klaw get: missing argument 'TARGET...' → klaw get --help\n"
 
     def test_every_problem_of_a_configuration_is_shown_at_once(self, klaw, user_home):
         broken = user_home / "broken.toml"

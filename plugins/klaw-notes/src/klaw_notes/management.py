@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
-from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, WorkspaceError
+from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, RecordError, WorkspaceError
 from klaw_core.holds import operations
 from klaw_journals.checked_names import check_name
 from klaw_notes.patterns import as_patterns
 from klaw_notes.workspace import count_kinds
-from klaw_notes.workspace_list import Workspaces, is_gone
+from klaw_notes.workspace_list import Workspaces, is_gone, problem_of_description
 
 if TYPE_CHECKING:
     from klaw_core.indexing.collection import Collection
@@ -29,7 +29,7 @@ class ListedWorkspace:
     """A directory of notes. ``include`` are patterns of file names, ``exclude`` of paths below ``root``.
 
     ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists. ``trust`` is the class of its
-    files.
+    files. ``descriptions`` say what directories are, by their paths below ``root``; the path of ``root`` is empty.
     """
 
     name: str
@@ -43,6 +43,7 @@ class ListedWorkspace:
     configured: bool
     is_there: bool
     trust: str = "owner"
+    descriptions: Mapping[str, str] = field(factory=dict)
 
 
 def no_progress(_progress: object) -> None:
@@ -140,13 +141,30 @@ class WorkspaceManager:
         runs = self.get_runs()
         return runs.over(runs.sources.with_origin(name), on_progress=on_progress, alone=True)
 
+    def describe(self, directory: str, text: str | None = None) -> str:
+        """Store what a directory is, which answers show with its results; without ``text``, remove that.
+
+        ``directory`` is a workspace (``notes``), a path in it (``notes/People``) or a directory. Return its path as in
+        results. Raise NotFoundError, WorkspaceError for a directory that is missing or in no workspace, RecordError
+        for a text that is empty, too long or has a secret, StoreError.
+        """
+        registry = self.get_registry()
+        if text is not None:
+            text = " ".join(text.split())
+            if problem := problem_of_description(text):
+                raise RecordError(problem, hint=f"klaw workspace describe {quote(directory)} TEXT")
+            check_name(self.get_runs().assembly.config.conversations.redactor, "the description of a directory", text)
+        name, relative = split_path(directory.rstrip("/"), registry, directory=True)
+        registry.describe(name, relative.strip("/"), text)
+        return f"{name}/{relative}".rstrip("/")
+
     def restore(self, path: str) -> IndexReport:
         """Restore a forgotten note, and index it. ``path`` is its path in results, or its file.
 
         Raise NotFoundError if it was not forgotten or is not a note, StoreError.
         """
         registry = self.get_registry()
-        name, relative = _split(path, registry)
+        name, relative = split_path(path, registry)
         workspace = registry.named(name)
         document = f"{name}/{relative}"
         pattern = escape(relative)
@@ -163,13 +181,13 @@ class WorkspaceManager:
         return report
 
 
-def _split(path: str, registry: Workspaces) -> tuple[str, str]:
-    """Return the workspace and the relative path of a note. Raise NotFoundError."""
+def split_path(path: str, registry: Workspaces, *, directory: bool = False) -> tuple[str, str]:
+    """Return the workspace and the relative path of a note, or of a directory. Raise NotFoundError."""
     known = registry.all()
     name, _, relative = path.partition("/")
-    if name in known and relative:
+    if name in known and (relative or directory):
         return name, relative
-    if name in registry.reserved:
+    if name in registry.reserved and not directory:
         hint = "only notes can be restored, because their files are kept"
         raise NotFoundError(f"{path} cannot be restored: its text was deleted when it was forgotten", hint=hint)
     try:
@@ -178,8 +196,8 @@ def _split(path: str, registry: Workspaces) -> tuple[str, str]:
         place = Path("/")
     for workspace in known.values():
         for root in {workspace.root, workspace.root.resolve()}:
-            if place != root and place.is_relative_to(root):
-                return workspace.origin, place.relative_to(root).as_posix()
+            if (place != root or directory) and place.is_relative_to(root):
+                return workspace.origin, "/".join(place.relative_to(root).parts)
     hint = f"known: {', '.join(known)}" if known else "klaw index DIR"
     raise NotFoundError(f"{path} is in no workspace", hint=hint)
 
@@ -201,4 +219,5 @@ def _listed(source: IsolatedSource, counts: Any) -> ListedWorkspace:
         source.configured,
         not is_gone(root),
         getattr(workspace, "trust", "owner"),
+        dict(getattr(workspace, "descriptions", ())),
     )

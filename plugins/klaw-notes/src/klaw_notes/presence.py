@@ -1,4 +1,4 @@
-"""The extension ``presence``: an answer says which of its files are gone, and which kinds of files are not read.
+"""The extension ``presence``: an answer says what its directories are, which files are gone, and what is not read.
 
 It is built for every search, so it imports little: the list of workspaces is read as JSON. Only if nothing fits, the
 files of the workspaces are counted.
@@ -10,15 +10,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, Metadata, SearchEvent
+from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, Metadata, SearchEvent, SearchResult
 
 _GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
 # The files of a workspace whose kinds are counted, and the kinds that are named.
 _MAX_LOOKED_AT, _MAX_KINDS = 2_000, 4
+
+# Workspaces by name: the directory, and the descriptions of directories by their paths below it.
+Listed: TypeAlias = Mapping[str, tuple[Path, Mapping[str, str]]]
 
 
 @frozen(eq=False)
@@ -33,21 +37,24 @@ class PresenceExtension(ListeningExtension):
         """Add what the answer of a search lacks to its notices."""
         if not isinstance(event, SearchEvent):
             return
-        roots = self._roots(event.collections)
+        listed = self._listed(event.collections)
+        roots = {name: root for name, (root, _) in listed.items()}
+        if any(described for _, described in listed.values()):
+            event.results = evolve(event.results, results=tuple(_described(result, listed) for result in event.results))
         results = event.results
         event.notices.extend(_gone(list(dict.fromkeys(result.path for result in results)), roots))
         event.notices.extend(_guessed({result.path: result.metadata for result in results}))
         if roots and (not results or results.nothing_fits):
             event.notices.extend(self._unread(roots))
 
-    def _roots(self, collections: Sequence[str]) -> Mapping[str, Path]:
-        """Return the directories of the workspaces in some collections, by name; none if the list cannot be read."""
+    def _listed(self, collections: Sequence[str]) -> Listed:
+        """Return the workspaces in some collections, by name; none if the list cannot be read."""
         with suppress(OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
             listed = json.loads((self.context.data_dir / _FILE_NAME).read_text("utf-8"))
             wanted = (
                 (name, entry) for name, entry in listed.items() if entry.get("collection", "memory") in collections
             )
-            return {name: Path(entry["path"]) for name, entry in wanted}
+            return {name: (Path(entry["path"]), dict(entry.get("descriptions", {}))) for name, entry in wanted}
         return {}
 
     def _unread(self, names: Mapping[str, Path]) -> Iterator[str]:
@@ -60,6 +67,14 @@ class PresenceExtension(ListeningExtension):
                 if name in names and (counts := workspace.unread(_MAX_LOOKED_AT)):
                     kinds = ", ".join(f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_KINDS])
                     yield f"files in {name} that are not read: {kinds}{' …' if len(counts) > _MAX_KINDS else ''}"
+
+
+def _described(result: SearchResult, listed: Listed) -> SearchResult:
+    """Return a result with what its directories are, the outermost first."""
+    name, _, relative = result.path.partition("/")
+    described = listed[name][1] if name in listed else {}
+    texts = [text for path, text in sorted(described.items()) if not path or relative.startswith(f"{path}/")]
+    return evolve(result, about=" > ".join(texts)) if texts else result
 
 
 def _guessed(found: Mapping[str, Metadata]) -> Iterator[str]:

@@ -70,6 +70,7 @@ class Workspace(Source, Folder):
     over ``max_bytes`` are skipped. ``collection`` is the collection of the documents, ``version`` the version of the
     software that they describe. ``converters`` turn other files into text; with the default ``include`` the files that
     they can read are included. ``trust`` is the class of all files: ``owner``, ``agent`` or ``foreign``.
+    ``descriptions`` say what directories are: pairs of a path below the root (empty for the root) and a text.
     """
 
     root: Path
@@ -81,6 +82,7 @@ class Workspace(Source, Folder):
     version: str = ""
     converters: "Converters | None" = field(default=None, eq=False, repr=False)
     trust: str = "owner"
+    descriptions: tuple[tuple[str, str], ...] = ()
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""

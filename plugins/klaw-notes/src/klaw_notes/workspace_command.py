@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from klaw_core.cli.kit import StyledText
 
 
-@click.group("workspace", short_help="List, rename, remove and restrict indexed directories.")
+@click.group("workspace", short_help="List, rename, describe and restrict indexed directories.")
 @common_options
 def command() -> None:
-    """List, rename, remove and restrict the directories of notes that klaw index remembers."""
+    """List, rename, remove, describe and restrict the directories of notes that klaw index remembers."""
 
 
 @command.command("list", short_help="List the indexed directories.")
@@ -96,6 +96,50 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
         notify(settings, "no indexed file matches; a PATTERN is a path below the workspace's directory")
 
 
+@command.command("describe", short_help="Say what a directory is, which is shown with its results.")
+@click.argument("directory", metavar="DIR", shell_complete=workspace_names)
+@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@click.option("--remove", is_flag=True, help="Remove the description.")
+@common_options
+@pass_settings
+def describe_command(settings: Settings, *, directory: str, text: tuple[str, ...], remove: bool) -> None:
+    """Say what DIR is: a workspace (notes), a path in it (notes/People) or a directory.
+
+    Every search shows TEXT with the results below DIR, to you and to models. Without TEXT, print the descriptions of
+    the workspace.
+    """
+    from klaw_core.cli.kit import notify, print_json
+
+    if remove and text:
+        raise click.UsageError("--remove takes no TEXT")
+    if not (remove or text):
+        _show_descriptions(settings, directory)
+        return
+    with settings.open_memory() as memory:
+        said = None if remove else " ".join(text)
+        place = memory.workspaces.describe(directory, said)
+    if settings.json:
+        print_json({"path": place, "description": said})
+    else:
+        notify(settings, f"{place}: {'the description is removed' if remove else 'described'}")
+
+
+def _show_descriptions(settings: Settings, directory: str) -> None:
+    from klaw_core.cli.kit import data, notify, print_json
+    from klaw_notes.management import split_path
+    from klaw_notes.workspace_list import workspaces_in
+
+    known = workspaces_in(settings.load_config().data_dir)
+    name, _ = split_path(directory, known, directory=True)
+    described = dict(known.named(name).descriptions)
+    if settings.json:
+        print_json(described)
+    elif not described:
+        notify(settings, f"nothing in {name} has a description: klaw workspace describe {name} TEXT")
+    for path, text in () if settings.json else described.items():
+        data().line(f"{name}/{path}".rstrip("/"), ": ", text)
+
+
 def _show_patterns(settings: Settings, name: str) -> None:
     from klaw_core.cli.kit import data, notify, print_json
     from klaw_notes.workspace_list import workspaces_in
@@ -119,6 +163,7 @@ def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
         *([f"(reads {' '.join(row['include'])})"] if tuple(row["include"]) not in {DEFAULT_INCLUDE, ()} else []),
         *([f"(excludes {', '.join(row['exclude'])})"] if row["exclude"] else []),
         *([f"({row['trust']})"] if row["trust"] != "owner" else []),
+        *([f"({described})"] if (described := row["descriptions"].get("")) else []),
         *(["(configured)"] if row["configured"] else []),
         *([] if row["is_there"] else ["(missing)"]),
     ]

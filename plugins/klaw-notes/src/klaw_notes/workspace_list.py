@@ -6,7 +6,7 @@ The list is not in klaw.db, so that a deleted klaw.db can be rebuilt from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 #: The name of the file in the data directory.
 FILE_NAME = "workspaces.json"
+_MAX_DESCRIPTION = 500  # characters
 
 
 @frozen(eq=False)
@@ -281,6 +282,26 @@ class Workspaces:
                 self._write({**known, name: changed})
         return changed
 
+    def describe(self, name: str, relative: str, text: str | None) -> Workspace:
+        """Set the description of a directory of a workspace, or (None) remove it; return the workspace.
+
+        Raise NotFoundError, WorkspaceError for a directory that does not exist or has no description.
+        """
+        with locked(self.file.parent):
+            known = self.all()
+            workspace = self._named(name, known)
+            described = dict(workspace.descriptions)
+            place = f"{name}/{relative}".rstrip("/")
+            if text is not None:
+                if ".." in relative.split("/") or not (workspace.root / relative).is_dir():
+                    raise WorkspaceError(f"{place} is not a directory", hint=f"it would be {workspace.root / relative}")
+                described[relative] = text
+            elif described.pop(relative, None) is None:
+                raise NotFoundError(f"{place} has no description", hint=f"klaw workspace describe {quote(place)} TEXT")
+            changed = evolve(workspace, descriptions=tuple(sorted(described.items())))
+            self._write({**known, name: changed})
+        return changed
+
     def rename(self, name: str, new: str, *, taken: Collection[str] = ()) -> Workspace:
         """Rename a workspace; return it. Raise NotFoundError, WorkspaceError if the name is taken."""
         with locked(self.file.parent):
@@ -317,7 +338,7 @@ def _with_class(workspace: Workspace) -> str:
 
 
 def _place_of(workspace: Workspace) -> Workspace:
-    return evolve(workspace, exclude=(), include=(), trust="owner")
+    return evolve(workspace, exclude=(), include=(), trust="owner", descriptions=())
 
 
 def workspaces_in(data_dir: Path) -> Workspaces:
@@ -330,6 +351,8 @@ def workspace_entry(workspace: Workspace) -> dict[str, Any]:
     entry: dict[str, Any] = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
     if workspace.include != DEFAULT_INCLUDE:
         entry["include"] = list(workspace.include)
+    if workspace.descriptions:
+        entry["descriptions"] = dict(workspace.descriptions)
     chosen = {"collection": workspace.collection, "version": workspace.version, "trust": workspace.trust}
     return entry | {key: value for key, value in chosen.items() if value not in {"", "memory", "owner"}}
 
@@ -344,7 +367,24 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
         collection=str(entry.get("collection", "memory")),
         version=str(entry.get("version", "")),
         trust=_class_of(entry),
+        descriptions=tuple(sorted(_descriptions(entry))),
     )
+
+
+def _descriptions(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for path, text in entry.get("descriptions", {}).items():
+        if problem := problem_of_description(str(text)):
+            raise ValueError(problem)
+        yield str(path), str(text)
+
+
+def problem_of_description(text: str) -> str:
+    """Return what is wrong with the description of a directory; empty if nothing is."""
+    if len(text) > _MAX_DESCRIPTION:
+        return f"a description has at most {_MAX_DESCRIPTION} characters, not {len(text):,}"
+    if not text.strip():
+        return "the description is empty"
+    return "" if text.isprintable() else "the description is not one line of readable text"
 
 
 def _class_of(entry: Mapping[str, Any]) -> str:

@@ -148,7 +148,10 @@ class _MemoryTools:
             below = evolve(filters, source=None, path=_RANGE.sub("", filters.source))
             results = self.memory.search_for(evolve(request, filters=below)) or results
         kept = results[:_MAX_WEAK] if results.nothing_fits else results
-        answer: Json = {"results": [_for_model(result) for result in kept]}
+        # A directory is described once.
+        described = {result.about: result.chunk_id for result in reversed(kept) if result.about}
+        shown_at = {chunk: about for about, chunk in described.items()}
+        answer: Json = {"results": [_for_model(result, shown_at.get(result.chunk_id, "")) for result in kept]}
         return answer | ({"notices": list(results.notices)} if results.notices else {})
 
     def get(self) -> Tool:
@@ -273,9 +276,10 @@ def _moment(arguments: Json, name: str, day: Literal["first", "end"]) -> datetim
         ) from error
 
 
-def _for_model(result: SearchResult) -> Json:
-    """Return the short form of a search result that tools return to a model."""
+def _for_model(result: SearchResult, about: str = "") -> Json:
+    """Return the short form of a search result that tools return to a model, and what its directory is, if given."""
     return {
+        **({"directory": about} if about else {}),
         "content": result.content,
         **({"context": result.context} if result.context else {}),
         "origin": result.origin,
