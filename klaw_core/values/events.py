@@ -42,7 +42,7 @@ class IndexEvent:
 
 @define
 class SearchEvent:
-    """A search was answered. Listeners may add ``notices`` to the answer, and say what the ``results`` are ``about``."""
+    """A search was answered. Listeners may add ``notices``, and say what the ``results`` are ``about``."""
 
     query: str
     collections: tuple[str, ...]

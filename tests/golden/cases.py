@@ -74,7 +74,11 @@ COMMANDS = {
             "workspace exclude notes sub/**",
             "workspace exclude notes --json",
         ),
-        *("workspace describe notes 'Notes of the harbour'", "workspace describe notes", "workspace describe notes/x y"),
+        *(
+            "workspace describe notes 'Notes of the harbour'",
+            "workspace describe notes",
+            "workspace describe notes/x y",
+        ),
         *("search kiln -n 1", "search kiln -n 1 --json", "workspace describe notes --remove --json"),
         *("workspace exclude notes sub/** --remove", "workspace rename notes papers", "workspace remove papers --yes"),
     ],

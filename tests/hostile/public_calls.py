@@ -277,6 +277,7 @@ _ORDINARY: Mapping[str, Callable[[World, int], Any]] = {
     "value": lambda _w, _n: "Lyon",
     "Memory.name": lambda _w, _n: "memory_search",
     "name": lambda _w, _n: "notes",
+    "directory": lambda _w, _n: "notes",
     "new": lambda _w, number: f"other{number}",
     "arguments": lambda _w, _n: {"query": "tea"},
     "suppress": lambda _w, _n: lambda _fact: (),

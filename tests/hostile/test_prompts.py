@@ -299,7 +299,10 @@ NOT_READING = {
         ["core set", "core delete", "core import", "save", "remember", "forget", "restore", "open"],
         "what was just typed",
     ),
-    **dict.fromkeys(["workspace describe", "workspace exclude", "workspace remove", "workspace rename"], "what was typed, and a report"),
+    **dict.fromkeys(
+        ["workspace describe", "workspace exclude", "workspace remove", "workspace rename"],
+        "what was typed, and a report",
+    ),
     **dict.fromkeys(["facts edit", "facts end", "facts pin", "facts reopen", "facts retract"], "what was just typed"),
     **dict.fromkeys(["facts undo", "facts retry", "facts extract", "facts import", "compress"], "numbers and a report"),
     **dict.fromkeys(["reindex", "embed", "export", "import", "migrate"], "a report, which index prints too"),

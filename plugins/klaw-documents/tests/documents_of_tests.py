@@ -215,3 +215,130 @@ class Boat:
     def sink(self):
         raise OSError
 '''
+
+
+SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+SLIDE = "http://schemas.openxmlformats.org/presentationml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def _related(targets, kind="x"):
+    rows = "".join(
+        f'<Relationship Id="r{key}" Type="{RELATIONS}/{kind}" Target="{to}"/>' for key, to in targets.items()
+    )
+    return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{rows}</Relationships>'
+
+
+def xlsx(sheets):
+    """Return a workbook: for each name of a sheet its rows of values, of which a tuple is a formula and its value."""
+    members = {
+        "_rels/.rels": _related({1: "xl/workbook.xml"}, "officeDocument"),
+        "xl/_rels/workbook.xml.rels": _related(
+            {n: f"worksheets/sheet{n}.xml" for n in range(1, len(sheets) + 1)}, "worksheet"
+        ),
+    }
+    listed = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, start=1))
+    members["xl/workbook.xml"] = f'<workbook xmlns="{SHEET}" xmlns:r="{RELATIONS}"><sheets>{listed}</sheets></workbook>'
+    for number, rows in enumerate(sheets.values(), start=1):
+        body = "".join(f'<row r="{n}">{"".join(_cells(row, n))}</row>' for n, row in enumerate(rows, start=1))
+        members[f"xl/worksheets/sheet{number}.xml"] = (
+            f'<worksheet xmlns="{SHEET}"><sheetData>{body}</sheetData></worksheet>'
+        )
+    return archive(members)
+
+
+def _cells(row, number):
+    for column, value in enumerate(row):
+        place = f'r="{chr(65 + column)}{number}"'
+        if isinstance(value, tuple):
+            yield f"<c {place}><f>{value[0]}</f><v>{value[1]}</v></c>"
+        elif isinstance(value, str):
+            yield f'<c {place} t="inlineStr"><is><t>{value}</t></is></c>'
+        else:
+            yield f"<c {place}><v>{value}</v></c>"
+
+
+def pptx(slides, *, order=None):
+    """Return a presentation of slides, each a title, a text and notes; ``order`` are their numbers as shown."""
+    shown = order or range(1, len(slides) + 1)
+    listed = "".join(f'<p:sldId id="{255 + n}" r:id="r{n}"/>' for n in shown)
+    members = {
+        "ppt/presentation.xml": f'<p:presentation xmlns:p="{SLIDE}" xmlns:r="{RELATIONS}">'
+        f"<p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": _related({n: f"slides/slide{n}.xml" for n in shown}),
+    }
+    for number, (title, text, notes) in enumerate(slides, start=1):
+        members[f"ppt/slides/slide{number}.xml"] = _shapes({"title": title, "body": text, "sldNum": str(number)})
+        members[f"ppt/slides/_rels/slide{number}.xml.rels"] = _related({1: f"../notesSlides/notesSlide{number}.xml"})
+        members[f"ppt/notesSlides/notesSlide{number}.xml"] = _shapes({"body": notes})
+    return archive(members)
+
+
+def _shapes(texts):
+    run = "<a:p><a:r><a:t>{}</a:t></a:r></a:p>"
+    shapes = "".join(
+        f'<p:sp><p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+        f"<p:txBody>{''.join(map(run.format, text.splitlines()))}</p:txBody></p:sp>"
+        for kind, text in texts.items()
+    )
+    return f'<p:sld xmlns:p="{SLIDE}" xmlns:a="{DRAWING}"><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>'
+
+
+MAIL = b"""From: =?utf-8?q?J=C3=BCrgen?= <j@example.org>
+To: crew@example.org
+Date: Mon, 6 May 2024 07:08:09 +0200
+Subject: =?utf-8?q?Caf=C3=A9_on_the_quay?=
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="b"
+
+--b
+Content-Type: multipart/alternative; boundary="c"
+
+--c
+Content-Type: text/plain; charset="iso-8859-1"
+Content-Transfer-Encoding: quoted-printable
+
+We meet at the caf=E9 at six.
+# not a heading
+--c
+Content-Type: text/html; charset="utf-8"
+
+<p>We meet <b>elsewhere</b>.</p>
+--c--
+--b
+Content-Type: application/pdf; name="menu.pdf"
+Content-Disposition: attachment; filename="menu.pdf"
+Content-Transfer-Encoding: base64
+
+AAAA
+--b--
+"""
+MAILBOX = (
+    b"From a@example.org Mon May  6 07:08:09 2024\nSubject: First\nFrom: a@example.org\n\nOne.\n>From here on.\n\n"
+    b"From b@example.org Tue May  7 07:08:09 2024\nSubject: Second\n\nTwo.\n"
+)
+SRT = b"""1
+00:00:01,000 --> 00:00:03,500
+<i>The tide</i> turns
+
+2
+00:00:03,600 --> 00:00:05,000
+The tide turns
+at dawn.
+
+3
+01:02:03,000 --> 01:02:04,000
+{\\an8}Cast off!
+"""
+VTT = b"""WEBVTT - Harbour
+
+NOTE nobody says this
+
+intro
+00:01.000 --> 00:03.500 align:start position:0%
+<v Ann>Is the <c.loud>lantern</c> lit?
+
+00:04.000 --> 00:05.000
+<v Bo>It is &amp; bright.
+"""

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from klaw_core import Conversion, ConversionError, Converter
 from klaw_documents.chunkers.languages import LANGUAGES, SUFFIXES
-from klaw_documents.options import CodeOptions, ParsedOptions, TextOptions
+from klaw_documents.options import CodeOptions, ParsedOptions, TableOptions, TextOptions
 from klaw_documents.process import ParserProcess, process_of
 
 _PATTERNS: Mapping[str, tuple[str, ...]] = {
@@ -20,9 +20,21 @@ _PATTERNS: Mapping[str, tuple[str, ...]] = {
     "html": ("*.html", "*.htm", "*.xhtml"),
     "epub": ("*.epub",),
     "notebook": ("*.ipynb",),
+    "pptx": ("*.pptx", "*.pptm", "*.ppsx"),
+    "xlsx": ("*.xlsx", "*.xlsm", "*.xlsb", "*.xls", "*.ods"),
+    "mail": ("*.eml", "*.mbox"),
 }
 # Increased when a parser returns another text for the same bytes.
-_VERSIONS: Mapping[str, str] = {"pdf": "1", "docx": "1", "html": "1", "epub": "1", "notebook": "1"}
+_VERSIONS: Mapping[str, str] = {
+    "pdf": "1",
+    "docx": "1",
+    "html": "1",
+    "epub": "1",
+    "notebook": "1",
+    "pptx": "1",
+    "xlsx": "1",
+    "mail": "1",
+}
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _RST_FIELD = re.compile(r"^:(author|date):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^:(author|revdate|date|keywords|tags):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -68,17 +80,23 @@ def parsed_converter(name: str, options: ParsedOptions) -> ParsedConverter:
 
 
 @frozen
-class OrgConverter(Converter):
-    """Org files: their text, and the values of ``#+title:`` and similar keywords."""
+class TextConverter(Converter):
+    """A converter of text files, which needs no process of its own: its time grows with the length of the text."""
 
-    options: TextOptions = field(factory=TextOptions)
-    patterns = ("*.org",)
-    version = "1"
+    options: TextOptions | TableOptions | CodeOptions = field(factory=TextOptions)
 
     @property
     def on_request(self) -> bool:
         """Whether such files are only read if ``include`` matches them."""
         return self.options.on_request
+
+
+@frozen
+class OrgConverter(TextConverter):
+    """Org files: their text, and the values of ``#+title:`` and similar keywords."""
+
+    patterns = ("*.org",)
+    version = "1"
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
         """Decode a file. Raise ConversionError."""
@@ -93,20 +111,14 @@ class OrgConverter(Converter):
 
 
 @frozen
-class RstConverter(Converter):
+class RstConverter(TextConverter):
     """reStructuredText: its text, and its author and date, fields at the beginning (``:date: 2026-02-24``).
 
     https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#bibliographic-fields
     """
 
-    options: TextOptions = field(factory=TextOptions)
     patterns = ("*.rst",)
     version = "2"
-
-    @property
-    def on_request(self) -> bool:
-        """Whether such files are only read if ``include`` matches them."""
-        return self.options.on_request
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
         """Decode a file. Raise ConversionError."""
@@ -118,17 +130,11 @@ class RstConverter(Converter):
 
 
 @frozen
-class AsciiDocConverter(Converter):
+class AsciiDocConverter(TextConverter):
     """AsciiDoc: its text, and its author, date and keywords, attributes at the beginning (``:author: Ann``)."""
 
-    options: TextOptions = field(factory=TextOptions)
     patterns = ("*.adoc", "*.asciidoc", "*.asc")
     version = "1"
-
-    @property
-    def on_request(self) -> bool:
-        """Whether such files are only read if ``include`` matches them."""
-        return self.options.on_request
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
         """Decode a file. Raise ConversionError."""
@@ -145,37 +151,60 @@ class AsciiDocConverter(Converter):
 
 
 @frozen
-class CanvasConverter(Converter):
+class CanvasConverter(TextConverter):
     """Canvases of Obsidian: the texts of their cards."""
 
-    options: TextOptions = field(factory=TextOptions)
     patterns = ("*.canvas",)
     version = "1"
-
-    @property
-    def on_request(self) -> bool:
-        """Whether such files are only read if ``include`` matches them."""
-        return self.options.on_request
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
         """Return the cards as Markdown. Raise ConversionError."""
         from klaw_documents.canvas import markdown_of
 
-        return Conversion(markdown_of(decoded(data)).encode("utf-8", "replace").decode())
+        return Conversion(as_unicode(markdown_of(decoded(data))))
 
 
 @frozen
-class CodeConverter(Converter):
+class TableConverter(TextConverter):
+    """Comma-separated values, and others: a line for each row, with the names of its columns."""
+
+    options: TableOptions = field(factory=TableOptions)
+    patterns = ("*.csv", "*.tsv", "*.tab")
+    version = "1"
+
+    def convert(self, data: bytes, name: str, /) -> Conversion:
+        """Return the rows as Markdown. Raise ConversionError."""
+        from klaw_documents.tables import csv_rows, rows_as_text
+
+        text, metadata = decoded_or_western(data)
+        lines = list(rows_as_text(csv_rows(text, tabs=not name.lower().endswith(".csv"))))
+        if not lines:
+            raise ConversionError("has no text")
+        return Conversion(as_unicode("\n".join(lines) + "\n"), "markdown", metadata)
+
+
+@frozen
+class SubtitleConverter(TextConverter):
+    """Subtitles: what is said, in paragraphs that begin with their time."""
+
+    patterns = ("*.srt", "*.vtt")
+    version = "1"
+
+    def convert(self, data: bytes, _name: str, /) -> Conversion:
+        """Return the paragraphs. Raise ConversionError."""
+        from klaw_documents.subtitles import text_of
+
+        text, metadata = decoded_or_western(data)
+        return Conversion(as_unicode(text_of(text.replace("\r\n", "\n").replace("\r", "\n"))), "markdown", metadata)
+
+
+@frozen
+class CodeConverter(TextConverter):
     """Source code: its text, and the language of the file name."""
 
     options: CodeOptions = field(factory=CodeOptions)
     patterns = tuple(f"*{suffix}" for suffix in SUFFIXES)
     version = "1"
-
-    @property
-    def on_request(self) -> bool:
-        """Whether such files are only read if ``include`` matches them."""
-        return self.options.on_request
 
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Decode a file. Raise ConversionError."""
@@ -194,3 +223,25 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
         raise ConversionError(f"is not valid {name} (byte {error.start:,})") from error
+
+
+def decoded_or_western(data: bytes) -> tuple[str, dict[str, str]]:
+    """Return the text of a file, and metadata that says if its encoding is a guess: programs export Windows-1252.
+
+    Raise ConversionError.
+    """
+    try:
+        return decoded(data), {}
+    except ConversionError:
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:8192]:
+            raise
+        try:
+            return data.decode("windows-1252"), {"encoding": "windows-1252"}
+        except UnicodeDecodeError:
+            pass
+        raise
+
+
+def as_unicode(text: str) -> str:
+    """Return a text without what is not valid Unicode."""
+    return text.encode("utf-8", "replace").decode()

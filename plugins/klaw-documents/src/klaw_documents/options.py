@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from attrs import field, frozen, validators
 
 _MIB = 2**20
@@ -34,6 +37,16 @@ class TextOptions:
 
 
 @frozen
+class TableOptions:
+    """Options of the converter of comma-separated values, most of which are data and not notes.
+
+    ``on_request``: such files are only read if ``include`` of the workspace matches them.
+    """
+
+    on_request: bool = True
+
+
+@frozen
 class CodeOptions:
     """Options of the converter of source code.
 
@@ -41,3 +54,34 @@ class CodeOptions:
     """
 
     on_request: bool = True
+
+
+_PICTURES = ("*.png", "*.jpg", "*.jpeg", "*.tif", "*.tiff", "*.webp", "*.bmp", "*.gif")
+
+
+def _patterns(_options: object, attribute: Any, value: Sequence[str]) -> None:
+    for pattern in value:
+        if not pattern.strip("*.") or "/" in pattern:
+            raise ValueError(f"{attribute.name}: {pattern!r} is not a pattern of file names, such as '*.png'")
+
+
+@frozen
+class CommandOptions:
+    """Options of the converter that runs a command, such as ``["tesseract", "{file}", "-"]``.
+
+    ``command``: the program and its arguments; empty turns the converter off. ``{file}`` is the path of a copy of the
+    file; without it, the file is the input of the command. What it prints is the text.
+    ``patterns``: the names of the files that it reads.
+    ``environment``: the variables of the environment that it gets besides ``PATH`` and the like, such as an API key.
+    ``version``: change it to convert all files again.
+    ``max_bytes``: the maximum size of a file. ``timeout_seconds``: the maximum time for one file.
+    ``on_request``: such files are only read if ``include`` of the workspace matches them.
+    """
+
+    command: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = field(default=_PICTURES, validator=_patterns)
+    environment: tuple[str, ...] = ()
+    version: str = ""
+    on_request: bool = False
+    max_bytes: int = field(default=50 * _MIB, validator=validators.ge(1))
+    timeout_seconds: float = field(default=120.0, validator=validators.gt(0))

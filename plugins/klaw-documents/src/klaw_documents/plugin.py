@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from klaw_core import Chunker, Component, ComponentContext, Converter, PlainOptions, hookimpl
-from klaw_documents.options import CodeOptions, ParsedOptions, TextOptions
+from klaw_documents.options import CodeOptions, CommandOptions, ParsedOptions, TableOptions, TextOptions
 
 _PARSED = {
     "pdf": "PDF, page by page",
@@ -15,6 +15,9 @@ _PARSED = {
     "html": "web pages, without menus and footers",
     "epub": "e-books, chapter by chapter",
     "notebook": "Jupyter notebooks: cells, and outputs that are text",
+    "pptx": "presentations, slide by slide, with their notes",
+    "xlsx": "spreadsheets: Excel and OpenDocument, row by row",
+    "mail": "messages and mailboxes",
 }
 
 
@@ -48,6 +51,24 @@ def _canvas(options: TextOptions, _context: ComponentContext) -> Converter:
     return CanvasConverter(options)
 
 
+def _csv(options: TableOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import TableConverter
+
+    return TableConverter(options)
+
+
+def _subtitles(options: TextOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import SubtitleConverter
+
+    return SubtitleConverter(options)
+
+
+def _command(options: CommandOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.command import CommandConverter
+
+    return CommandConverter(options)
+
+
 def _code(options: CodeOptions, _context: ComponentContext) -> Converter:
     from klaw_documents.converters import CodeConverter
 
@@ -56,13 +77,16 @@ def _code(options: CodeOptions, _context: ComponentContext) -> Converter:
 
 @hookimpl
 def klaw_converters() -> Iterable[Component[Any, Converter]]:
-    """Yield a converter for each kind of file."""
+    """Yield a converter for each kind of file; first the one that the user chooses the files of."""
+    yield Component("command", CommandOptions, _command, 2, "files that a command of yours turns into text: OCR")
     for name, summary in _PARSED.items():
         yield Component(name, ParsedOptions, partial(_parsed, name), 2, summary)
     yield Component("org", TextOptions, _org, 2, "Org files")
     yield Component("rst", TextOptions, _rst, 2, "reStructuredText")
     yield Component("asciidoc", TextOptions, _asciidoc, 2, "AsciiDoc")
     yield Component("canvas", TextOptions, _canvas, 2, "canvases of Obsidian")
+    yield Component("csv", TableOptions, _csv, 2, "comma-separated values, row by row, where --include names them")
+    yield Component("subtitles", TextOptions, _subtitles, 2, "subtitles, SubRip and WebVTT")
     yield Component("code", CodeOptions, _code, 2, "source code, where --include names it")
 
 

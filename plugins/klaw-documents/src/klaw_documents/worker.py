@@ -22,7 +22,7 @@ _IDLE_SECONDS = 30
 _GRACE_SECONDS = 5
 _NEARLY = 0.8  # a large allocation fails before the limit is reached
 _MAX_CHARACTERS = 20_000_000
-_PARSERS = ("pdf", "docx", "html", "epub", "notebook")
+_PARSERS = ("pdf", "docx", "html", "epub", "notebook", "pptx", "xlsx", "mail")
 
 
 def main() -> None:

@@ -141,8 +141,8 @@ class WorkspaceManager:
         runs = self.get_runs()
         return runs.over(runs.sources.with_origin(name), on_progress=on_progress, alone=True)
 
-    def describe(self, directory: str, text: str | None = None) -> str:
-        """Store what a directory is, which answers show with its results; without ``text``, remove that.
+    def describe(self, directory: str, text: str | None) -> str:
+        """Store what a directory is, which answers show with its results; None removes that.
 
         ``directory`` is a workspace (``notes``), a path in it (``notes/People``) or a directory. Return its path as in
         results. Raise NotFoundError, WorkspaceError for a directory that is missing or in no workspace, RecordError

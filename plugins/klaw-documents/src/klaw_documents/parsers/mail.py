@@ -1,0 +1,103 @@
+"""Mail: messages (``.eml``) and mailboxes (``.mbox``) with their headers and bodies; attachments are only named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from klaw_core import Conversion, ConversionError
+from klaw_documents.parsers.markup import markdown_of
+from klaw_documents.parsers.values import clean, described, one_line
+
+# A line that begins a message in a mailbox; in a message, such a line has a ">" before it.
+_FROM = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
+_ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
+_SHOWN = ("From", "To", "Cc", "Date")
+_MAX_PARTS = 1_000
+_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
+
+
+def parse(data: bytes, name: str) -> Conversion:
+    """Return the messages as Markdown, each a section. Raise ConversionError."""
+    if name.lower().endswith(".mbox"):
+        starts = [match.span() for match in _FROM.finditer(data)]
+        if not starts:
+            raise ConversionError("is not a valid mailbox")
+        ends = [*(start for start, _ in starts[1:]), len(data)]
+        whole = (_ESCAPED.sub(rb"\1", data[begin:end]) for (_, begin), end in zip(starts, ends, strict=True))
+        texts = [text for message in map(_message, whole) for text in _section(message)]
+        if not texts:
+            raise ConversionError("has no text")
+        return Conversion("\n\n".join(texts) + "\n")
+    message = _message(data)
+    if not any(map(message.__contains__, ("From", "Date", "Subject", "To"))):
+        raise ConversionError("is not a valid message")
+    metadata = described(title=_header(message, "Subject"), author=_header(message, "From"))
+    return Conversion("\n\n".join(_section(message)) + "\n", "markdown", metadata, _moment(message))
+
+
+def _message(data: bytes) -> EmailMessage:
+    message: Any = message_from_bytes(data, policy=policy.default)
+    found: EmailMessage = message
+    return found
+
+
+def _section(message: EmailMessage) -> Iterator[str]:
+    """Yield the parts of a message's text."""
+    yield f"# {_header(message, 'Subject') or '(no subject)'}"
+    shown = {name: _header(message, name) for name in _SHOWN}
+    if lines := [f"{name}: {value}" for name, value in shown.items() if value]:
+        yield "\n".join(lines)
+    plain, html, attached = [], [], []
+    for number, part in enumerate(message.walk()):
+        if number == _MAX_PARTS:
+            break
+        if part.is_multipart():
+            continue
+        kind, file = part.get_content_type(), _file_of(part)
+        if file or kind not in {"text/plain", "text/html"}:
+            attached.append(file or kind)
+        else:
+            (plain if kind == "text/plain" else html).append(_content(part))
+    body = "\n\n".join(plain).strip() or "\n\n".join(map(markdown_of, html)).strip()
+    if body:  # a heading in it is not one of the mailbox
+        yield _HEADING.sub(r"\\\1", clean(body))
+    if attached:
+        yield f"Attachments: {', '.join(map(one_line, attached))}"
+
+
+def _header(message: Any, name: str) -> str:
+    """Return a header on one line; what cannot be decoded as it was written."""
+    try:
+        value = str(message.get(name, ""))
+    except Exception:  # noqa: BLE001  # the parser of headers raises anything
+        value = next((str(given) for key, given in message.raw_items() if key.lower() == name.lower()), "")
+    return one_line(value)
+
+
+def _file_of(part: Any) -> str:
+    with suppress(Exception):  # as above
+        return part.get_filename() or ("attachment" if part.get_content_disposition() == "attachment" else "")
+    return "attachment"
+
+
+def _content(part: Any) -> str:
+    """Return the text of a part; bytes that its character set does not have are replaced."""
+    data = part.get_payload(decode=True) or b""
+    with suppress(Exception):  # an unknown character set
+        return str(data.decode(part.get_content_charset("utf-8"), "replace"))
+    return str(data.decode("utf-8", "replace"))
+
+
+def _moment(message: EmailMessage) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(_header(message, "Date"))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

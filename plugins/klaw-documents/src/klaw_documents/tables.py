@@ -1,0 +1,73 @@
+"""Tables as text: one line for each row, which names the columns, so that a row is found by what its cells are."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from klaw_core import ConversionError
+
+_DELIMITERS = ",;\t|"
+_MAX_NAME = 60  # characters of a column's name
+_MAX_CHARACTERS = 20_000_000
+_SAMPLE = 10  # lines that show which delimiter a file has
+
+
+def csv_rows(text: str, *, tabs: bool = False) -> Iterator[list[str]]:
+    """Yield the rows of comma-separated values, or of others: the delimiter that the first lines have.
+
+    Raise ConversionError.
+    """
+    delimiter = "\t" if tabs else _delimiter_of(text)
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    except csv.Error as error:
+        raise ConversionError(f"is not a valid table: {error}") from None
+
+
+def rows_as_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a line for each row that is not empty: ``- Name: Ann; City: Bremen``, or the cells if nothing names them.
+
+    Raise ConversionError if the text becomes too long.
+    """
+    names: list[str] | None = None
+    length = 0
+    for row in rows:
+        cells = [" ".join(cell.split()) for cell in row]
+        if not any(cells):
+            continue
+        if names is None:
+            names = _names(cells)
+            if names:
+                continue
+        line = f"- {_line(names, cells)}"
+        length += len(line)
+        if length > _MAX_CHARACTERS:
+            raise ConversionError(f"has more than {_MAX_CHARACTERS:,} characters of text")
+        yield line
+    if names and not length:  # only a heading
+        yield f"- {'; '.join(filter(None, names))}"
+
+
+def _line(names: Sequence[str], cells: Sequence[str]) -> str:
+    named = zip([*names, *[""] * len(cells)], cells, strict=False)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+
+def _names(cells: Sequence[str]) -> list[str]:
+    """Return the names of the columns if the first row has them: words, each once; otherwise none."""
+    given = [cell for cell in cells if cell]
+    if len(given) < 2 or len({cell.casefold() for cell in given}) < len(given):  # noqa: PLR2004  # one cell is a title
+        return []
+    if any(not any(map(str.isalpha, cell)) for cell in given):
+        return []
+    return [cell[:_MAX_NAME] for cell in cells]
+
+
+def _delimiter_of(text: str) -> str:
+    """Return the delimiter that occurs in the first lines equally often, or else most often."""
+    lines = [line for line in text[:20_000].split("\n")[:_SAMPLE] if line.strip()]
+    counts = {mark: [line.count(mark) for line in lines] for mark in _DELIMITERS}
+    best = max(_DELIMITERS, key=lambda mark: (min(counts[mark], default=0), sum(counts[mark])))
+    return best if any(counts[best]) else ","

@@ -1,0 +1,287 @@
+"""Spreadsheets, presentations, tables, mail and subtitles: what they become, and what hostile ones can do."""
+
+import io
+import sys
+import zipfile
+from datetime import UTC, datetime
+from typing import ClassVar
+
+import pytest
+from documents_of_tests import DRAWING, MAIL, MAILBOX, SLIDE, SRT, VTT, archive, pptx, xlsx
+
+from klaw_core import ConversionError
+from klaw_documents.command import CommandConverter
+from klaw_documents.converters import ParsedConverter, SubtitleConverter, TableConverter
+from klaw_documents.options import CommandOptions, ParsedOptions, TableOptions, TextOptions
+from klaw_documents.process import ParserProcess
+from klaw_testing.converter import ConverterContract
+
+for library in ("python_calamine", "selectolax"):
+    pytest.importorskip(library)
+
+CREW = [["Name", "Town"], ["Ann", "Bremen"], ["Bo", "Lyon"]]
+BOOK = xlsx({"Crew": CREW, "Sums": [["What", "Sum"], ["Rope", ("1+1", 2)]]})
+TALK = pptx([("Tides", "Ebb at six\nFlood at noon", "Speak slowly"), ("Boats", "The red one", "")])
+TABLE = b"Name;Town\nAnn;Bremen\n\nBo;Lyon, France\n"
+
+
+@pytest.fixture(scope="module")
+def process():
+    process = ParserProcess(60, 1024)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def convert(process):
+    def converted(kind, data, name=""):
+        return ParsedConverter(kind, ParsedOptions(), process).convert(data, name or f"file.{kind}")
+
+    return converted
+
+
+class ParsedContract(ConverterContract):
+    kind: ClassVar = ""
+    examples: ClassVar = 25
+
+    @pytest.fixture
+    def converter(self, process):
+        return ParsedConverter(self.kind, ParsedOptions(), process)
+
+
+class TestXlsx(ParsedContract):
+    kind = "xlsx"
+    files: ClassVar = {"crew.xlsx": BOOK}
+
+
+class TestPptx(ParsedContract):
+    kind = "pptx"
+    files: ClassVar = {"talk.pptx": TALK}
+
+
+class TestMail(ParsedContract):
+    kind = "mail"
+    files: ClassVar = {"meet.eml": MAIL, "box.mbox": MAILBOX}
+
+
+class TestTables(ConverterContract):
+    files: ClassVar = {"crew.csv": TABLE, "crew.tsv": b"Name\tTown\nAnn\tBremen\n"}
+
+    @pytest.fixture
+    def converter(self):
+        return TableConverter()
+
+
+class TestSubtitles(ConverterContract):
+    files: ClassVar = {"film.srt": SRT, "film.vtt": VTT}
+
+    @pytest.fixture
+    def converter(self):
+        return SubtitleConverter()
+
+
+class TestCommand(ConverterContract):
+    files: ClassVar = {"scan.png": b"The lantern is green.\n"}
+    examples: ClassVar = 10
+
+    @pytest.fixture
+    def converter(self):
+        return CommandConverter(CommandOptions(command=("cat", "{file}")))
+
+
+def test_a_row_of_a_sheet_names_its_columns_and_a_formula_is_its_value(convert):
+    made = convert("xlsx", BOOK)
+    assert made.text == (
+        "## Crew\n\n- Name: Ann; Town: Bremen\n- Name: Bo; Town: Lyon\n\n## Sums\n\n- What: Rope; Sum: 2\n"
+    )
+
+
+def test_slides_are_in_the_order_in_which_they_are_shown(convert):
+    assert convert("pptx", TALK).text == (
+        "## Slide 1: Tides\n\nEbb at six\nFlood at noon\n\nNotes: Speak slowly\n\n## Slide 2: Boats\n\nThe red one\n"
+    )
+    turned = pptx([("One", "first", ""), ("Two", "second", "")], order=[2, 1])
+    assert convert("pptx", turned).text.index("second") < convert("pptx", turned).text.index("first")
+
+
+def test_a_message_has_its_text_and_names_its_attachments(convert):
+    made = convert("mail", MAIL, "meet.eml")
+    assert made.text == (
+        "# Café on the quay\n\nFrom: Jürgen <j@example.org>\nTo: crew@example.org\n"
+        "Date: Mon, 06 May 2024 07:08:09 +0200\n\n"
+        "We meet at the café at six.\n\\# not a heading\n\nAttachments: menu.pdf\n"
+    )
+    assert made.created_at == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
+    assert made.metadata == {"title": "Café on the quay", "author": "Jürgen <j@example.org>"}
+
+
+def test_a_mailbox_is_its_messages(convert):
+    text = convert("mail", MAILBOX, "box.mbox").text
+    assert text == "# First\n\nFrom: a@example.org\n\nOne.\nFrom here on.\n\n# Second\n\nTwo.\n"
+
+
+def test_a_message_of_html_only_is_read(convert):
+    data = b"Subject: Menu\nContent-Type: text/html\n\n<h1>Fish</h1><script>steal()</script><p>with salt</p>"
+    assert "with salt" in (text := convert("mail", data, "a.eml").text)
+    assert "steal" not in text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Type: text/plain; charset=x-nobody",
+        b"Content-Type: text/plain; charset==?",
+        b"From: =?utf-8?b?////?= <",
+        b"Date: yesterday or so",
+        b"Content-Transfer-Encoding: base64",
+        b"Content-Type: multipart/mixed; boundary=",
+    ],
+)
+def test_a_broken_message_is_read_as_far_as_possible(convert, head):
+    assert "# Hello" in convert("mail", b"Subject: Hello\n" + head + b"\n\nb\xffody\n", "a.eml").text
+
+
+def test_the_paragraphs_of_subtitles_begin_with_their_time():
+    assert SubtitleConverter().convert(SRT, "a.srt").text == (
+        "[0:00:01] The tide turns at dawn.\n\n[1:02:03] Cast off!\n"
+    )
+    assert SubtitleConverter().convert(VTT, "a.vtt").text == "[0:00:01] Ann: Is the lantern lit? Bo: It is & bright.\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (TABLE, ["- Name: Ann; Town: Bremen", "- Name: Bo; Town: Lyon, France"]),
+        (b'Name,Said\nAnn,"Cast off,\nnow"\n', ["- Name: Ann; Said: Cast off, now"]),
+        (b"1,2\n3,4\n", ["- 1; 2", "- 3; 4"]),
+        (b"Prices\nFish,7\n", ["- Prices", "- Fish; 7"]),
+        (b"Name,Town\n", ["- Name; Town"]),
+        ("Name;Café\nAnn;1\n".encode("windows-1252"), ["- Name: Ann; Café: 1"]),
+        ("Name\tTown\nAnn\tKöln\n".encode("utf-16"), ["- Name: Ann; Town: Köln"]),
+        (b'Name,Sum\nEve,"=HYPERLINK(""http://x"")"\n', ['- Name: Eve; Sum: =HYPERLINK("http://x")']),
+    ],
+)
+def test_rows_of_tables(data, lines):
+    assert TableConverter().convert(data, "a.csv").text.splitlines() == lines
+
+
+def test_a_guessed_encoding_is_in_the_metadata():
+    data = "Name;Café\nAnn;1\n".encode("windows-1252")
+    assert TableConverter().convert(data, "a.csv").metadata == {"encoding": "windows-1252"}
+
+
+def test_the_names_of_columns_do_not_multiply_a_table():
+    data = f"{'a' * 100_000},{'b' * 100_000}\n".encode() + b"1,2\n" * 1000
+    assert len(TableConverter().convert(data, "a.csv").text) < 200_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "reason"),
+    [
+        ("xlsx", b"PK no", "is not a valid spreadsheet"),
+        ("xlsx", b"rows", "is not a valid spreadsheet"),
+        ("xlsx", xlsx({"Empty": []}), "has no text"),
+        ("pptx", archive({"word/document.xml": ""}), "is not a valid presentation"),
+        ("pptx", b"slides", "is not a valid presentation"),
+        ("pptx", pptx([("", "", "")]), "has no text"),
+        (
+            "pptx",
+            archive({"ppt/presentation.xml": '<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>'}),
+            "declares XML entities",
+        ),
+        (
+            "pptx",
+            archive({"ppt/presentation.xml": "", "ppt/slides/slide1.xml": "0" * (257 * 2**20)}),
+            "unpacks to more",
+        ),
+        ("xlsx", archive({"xl/workbook.xml": "0" * (257 * 2**20)}), "unpacks to more"),
+        ("mail", b"no header\n\nbody", "is not a valid message"),
+    ],
+)
+def test_what_is_refused(convert, kind, data, reason):
+    with pytest.raises(ConversionError, match=reason):
+        convert(kind, data, "a.eml" if kind == "mail" else "")
+
+
+def test_a_sheet_with_a_cell_at_the_far_end_does_not_take_all_memory(convert):
+    far = xlsx({"Far": [["x"]]})
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+        "</sheetData></worksheet>"
+    )
+    with zipfile.ZipFile(io.BytesIO(far)) as given:
+        members = {name: given.read(name) for name in given.namelist()}
+    with pytest.raises(ConversionError):
+        convert("xlsx", archive({**members, "xl/worksheets/sheet1.xml": sheet}))
+    assert convert("xlsx", BOOK).text
+
+
+def test_messages_in_messages_in_messages_end_nothing(convert):
+    data = b"Subject: Hello\nContent-Type: message/rfc822\n\n" * 5_000
+    with pytest.raises(ConversionError, match="is nested too deeply"):
+        convert("mail", data, "a.eml")
+    assert convert("mail", data[: len(data) // 1_000] + b"Hello", "a.eml").text
+
+
+def test_a_slide_with_a_table(convert):
+    cell = "<a:tc><a:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></a:txBody></a:tc>"
+    rows = (["Name", "Town"], ["Ann", "Bremen"])
+    table = "".join(f"<a:tr>{''.join(map(cell.format, row))}</a:tr>" for row in rows)
+    slide = f'<p:sld xmlns:p="{SLIDE}" xmlns:a="{DRAWING}"><a:tbl>{table}</a:tbl></p:sld>'
+    made = convert("pptx", archive({"ppt/presentation.xml": "<x/>", "ppt/slides/slide1.xml": slide}))
+    assert made.text == "## Slide 1\n\n- Name: Ann; Town: Bremen\n"
+
+
+class TestACommandOfTheUser:
+    @staticmethod
+    def python(code, **options):
+        return CommandConverter(CommandOptions(command=(sys.executable, "-c", code, "{file}"), **options))
+
+    def test_it_gets_the_file_or_its_bytes(self):
+        code = "import sys; print(open(sys.argv[1]).read(), sys.argv[1][-4:])"
+        assert self.python(code).convert(b"scan", "my scan.png").text == "scan .png\n"
+        piped = CommandConverter(CommandOptions(command=("cat",)))
+        assert piped.convert(b"scan", "a.png").text == "scan\n"
+
+    def test_without_a_command_it_reads_nothing(self):
+        assert not CommandConverter(CommandOptions()).patterns
+
+    def test_another_command_converts_again(self):
+        assert self.python("1").version != self.python("2").version
+
+    def test_it_gets_no_key_unless_it_is_named(self, monkeypatch):
+        monkeypatch.setenv("SOME_API_KEY", "k")
+        code = "import os; print(os.environ.get('SOME_API_KEY'))"
+        assert self.python(code).convert(b"x", "a.png").text == "None\n"
+        assert self.python(code, environment=("SOME_API_KEY",)).convert(b"x", "a.png").text == "k\n"
+
+    @pytest.mark.parametrize(
+        ("code", "reason"),
+        [
+            ("raise SystemExit(3)", "exit status 3"),
+            ("", "has no text"),
+            ("import time; time.sleep(60)", "longer than 0.5 seconds"),
+            ("import subprocess; subprocess.run(['sleep', '60'])", "longer than 0.5 seconds"),
+            ("while True: print('x' * 1000000)", "has more than|longer than"),
+        ],
+    )
+    def test_what_fails_is_an_error_with_its_reason(self, code, reason):
+        with pytest.raises(ConversionError, match=reason):
+            self.python(code, timeout_seconds=0.5 if "0.5" in reason or "than" in reason else 60).convert(b"x", "a.png")
+
+    def test_a_missing_program_is_named_and_tried_again_later(self):
+        with pytest.raises(ConversionError, match="nowhere-at-all is not installed") as failed:
+            CommandConverter(CommandOptions(command=("nowhere-at-all",))).convert(b"x", "a.png")
+        assert failed.value.keep
+
+    def test_its_files_are_indexed_and_a_path_of_a_pattern_is_refused(self):
+        with pytest.raises(ValueError, match="not a pattern of file names"):
+            CommandOptions(patterns=("scans/*.png",))
+
+
+def test_data_is_read_on_request_and_subtitles_always():
+    assert TableConverter().on_request
+    assert not TableConverter(TableOptions(on_request=False)).on_request
+    assert not SubtitleConverter().on_request
+    assert SubtitleConverter(TextOptions(on_request=True)).on_request
