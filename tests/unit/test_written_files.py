@@ -22,6 +22,7 @@ EXCEPTIONS = {
     "klaw_doctor/commands/import_.py _whole": "a copy in a temporary directory",
     "klaw_doctor/export.py _replace": "a temporary file, which replaces the other one when it is complete",
     "klaw_doctor/importers.py converted": "an export in a temporary directory",
+    "klaw_documents/command.py convert": "a copy in a temporary directory",
     "klaw_documents/worker.py main": "the standard streams",
     "klaw_eval/contexts.py _opened": "an index in a directory that gets its name when it is complete",
     "klaw_eval/notes.py write_notes": "an index, which a file marks when it is complete",
