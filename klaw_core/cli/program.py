@@ -15,7 +15,7 @@ COMMANDS = {
     "list": ("list", "List documents, saved memories, chats or workspaces."),
     "recent": ("recent", "Show the newest documents."),
     "get": ("get", "Print notes, or some of their lines."),
-    "open": ("klaw_notes.open_command", "Open a result of the last search in an editor."),
+    "open": ("open", "Open a result of the last search in an editor."),
     "save": ("klaw_memories.save_command", "Save a text as a memory."),
     "history": ("klaw_memories.history_command", "Show every version of a saved memory."),
     "logs": ("klaw_conversations.logs_command", "Print the messages of a chat."),

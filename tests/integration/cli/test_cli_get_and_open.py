@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_notes.open_command import command_for
+from klaw_core.cli.open import command_for
 
 
 class TestSeveral:

@@ -10,13 +10,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from shutil import which
 
 from attrs import frozen
 
 from klaw_core import Conversion, ConversionError, Converter, child_environment
-from klaw_core.values.text import text_hash
 from klaw_documents.options import CommandOptions
 
 _MAX_BYTES = 64 * 2**20  # of an answer
@@ -37,7 +37,7 @@ class CommandConverter(Converter):
     @property
     def version(self) -> str:
         """A version of the command and its arguments."""
-        return text_hash("\0".join((*self.options.command, self.options.version)))[:16]
+        return sha256("\0".join((*self.options.command, self.options.version)).encode()).hexdigest()[:16]
 
     @property
     def on_request(self) -> bool:

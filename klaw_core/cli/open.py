@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.completion import document_paths
-from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core import Excerpt
+    from klaw_core.values.runs import Excerpt
 
 # How editors are told a line, by the name of their program; all others understand `+LINE FILE`, as vi does.
 _COLON = frozenset({"hx", "helix", "subl", "zed", "zeditor"})
@@ -35,9 +35,9 @@ def command(settings: Settings, *, target: str, only_print: bool) -> None:
     A text is opened at the line in the editor of $VISUAL or $EDITOR; any other file, or without an editor, with the
     program that the system has for it. With --json the place is printed, and nothing is opened.
     """
-    from klaw_core import NotFoundError
-    from klaw_core.cli.kit import data, print_json
+    from klaw_core.cli.output import data, print_json
     from klaw_core.cli.targets import parse_target
+    from klaw_core.errors import NotFoundError
 
     if not target:
         raise click.UsageError("N is empty; give the number of a result, or a path such as notes/a.md:40")
@@ -96,7 +96,7 @@ def command_for(file: Path, line: int | None) -> Sequence[str]:
 
 
 def _run(command: Sequence[str]) -> None:
-    from klaw_core import KlawError
+    from klaw_core.errors import KlawError
 
     try:
         status = subprocess.run(command, check=False).returncode  # noqa: S603  # the user's editor
