@@ -54,7 +54,9 @@ def _section(message: EmailMessage) -> Iterator[str]:
     shown = {name: _header(message, name) for name in _SHOWN}
     if lines := [f"{name}: {value}" for name, value in shown.items() if value]:
         yield "\n".join(lines)
-    plain, html, attached = [], [], []
+    plain: list[str] = []
+    html: list[str] = []
+    attached: list[str] = []
     for number, part in enumerate(message.walk()):
         if number == _MAX_PARTS:
             break
