@@ -140,6 +140,10 @@ AGENT_FRAMEWORKS = {
     "strands-agents": ">=1.62,<2",
     "anthropic": ">=2.12,<3",
     "pydantic-ai-slim[openai]": ">=2.68,<3",
+    "llama-index-core": ">=0.14.20,<0.15",
+    "agno": ">=3.1,<4",
+    "agent-framework-core": ">=1.23,<2",
+    "llm": ">=0.32",
 }
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]

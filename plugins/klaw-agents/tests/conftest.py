@@ -15,6 +15,10 @@ _NEEDS = {
     "test_strands.py": "strands",
     "test_anthropic.py": "anthropic",
     "test_pydantic_ai.py": "pydantic_ai",
+    "test_agno.py": "agno",
+    "test_agent_framework.py": "agent_framework",
+    "test_llama_index.py": "llama_index.core",
+    "test_llm.py": "llm",
 }
 
 
