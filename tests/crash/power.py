@@ -177,6 +177,7 @@ class Disk:
 
     def _flush_names(self, directory: str) -> None:
         """Make sure of every name of a directory; what was done before in others is in the same journal."""
+        self._directories.add(directory)  # it stays when its last file goes
         last = max((at for at, step in enumerate(self._naming) if _directory(step) == directory), default=-1)
         for step in self._naming[: last + 1]:
             _rename(self._flushed_names, step)
