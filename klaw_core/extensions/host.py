@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -197,30 +197,29 @@ class Extensions:
             except (Exception, SystemExit) as error:  # noqa: BLE001  # it may raise anything; the event has happened
                 import logging  # its import is slow, and most listeners do not fail
 
-                what = type(event).__name__
-                logging.getLogger("klaw").warning("a listener failed at %s: %s", what, as_klaw_error(error))
+                told = type(event).__name__, as_klaw_error(error)
+                logging.getLogger("klaw").warning("a listener failed at %s: %s", *told)
 
     def _listeners_for(self, kind: type) -> Iterator[Callable[[Event], None]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built, none to close."""
         names = self.registry.listeners(kind)
-        for name in [name for name in names if name in self._built or kind.__name__ != "CloseEvent"]:
-            try:
-                extension = self.get(name)
-            except KlawError as error:
-                self._failed[name] = error
-                continue
+        used = names if kind.__name__ != "CloseEvent" else filter(self._built.__contains__, names)
+        for _, extension in self._working(used):
             if isinstance(extension, ListeningExtension):
                 yield extension.on
+
+    def _working(self, names: Iterable[str]) -> Iterator[tuple[str, Extension]]:
+        """Yield the extensions of these names, without those that fail."""
+        for name in names:
+            try:
+                yield name, self.get(name)
+            except KlawError as error:
+                self._failed[name] = error
 
     def preferences(self, question: str) -> Sequence[tuple[str, Preference]]:
         """Return what extensions prefer for a question, with their names; those that are not asked are not built."""
         found = []
-        for name in self.registry.asked(question):
-            try:
-                extension = self.get(name)
-            except KlawError as error:
-                self._failed[name] = error
-                continue
+        for name, extension in self._working(self.registry.asked(question)):
             with suppress(PluginError), isolated(f"the extension {name!r}"):  # without a preference the order stays
                 preference = extension.prefer(question) if isinstance(extension, PreferringExtension) else None
                 found.extend([] if preference is None else [(name, preference)])

@@ -179,7 +179,7 @@ class Searcher:
 
         asked = scope.target_of(found[0][0].key).query
         asked = evolve(asked, text=self.redactor.text(asked.text))
-        judged = [(stored, evolve(hit, relevance=scope.relevance(hit.key))) for stored, hit in found]
+        judged = [(stored, evolve(hit, relevance=scope.judged(hit))) for stored, hit in found]
         return rerank(stages, self.store, asked, judged, request.limit, per_document=request.per_document)
 
     def _usable_retrievers(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
@@ -257,7 +257,9 @@ def _scope(
 def _narrowed(request: SearchRequest, preferences: _Preferences) -> SearchRequest:
     """Return a request with the conditions that extensions read in its question, without them in the question."""
     for _, preference in preferences:
-        filters = evolve(request.filters, metadata=(*request.filters.metadata, *preference.conditions))
+        given, read = request.filters, preference.filters
+        filters = evolve(given, since=given.since or read.since, until=given.until or read.until)
+        filters = evolve(filters, metadata=(*given.metadata, *read.metadata))
         request = evolve(request, text=preference.question or request.text, filters=filters)
     return request
 
@@ -285,7 +287,7 @@ def _collect(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], collector: 
 
 def _suggestions(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]]) -> Iterable[str]:
     """Return corrections of the question if all results are weak or there are none."""
-    known = (scope.relevance(hit.key) for _, hit in found)
+    known = (scope.judged(hit) for _, hit in found)
     if not all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
         return ()
     from klaw_core.searching.why_nothing import suggestions

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
-
 from klaw_core.errors import PluginError, isolated
 from klaw_core.values.candidates import Preference
 from klaw_core.values.search import Contribution, Hit
@@ -32,7 +30,7 @@ def prefer(
         return [(stored, hit) for stored, hit in found if stored.key in preferred]
     ranks = iter(range(1, len(found) + 1))
     moved = [
-        (stored, _with_bonus(hit, Contribution(name, next(ranks), 1.0, preference.weight, bonus)))
+        (stored, _with_bonus(hit, Contribution(name, next(ranks), 1.0, preference.weight, bonus), preference.relevance))
         if stored.key in preferred
         else (stored, hit)
         for stored, hit in found
@@ -40,5 +38,5 @@ def prefer(
     return sorted(moved, key=lambda item: -item[1].score)
 
 
-def _with_bonus(hit: Hit, part: Contribution) -> Hit:
-    return evolve(hit, score=hit.score + part.value, contributions=(*hit.contributions, part))
+def _with_bonus(hit: Hit, part: Contribution, relevance: float | None) -> Hit:
+    return Hit(hit.key, hit.score + part.value, (*hit.contributions, part), relevance or hit.relevance, hit.unreached)

@@ -135,10 +135,7 @@ class Scope:
         unreached = {key for key in checked if key in texts and is_unreachable(question, texts[key])}
         if not unreached:
             return ranking
-        hits = tuple(
-            Hit(hit.key, hit.score, hit.contributions, hit.relevance, unreached=True) if hit.key in unreached else hit
-            for hit in ranking.hits
-        )
+        hits = tuple(evolve(hit, unreached=True) if hit.key in unreached else hit for hit in ranking.hits)
         return Ranking(ranking.retriever, hits, ranking.weight)
 
     def target_of(self, key: int) -> Target:
@@ -222,9 +219,13 @@ class Scope:
             trust=str(trust or "owner"),
             similarity=next(similarities, None),
             origin=stored.origin,
-            relevance=self.relevance(hit.key) if hit.relevance is None else hit.relevance,
+            relevance=self.judged(hit),
             also=tuple([f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also]),
         )
+
+    def judged(self, hit: Hit) -> float | None:
+        """Return the relevance that a preference or a stage gave a fused hit, or else the estimated one."""
+        return self.relevance(hit.key) if hit.relevance is None else hit.relevance
 
     @cached_property
     def _vector_retrievers(self) -> set[str]:

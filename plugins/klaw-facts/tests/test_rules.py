@@ -9,12 +9,12 @@ import pytest
 from klaw_core import ConfigError
 from klaw_facts import Fact, Facts, FactsOptions
 from klaw_facts.decay import freshness, score
-from klaw_facts.extracting.dates import resolve
 from klaw_facts.extracting.rules import THRESHOLD, category_of
 from klaw_facts.extracting.rules import score as worth
 from klaw_facts.extracting.slots import slot_of
 from klaw_facts.extracting.statements import is_instruction, is_plain_statement
 from klaw_testing.language_model import ScriptedModel
+from klaw_words.dates import resolve
 
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,14 @@ from klaw_rerank_basic.date import Dates, preferred_days
 from klaw_rerank_basic.plugin import QUESTIONS
 from klaw_testing.extension import ExtensionContract
 from klaw_words.days import named_day
+
+
+@pytest.fixture
+def memory(tmp_path):
+    config = load_config(data_dir=tmp_path / "data", overrides={"memory": {"embedding": {"type": "none"}}})
+    with Memory.open(config) as memory:
+        yield memory
+
 
 TODAY = date(2026, 11, 23)  # a Monday
 DAY = date(2025, 5, 10)
@@ -54,7 +63,9 @@ def test_a_date_without_a_year_is_that_day_of_any_year(question):
         ("what did she say last Tuesday", (2026, 11, 17), (2026, 11, 17)),
         ("last monday", (2026, 11, 16), (2026, 11, 16)),
         ("3 days ago", (2026, 11, 20), (2026, 11, 20)),
-        ("two weeks ago", (2026, 11, 6), (2026, 11, 12)),
+        ("two weeks ago", (2026, 11, 9), (2026, 11, 15)),
+        ("на прошлой неделе", (2026, 11, 16), (2026, 11, 22)),
+        ("昨天", (2026, 11, 22), (2026, 11, 22)),
         ("this week", (2026, 11, 23), (2026, 11, 29)),
         ("last week", (2026, 11, 16), (2026, 11, 22)),
         ("last month", (2026, 10, 1), (2026, 10, 31)),
@@ -67,7 +78,9 @@ def test_a_relative_day_or_a_month_is_a_hint(question, first, last):
     preference = preferred_days(question, TODAY)
     assert (preference.first, preference.last) == (date(*first), date(*last))
     assert not preference.is_named
-    assert preference.weight < preferred_days("notes of 2025-05-10 about kilns", TODAY).weight
+    about = preferred_days(f"kilns {question}", TODAY)
+    assert (about.first, about.last, about.is_alone) == (date(*first), date(*last), False)
+    assert about.weight < preferred_days("notes of 2025-05-10 about kilns", TODAY).weight
 
 
 @pytest.mark.parametrize(
@@ -132,8 +145,22 @@ def test_a_hint_does_not_outweigh_a_much_better_match():
     found = [(chunk(1), Hit(1, 1.0)), (chunk(2), Hit(2, 0.9)), (chunk(3), Hit(3, 0.3))]
     yesterday = TODAY - timedelta(days=1)
     found[1:] = [(chunk(key, created=yesterday), hit) for key, (_, hit) in enumerate(found[1:], start=2)]
-    ordered = prefer_days(preferred_days("yesterday", TODAY), found)
+    ordered = prefer_days(preferred_days("the harbour yesterday", TODAY), found)
     assert [stored.key for stored, _ in ordered] == [2, 1, 3]
+
+
+@pytest.mark.parametrize("question", ["What did I do yesterday?", "Что я делал вчера?", "昨天"])
+def test_a_question_that_contains_only_a_day_finds_what_is_of_that_day(memory, tmp_path, question):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for back in range(4):
+        day = date.today() - timedelta(days=back)  # noqa: DTZ011
+        (notes / f"{day}.md").write_text(f"# {day}\n\nA word of day {back}: what did I do, yesterday, вчера, 昨天\n")
+    memory.index(notes)
+    found = memory.search(question)
+    assert [result.path for result in found] == [f"notes/{date.today() - timedelta(days=1)}.md"]  # noqa: DTZ011
+    assert not found.nothing_fits
+    assert any(notice.startswith("read as ") for notice in found.notices)
 
 
 def test_an_empty_result_stays_empty():
@@ -150,6 +177,13 @@ def test_it_is_asked_about_every_date(question):
         assert re.search(QUESTIONS, question, re.IGNORECASE)
 
 
+def test_it_is_asked_about_every_relative_day():
+    days = Path(__file__).parents[2] / "klaw-words" / "tests" / "dates.txt"
+    texts = [line.split(" | ")[1] for line in days.read_text("utf-8").splitlines() if " | " in line]
+    missed = [text for text in texts if Dates().prefer(text) and not re.search(QUESTIONS, text, re.IGNORECASE)]
+    assert (missed, len(texts) > 300) == ([], True)
+
+
 WORDS = ["this", "last", "past", "the", "week", "Month", "year", "Friday", "days", "two", "3", "ago", "today", "May"]
 
 
@@ -164,8 +198,6 @@ class TestDates(ExtensionContract):
     name = "date"
 
     @pytest.fixture
-    def memory(self, tmp_path):
-        config = load_config(data_dir=tmp_path, overrides={"memory": {"embedding": {"type": "none"}}})
-        with Memory.open(config) as memory:
-            memory.save("The harbour was frozen.")
-            yield memory
+    def memory(self, memory):
+        memory.save("The harbour was frozen.")
+        return memory

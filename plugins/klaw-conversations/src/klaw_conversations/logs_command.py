@@ -123,14 +123,15 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 def _print(message: Message) -> None:
     from klaw_core.cli.kit import StyledText, data
-    from klaw_journals.messages import SESSION_BREAK
+    from klaw_journals.messages import SESSION_BREAK, speaker_of
 
     when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
     if message.type == SESSION_BREAK:
         data().line(StyledText(f"{when}  a new session begins", "dim"))
         return
     tool = message.meta.get("tool")
-    who = f"{message.role} {tool}" if isinstance(tool, str) else message.role
+    said_by = plain_lines(speaker_of(message.role, message.meta))
+    who = f"{said_by} {tool}" if isinstance(tool, str) else said_by
     style = "bold cyan" if message.role == "user" else "bold"
     first, *more = plain_lines(message.content).split("\n")
     data().line(StyledText(when, "dim"), "  ", StyledText(who, style), f": {first}")

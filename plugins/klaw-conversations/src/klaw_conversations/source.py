@@ -13,7 +13,7 @@ from klaw_conversations.names import Names
 from klaw_core import Document, Entry, RecordError, SkippedEntry, Source
 from klaw_core.values.runs import VANISHED
 from klaw_journals import BadLine, Chat, Log, Message
-from klaw_journals.messages import SESSION_BREAK
+from klaw_journals.messages import SESSION_BREAK, speaker_of
 from klaw_journals.trust import lowest
 from klaw_redaction import Redactor
 from klaw_words.days import named_day
@@ -26,8 +26,6 @@ LABEL = "conversation"
 TRANSCRIPT = "transcript"
 #: The line of a transcript where a session starts. It is white space, so that it is not visible in a chunk.
 SECTION = "\f"
-
-_MAX_NAME_CHARACTERS = 80
 
 
 def document_path(file: ChatFile) -> str:
@@ -140,6 +138,4 @@ class ConversationSource(Source):
 
     def _speaker(self, message: Message) -> str:
         """Return the speaker's name from ``meta``, or else the role."""
-        name = message.meta.get("name")
-        known = isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARACTERS and not name.isspace()
-        return " ".join(self.redactor.text(str(name)).split()) if known else message.role.capitalize()
+        return self.redactor.text(speaker_of(message.role.capitalize(), message.meta))

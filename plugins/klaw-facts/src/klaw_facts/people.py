@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve, field, frozen
 
 from klaw_core import NotFoundError, RecordError, operations, quoted
-from klaw_facts.extracting.candidates import person_of, sender_of, speaker_of
+from klaw_facts.extracting.candidates import person_of, sender_of
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper
 from klaw_facts.options import FactsOptions
 from klaw_facts.values import OWNER, PERSON, Fact, make_id
 from klaw_journals import BadLine, Chat, Message, format_ts
+from klaw_journals.messages import speaker_of
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations

@@ -12,7 +12,6 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core import Filters, KlawError, SearchResult, estimate_tokens
 from klaw_facts.decay import freshness
-from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
 from klaw_facts.gate import declines
 from klaw_facts.index import FactIndex, passes, path_of
@@ -25,12 +24,12 @@ from klaw_facts.values import Digest, Fact, FactResults
 from klaw_journals.trust import AGENT, FOREIGN
 from klaw_tools import ContextItem, ContextNotice, ContextQuestion
 from klaw_tools.frames import item_text, one_line
+from klaw_words.dates import When, resolve
 
 HEADING = "Facts"
 _DIGESTS = "What was said on a day"
 _PROFILE = "Profile"
 _PINNED, _FOUND, _ENDED, _DAYS = 8, 10, 9, 15
-_SPANS = {"moment": 1, "day": 1, "week": 7, "month": 31, "year": 366}
 _MAX_DIGESTS = 7
 _MAX_PINNED = 10
 _PROFILE_SHARE = 10
@@ -372,4 +371,4 @@ def _is_in(day: str, when: When) -> bool:
         moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
     except ValueError:
         return False
-    return when.moment <= moment < later_by(when.moment, timedelta(_SPANS.get(when.precision, 1)))
+    return when.first <= moment.date() <= when.last

@@ -23,6 +23,8 @@ TYPES = (None, SESSION_BREAK, SUBAGENT_RESULT)
 
 _FIELDS = ("id", "ts", "role", "content", "type", "meta", "trust")
 
+_MAX_NAME_CHARACTERS = 80
+
 
 def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]", Any], None]:
     def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
@@ -40,6 +42,13 @@ def _a(kind: type[Any]) -> Callable[[Any, "Attribute[Any]", Any], None]:
             raise RecordError(f"{attribute.name}: expected {expected}, got {shown(value)}")
 
     return check
+
+
+def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
+    """Return the speaker of a message: the name in its ``meta``, or else the role."""
+    name = meta.get("name")
+    known = isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARACTERS and not name.isspace()
+    return " ".join(str(name).split()) if known else role
 
 
 @frozen

@@ -2,35 +2,39 @@
 
 A date in the question (``2025-05-20``, ``10 May 2025``, ``May 10``) prefers notes with this date in their title, a
 heading or the front matter, and messages of this day. A relative day (``yesterday``, ``last Tuesday``, ``two weeks
-ago``) or a month has a smaller bonus, because people do not remember such days exactly.
+ago``) or a month has a smaller bonus, because people do not remember such days exactly. A question that contains
+nothing else (``what did I do yesterday?``) asks for what is of that time, so that nothing else is searched.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 
 from attrs import frozen
 
-from klaw_core import Preference, PreferringExtension, StoredChunk
+from klaw_core import Filters, Preference, PreferringExtension, StoredChunk
+from klaw_words.dates import resolve_relative
 from klaw_words.days import DATE_KEYS, written_moment
 
 # Bonuses as shares of the best score. If the question contains only a day, the note of that day comes first.
 _ALONE, _NAMED, _HINT = 1.0, 0.5, 0.2
+# The relevance of what is of the day, if the question contains only a day.
+_RELEVANCE = 0.7
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = (
     r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 # Words of a question that only ask for the day itself.
 _EMPTY_WORDS = """
-a about an and at day did do diary entry for from happened have i in is it journal log me my note notes of on show that
-the there to was we were what which who with monday tuesday wednesday thursday friday saturday sunday
+a about all an and anything are at been day did diary do doing done entries entry everything for from happen happened
+have i in is it journal list log me memories my new note notes of on our said saved say show something that the there to
+up was we were what which who with work worked write written wrote you monday tuesday wednesday thursday friday saturday
+sunday в во за и мы на о об с у что я было были делал делала делали записи заметки написал написала произошло сделал
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
@@ -39,7 +43,8 @@ _EMPTY = frozenset(_EMPTY_WORDS.split())
 class DayPreference:
     """The days that a question asks about: ``first`` to ``last``, in any year if ``yearless``.
 
-    ``weight`` is the bonus as a share of the best score; ``is_named``: the question contains the date.
+    ``weight`` is the bonus as a share of the best score; ``is_named``: the question contains the date, and
+    ``is_alone``: nothing else.
     """
 
     first: date
@@ -47,6 +52,7 @@ class DayPreference:
     weight: float
     is_named: bool = True
     yearless: bool = False
+    is_alone: bool = False
 
     def holds(self, day: date) -> bool:
         """Return whether a day is in the range."""
@@ -68,18 +74,42 @@ class Dates(PreferringExtension):
     def prefer(self, question: str, /) -> Preference | None:
         """Return the preference for a question; ``yesterday`` is that of the local time."""
         days = preferred_days(question, date.today())  # noqa: DTZ011
-        return None if days is None else Preference(days.weight, days.has)
+        if days is None:
+            return None
+        relevance = _RELEVANCE if days.is_alone else None
+        if not days.is_alone or days.is_named:
+            return Preference(days.weight, days.has, relevance=relevance)
+        since, until = min(_beginnings(days.first)), max(_beginnings(days.last + timedelta(days=1)))
+        notice = f"read as {days.first}" + (f" to {days.last}" if days.last > days.first else "")
+        filters = Filters(since=since, until=until)
+        return Preference(days.weight, days.has, filters=filters, notice=notice, relevance=relevance)
 
 
 def preferred_days(question: str, today: date) -> DayPreference | None:
     """Return the days that a question asks about, or None."""
     text = question.casefold()
     for start, end, day, yearless in _written(text):
-        rest = re.findall(r"\w+", text[:start] + text[end:])
-        weight = _ALONE if _EMPTY.issuperset(rest) else _NAMED
-        return DayPreference(day, day, weight, yearless=yearless)
-    found = _month(text) or _relative(text, today)
-    return None if found is None else DayPreference(*found, _HINT, is_named=False)
+        is_alone = _asks_only(text[:start] + text[end:])
+        return DayPreference(day, day, _ALONE if is_alone else _NAMED, yearless=yearless, is_alone=is_alone)
+    if (found := _month(text)) is not None:
+        first, last, rest = found
+    elif (relative := resolve_relative(text, datetime.combine(today, time(), UTC))) is not None:
+        first, last, rest = relative[0].first, relative[0].last, relative[1]
+    else:
+        return None
+    is_alone = _asks_only(rest)
+    return DayPreference(first, last, _ALONE if is_alone else _HINT, is_named=False, is_alone=is_alone)
+
+
+def _asks_only(rest: str) -> bool:
+    """Return whether the rest of a question asks for nothing but the day."""
+    return _EMPTY.issuperset(re.findall(r"\w+", rest))
+
+
+def _beginnings(day: date) -> Iterator[datetime]:
+    """Yield the beginning of a day in UTC, as notes of a day are stored, and by the local clock."""
+    yield datetime.combine(day, time(), UTC)
+    yield datetime.combine(day, time()).astimezone(UTC)
 
 
 def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
@@ -119,8 +149,8 @@ def _days() -> re.Pattern[str]:
     )
 
 
-def _month(text: str) -> tuple[date, date] | None:
-    """Return the first and last day of a month that is written with its year."""
+def _month(text: str) -> tuple[date, date, str] | None:
+    """Return the first and last day of a month that is written with its year, and the rest of the text."""
     match = re.search(rf"\b{_MONTH.format('name')},?\s+(?P<year>(?:19|20)\d\d)(?!\d)", text)
     if match is None:
         match = re.search(r"(?<!\d)(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)(?![\d-])", text)
@@ -129,43 +159,7 @@ def _month(text: str) -> tuple[date, date] | None:
         first = date(int(match["year"]), int(match["number"]), 1)
     else:
         first = date(int(match["year"]), _MONTHS.index(match["name"][:3]) + 1, 1)
-    return first, _next_month(first) - timedelta(days=1)
-
-
-def _relative(text: str, today: date) -> tuple[date, date] | None:
-    """Return the first and last day of a relative date."""
-    words = " ".join(re.findall(r"\w+", text))
-    for phrase, days in (("day before yesterday", 2), ("yesterday", 1), ("today", 0)):
-        if re.search(rf"\b{phrase}\b", words):
-            return today - timedelta(days=days), today - timedelta(days=days)
-    if match := re.search(rf"\b(?:last|past|this) ({'|'.join(_WEEKDAYS)})\b", words):
-        back = (today.weekday() - _WEEKDAYS.index(match[1]) - 1) % 7 + 1
-        return today - timedelta(days=back), today - timedelta(days=back)
-    if match := re.search(rf"\b(\d{{1,3}}|{'|'.join(_NUMBERS)}) (day|week|month)s? ago\b", words):
-        count = int(match[1]) if match[1].isdigit() else _NUMBERS[match[1]]
-        return _ago(today, count, match[2])
-    if match := re.search(r"\b(last|this) (week|month|year)\b", words):
-        return _span(today, match[2], back=match[1] == "last")
-    return None
-
-
-def _ago(today: date, count: int, unit: str) -> tuple[date, date]:
-    """Return a range of days for a past date, wider for longer ago, because people remember it less exactly."""
-    days = {"day": 1, "week": 7, "month": 30}[unit]
-    middle, slack = today - timedelta(days=count * days), timedelta(days=days // 2)
-    return middle - slack, middle + slack
-
-
-def _span(today: date, unit: str, *, back: bool) -> tuple[date, date]:
-    if unit == "week":
-        first = today - timedelta(days=today.weekday() + (7 if back else 0))
-        return first, first + timedelta(days=6)
-    if unit == "month":
-        first = today.replace(day=1)
-        first = (first - timedelta(days=1)).replace(day=1) if back else first
-        return first, _next_month(first) - timedelta(days=1)
-    year = today.year - back
-    return date(year, 1, 1), date(year, 12, 31)
+    return first, _next_month(first) - timedelta(days=1), text[: match.start()] + text[match.end() :]
 
 
 def _next_month(first: date) -> date:

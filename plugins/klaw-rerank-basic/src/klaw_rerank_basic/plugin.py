@@ -10,7 +10,9 @@ from klaw_core import Component, ComponentContext, Extension, NoOptions, Reranke
 # What every question with a day contains, in any case. Most contain none of it, so the extension is not built for them.
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 QUESTIONS = (
-    r"\b(?:today|yesterday|ago|(?:last|past|this)\W+(?:week|month|year|\w+day))\b"
+    r"\b(?:today|tonight|yesterday|tomorrow|ago|(?:last|past|previous|this|current|next|coming)\W+(?:night|morning"
+    r"|afternoon|evening|week|weekend|month|year|\w+day)|сегодня|(?:поза)?вчера|(?:после)?завтра|назад)\b"
+    r"|\b(?:прошл|эт[оуа]|следующ|будущ)|[今昨明前后後去][天晚早日年夜]|[天周年期拜月]之?以?前|[上下这這本]个?[周月星礼]"
     rf"|\d{{4}}[-/.]\d|\d\.\d{{1,2}}\.\d{{4}}|\d(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}|\b{_MONTH}[a-z]*\.?,?\s+\d"
 )
 # What is only a name: two to five words without a question mark, or one word with a capital, digit or sign in it.

@@ -109,7 +109,7 @@ def build_context(
             # With items of extensions, hints on how to find more chunks are not needed.
             is_answered = any(item.part == "volatile" for item in items)
             heading = "Weak matches" if found.nothing_fits else "Chunks"
-            shown = found[:_MAX_WEAK] if found.nothing_fits else found
+            shown = found[:_MAX_WEAK] if found.nothing_fits else [each for each in found if _helps(each)]
             items += [_chunk_item(result, rank, heading) for rank, result in enumerate(shown)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     unseen = [item for item in items if not item.source or item.source not in question.seen]
@@ -227,6 +227,11 @@ def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
     if wrong := [item for item in items if not isinstance(item, ContextItem)]:
         raise PluginContractError(f"the extension {name!r} offers {quoted(wrong[0])}, not a ContextItem")
     return items
+
+
+def _helps(result: SearchResult) -> bool:
+    """Return whether a chunk belongs into a context beside better ones. Messages that answer often seem weak alone."""
+    return not result.is_weak or result.origin == _CONVERSATIONS
 
 
 def _chunk_item(result: SearchResult, rank: int, heading: str) -> ContextItem:

@@ -189,7 +189,7 @@ def _show_fact(fact: Fact, earlier: Sequence[Fact]) -> None:
 
 
 def _show_place(place: Place) -> None:
-    from klaw_facts.extracting.candidates import speaker_of
+    from klaw_journals.messages import speaker_of
 
     out, message = data(), place.message
     out.line()

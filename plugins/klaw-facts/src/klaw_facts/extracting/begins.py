@@ -11,9 +11,9 @@ from datetime import datetime
 
 from attrs import frozen
 
-from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.extracting.slots import CONNECTION, Stated
 from klaw_facts.values import Precision
+from klaw_words.dates import When, resolve
 
 #: Slots whose value is a date.
 _OF_DATES = re.compile(r"birthday$|deadline:")

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from klaw_facts.values import Quote
 from klaw_journals import Chat
+from klaw_journals.messages import speaker_of
 
 #: The headings of Klaw's contexts. Text below them is never extracted again.
 _OWN_BLOCK = re.compile(
@@ -63,13 +64,6 @@ def blanked(content: str, meta: Mapping[str, Any]) -> str:
     for told in _told(meta.get("memory")):
         content = content.replace(told, " " * len(told))
     return _OWN_BLOCK.sub(lambda match: " " * len(match[0]), content)
-
-
-def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
-    """Return the speaker of a message: the name in the journal, or the role."""
-    name = meta.get("name")
-    known = isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARACTERS and not name.isspace()
-    return " ".join(str(name).split()) if known else role
 
 
 def person_of(chat: Chat, role: str, meta: Mapping[str, Any]) -> str:

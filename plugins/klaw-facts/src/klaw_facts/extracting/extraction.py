@@ -19,8 +19,7 @@ from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import Begin, begin_of
-from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of, speaker_of
-from klaw_facts.extracting.dates import resolve as resolve_date
+from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
@@ -32,7 +31,9 @@ from klaw_facts.records import batch_record
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
 from klaw_journals import BadLine, Chat, Message
+from klaw_journals.messages import speaker_of
 from klaw_journals.trust import FOREIGN
+from klaw_words.dates import resolve as resolve_date
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations
