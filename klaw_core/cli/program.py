@@ -12,6 +12,7 @@ COMMANDS = {
     "index": ("index", "Index directories or files, or bring the index up to date."),
     "embed": ("embed", "Compute the vectors that are missing."),
     "search": ("search", "Find the chunks that answer a question."),
+    "links": ("klaw_notes.links.command", "Show what a note links to, what links to it, and broken links."),
     "list": ("list", "List documents, saved memories, chats or workspaces."),
     "recent": ("recent", "Show the newest documents."),
     "get": ("get", "Print notes, or some of their lines."),
@@ -37,7 +38,7 @@ ALIASES = {"add": "index", "ls": "list"}
 #: The groups of the help, by what people do. A command that no group names is shown in the last one.
 GROUPS = {
     "Start": "init index demo",
-    "Find and read": "search get open list recent logs",
+    "Find and read": "search get open links list recent logs",
     "Remember and forget": "save history core remember facts people forget restore",
     "Agents": "mcp serve hook context compact",
     "Upkeep": "status doctor watch sync embed reindex compress workspace export import migrate",

@@ -49,6 +49,7 @@ COMMANDS = {
     "open": [
         *("open 1", "search kiln -n 1 --format files", "open 1 --print", "open 1 --json", "open 2", "open nowhere"),
     ],
+    "links": ["links", "links notes/kiln.md --json", "links nowhere"],
     "save": [
         *("save 'The boat is red.' --date 2020-03-01 --json", "save -<The quay is long.", "list --saved --json"),
         "save 'The boat is blue.' --date 2020-03-02 --supersedes saved/2020-03-01/ --tag home",
@@ -194,6 +195,7 @@ REST = [
     ("GET", "/api/document?path=notes/kiln.md&first_line=3&lines=1", None),
     ("GET", "/api/document?path=nowhere", None),
     ("GET", "/api/rendered?path=notes/kiln.md", None),
+    ("GET", "/api/links?path=notes/kiln.md", None),
     ("GET", "/api/documents?limit=2", None),
     ("GET", "/api/recent?limit=2", None),
     ("GET", "/api/collections", None),

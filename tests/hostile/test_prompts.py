@@ -275,6 +275,7 @@ READING = [
     ["history", "SAVED"],
     ["logs", "--chat", "telegram_1"],
     ["workspace", "list"],
+    ["links"],
     ["facts"],
     ["facts", "list"],
     ["facts", "search", "zebra"],

@@ -52,6 +52,16 @@ class TranscriptOptions:
     context_tokens: int = field(default=96, validator=validators.ge(0))
 
 
+@frozen
+class LinksOptions:
+    """Options of ``[extensions.links]``.
+
+    ``neighbours``: how many notes that the best chunks of a context link to, or that link to them, it may have besides.
+    """
+
+    neighbours: int = field(default=0, validator=[validators.ge(0), validators.le(20)], metadata={"agents": True})
+
+
 def can_name(name: str) -> bool:
     """Return whether a workspace may have this name, with which its paths begin: ``NAME/relative/path.md``."""
     return bool(name) and "/" not in name and not name.startswith(".") and name.isprintable()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from klaw_core import Chunker, Component, ComponentContext, NoOptions, SearchEvent, hookimpl
-from klaw_notes.options import MarkdownOptions, TranscriptOptions, WorkspaceOptions
+from klaw_notes.options import LinksOptions, MarkdownOptions, TranscriptOptions, WorkspaceOptions
 
 if TYPE_CHECKING:
     from klaw_core import Extension, Source
@@ -67,6 +67,13 @@ def build_conditions(_options: NoOptions, _context: ComponentContext) -> Extensi
     return Conditions()
 
 
+def build_links(options: LinksOptions, _context: ComponentContext) -> Extension:
+    """Build the extension ``links``."""
+    from klaw_notes.links.extension import LinksExtension
+
+    return LinksExtension(options)
+
+
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of Markdown and that of transcripts."""
@@ -91,3 +98,5 @@ def klaw_extensions() -> Iterable[Component[Any, Extension]]:
     yield Component("presence", NoOptions, build_presence, _API, summary, rank=11, listens=(SearchEvent,))
     summary = 'reads tag:, path:, -word and "phrase" in questions'
     yield Component("conditions", NoOptions, build_conditions, _API, summary, rank=81, questions=QUESTIONS)
+    summary = "knows which documents link to which, and adds neighbours to a context"
+    yield Component("links", LinksOptions, build_links, _API, summary, rank=82)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from klaw_core import NotFoundError, quoted
+from klaw_core import NotFoundError, quoted, to_json
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import moment, several, string
 from klaw_serve.tenants import Tenant
@@ -37,6 +37,12 @@ def _rendered(tenant: Tenant, given: Json) -> Any:
         **(_saved(tenant, found.path) if found.path.startswith(f"{_SAVED}/") else {"tags": [], "versions": []}),
         "blocks": render(found.content) if is_markdown(found.path) else None,
     }
+
+
+def _links(tenant: Tenant, given: Json) -> Any:
+    """Return what a document links to, what links to it, and its broken links."""
+    links: Any = tenant.memory.extension("links")
+    return to_json(links.of(tenant.memory.get(given["path"]).path))
 
 
 def _saved(tenant: Tenant, path: str) -> Json:
@@ -78,6 +84,15 @@ READING_OPERATIONS: Final[Sequence[Operation]] = (
         "/api/rendered",
         "Read a document, and if it is Markdown, as a tree of blocks, in which HTML is text.",
         _rendered,
+        {"path": _PATH},
+        ("path",),
+    ),
+    Operation(
+        "memory.links",
+        "GET",
+        "/api/links",
+        "What a document links to, what links to it (backlinks), and which of its links are broken.",
+        _links,
         {"path": _PATH},
         ("path",),
     ),

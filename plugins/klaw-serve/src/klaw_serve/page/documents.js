@@ -34,7 +34,7 @@ export async function document_(query) {
   const isSaved = found.path.startsWith("saved/"), isCurrent = !found.versions.some((each) => each.path === found.path && !each.current), lines = found.content.replace(/\n$/, "").split("\n");
   const blocks = found.blocks, top = blocks?.find((block) => block[0] !== "properties"), isTitled = !isSaved && top?.[0] === "h1";
   const title = isTitled ? rendered([top], found.path)[0].childNodes : [isSaved ? `Saved${found.created_at ? ` on ${date(found.created_at)}` : ""}` : stem(found.path)];
-  const body = h("div", { class: "body" });
+  const body = h("div", { class: "body" }), linked = h("div", { class: "links" });
   const shows = { source: () => source(lines, found.start_line, from, to), read: () => h("article", { class: "text" }, ...rendered(isTitled ? blocks.filter((block) => block !== top) : blocks, found.path, from, to)) };
   const toggle = h("button", { "data-key": "s", onclick: () => show(body.dataset.shows === "source" ? "read" : "source") });
   const change = isSaved && isCurrent && h("button", { class: "writes", "data-key": "e", onclick: () => {
@@ -51,11 +51,21 @@ export async function document_(query) {
     h("h1", {}, ...title), found.tags.length > 0 && h("p", { class: "chips" }, ...found.tags.map((tag) => h("a", { class: "chip", href: searchFor(`tag:${tag}`) }, tag))),
     h("div", { class: "actions" }, blocks && toggle, h("button", { "data-key": "c", onclick: () => copy(found.content, "Text") }, "Copy"), change, found.file && opener(found.file, from || 1),
       h("button", { class: "danger writes", onclick: () => attempt(() => forget(found)) }, "Forget")),
-    found.notice && h("p", { class: "meta", role: "note" }, found.notice), !isCurrent && h("p", { class: "note", role: "note" }, "A newer version replaces this text."), body, versions(found.versions, found.path));
+    found.notice && h("p", { class: "meta", role: "note" }, found.notice), !isCurrent && h("p", { class: "note", role: "note" }, "A newer version replaces this text."), body, versions(found.versions, found.path), linked);
+  api("links", { query: { path: found.path } }).then((links) => linked.replaceChildren(...linksOf(links).filter(Boolean))).catch(() => {});
   show(blocks ? "read" : "source");
   window.scrollTo(0, 0);
   const chunk = document.getElementById("chunk");
   if (chunk?.getBoundingClientRect().bottom > window.innerHeight) chunk.scrollIntoView({ block: "center" });
+}
+
+// What a note links to, and what links to it: each document once.
+function linksOf({ to, backlinks, broken }) {
+  const list = (title, items) => items.length > 0 && h("section", {}, h("h2", {}, title), h("ul", { class: "rows" }, ...items.map((item) => h("li", {}, item))));
+  const each = (edges, key) => [...new Map(edges.map((edge) => [edge[key], edge])).values()];
+  return [list("Links to", each(to, "target").map((edge) => h("a", { class: "path", href: linkTo(edge.target) }, edge.target))),
+    list("Linked from", each(backlinks, "path").map((edge) => h("a", { class: "path", href: linkTo(edge.path, edge.line, edge.line) }, edge.path))),
+    list("Broken links", broken.map((link) => h("span", { class: "meta" }, `${link.target}: ${link.reason}`)))];
 }
 
 function source(lines, first, from, to) {

@@ -1,0 +1,1 @@
+"""Links between documents: ``[[…]]``, Markdown links, and relations in front matter."""
