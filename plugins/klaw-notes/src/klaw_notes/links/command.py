@@ -29,8 +29,8 @@ def command(settings: Settings, *, note: str | None) -> None:
 
     with settings.open_memory() as memory:
         if note is None:
-            broken = list(memory.extension("links").graph().broken())
-            found = None
+            links: Any = memory.extension("links")
+            broken, found = list(links.graph().broken()), None
         else:
             broken, found = [], links_of(memory, note)
     if settings.json:
@@ -52,7 +52,7 @@ def links_of(memory: Memory, note: str) -> Any:
     """Return the links of a document by its path, file or name. Raise NotFoundError."""
     from klaw_core import NotFoundError
 
-    links = memory.extension("links")
+    links: Any = memory.extension("links")
     try:
         return links.of(memory.get(note).path)
     except NotFoundError:
