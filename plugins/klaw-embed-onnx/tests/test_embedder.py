@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
+from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_embed_onnx.embedder import OnnxEmbedder, load_encoder
+from klaw_embed_onnx.options import PROVIDERS as NAMES
 from klaw_embed_onnx.options import OnnxOptions
 from klaw_models import OnnxEmbedderManifest
-from klaw_models.onnx import GROUP_CHARACTERS, SentenceEncoder, split_batches
+from klaw_models.onnx import GROUP_CHARACTERS, PROVIDERS, SentenceEncoder, split_batches
 from klaw_testing.embedder import EmbedderContract
 
 Variant = Callable[..., OnnxEmbedder]
@@ -33,6 +34,19 @@ def test_two_long_windows_are_not_one_batch(manifest: OnnxEmbedderManifest) -> N
     encoder = OnnxEmbedder(manifest)._encoder.get()  # the options' default is meant
     assert OnnxOptions().batch_tokens == encoder.batch_tokens
     assert split_batches([(1,) * 200, (1,) * 201, (1,) * 60, (1,) * 60], encoder.batch_tokens) == [[1], [0], [2, 3]]
+
+
+def test_the_options_know_the_providers_of_the_library() -> None:
+    assert {*NAMES} == {*PROVIDERS}
+    with pytest.raises(ValueError, match="'tpu' is not one of cpu, cuda"):
+        OnnxOptions(providers=("tpu",))
+    with pytest.raises(ValueError, match="names none"):
+        OnnxOptions(providers=())
+
+
+def test_a_provider_that_is_not_here_is_an_error_and_not_the_processor(manifest: OnnxEmbedderManifest) -> None:
+    with pytest.raises(EmbedderUnavailableError, match="has no rocm"):
+        OnnxEmbedder(manifest, providers=("rocm", "cpu")).embed_query("kettle")
 
 
 SENTENCES = (

@@ -17,7 +17,9 @@ def _onnx(options: OnnxOptions, context: ComponentContext) -> OnnxEmbedder:
     from klaw_models import OnnxEmbedderManifest, find_model
 
     manifest = find_model(OnnxEmbedderManifest, options.model, options.path, context.cache_dir)
-    return OnnxEmbedder(manifest, threads=options.threads, batch_tokens=options.batch_tokens)
+    return OnnxEmbedder(
+        manifest, threads=options.threads, batch_tokens=options.batch_tokens, providers=options.providers
+    )
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,13 @@ import pytest
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelCorruptError
 from klaw_models import CrossEncoderManifest
-from klaw_models.onnx import OnnxSession
+from klaw_models.onnx import PROVIDERS, OnnxSession
 
 MakeManifest = Callable[..., CrossEncoderManifest]
 
 
-def load(manifest: CrossEncoderManifest) -> OnnxSession:
-    return OnnxSession.load(manifest, unavailable=EmbedderUnavailableError, failed=EmbeddingError)
+def load(manifest: CrossEncoderManifest, providers: Sequence[str] = ("cpu",)) -> OnnxSession:
+    return OnnxSession.load(manifest, unavailable=EmbedderUnavailableError, failed=EmbeddingError, providers=providers)
 
 
 def test_rows_are_padded_and_masked(make_manifest: MakeManifest) -> None:
@@ -91,6 +91,38 @@ def test_a_library_that_cannot_be_imported_is_unavailable(
     with pytest.raises(EmbedderUnavailableError, match="onnxruntime cannot be imported: libthing") as caught:
         load(make_manifest())
     assert "onnxruntime" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS.keys() - {"cpu"}))
+def test_a_provider_that_is_not_installed_is_named_with_its_package(make_manifest: MakeManifest, name: str) -> None:
+    import onnxruntime
+
+    own, package = PROVIDERS[name]
+    if own in onnxruntime.get_available_providers():
+        pytest.skip(f"{name} is installed here")
+    with pytest.raises(
+        EmbedderUnavailableError, match=f"the installed onnxruntime has no {name}; it has: cpu"
+    ) as caught:
+        load(make_manifest(), providers=(name, "cpu"))
+    assert package in caught.value.hint
+    assert repr(name) in caught.value.hint
+
+
+def test_a_provider_that_does_not_start_is_an_error(
+    make_manifest: MakeManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ONNX Runtime runs the graph on the CPU then, and says so only in its log."""
+    import onnxruntime
+
+    real = onnxruntime.InferenceSession
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [PROVIDERS["cuda"][0], PROVIDERS["cpu"][0]])
+    monkeypatch.setattr(
+        onnxruntime,
+        "InferenceSession",
+        lambda model, options, providers: real(model, options, providers=providers[1:]),
+    )
+    with pytest.raises(EmbedderUnavailableError, match="has cuda, but it does not start here"):
+        load(make_manifest(), providers=("cuda", "cpu"))
 
 
 def test_the_session_has_no_threads_of_its_own(make_manifest: MakeManifest) -> None:

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 OnnxManifest: TypeAlias = OnnxEmbedderManifest | CrossEncoderManifest
 
+#: What can run a graph, by the name in the configuration: ONNX Runtime's name, and the package that contains it.
+PROVIDERS = {
+    "cpu": ("CPUExecutionProvider", "onnxruntime"),
+    "cuda": ("CUDAExecutionProvider", "onnxruntime-gpu"),
+    "rocm": ("ROCMExecutionProvider", "onnxruntime-rocm"),
+    "coreml": ("CoreMLExecutionProvider", "onnxruntime"),
+    "directml": ("DmlExecutionProvider", "onnxruntime-directml"),
+}
+
 
 @frozen(eq=False)
 class OnnxSession:
@@ -34,13 +43,20 @@ class OnnxSession:
     failed: type[KlawError]
 
     @classmethod
-    def load(cls, manifest: OnnxManifest, *, unavailable: type[KlawError], failed: type[KlawError]) -> OnnxSession:
-        """Check and load the model.
+    def load(
+        cls,
+        manifest: OnnxManifest,
+        *,
+        unavailable: type[KlawError],
+        failed: type[KlawError],
+        providers: Sequence[str] = ("cpu",),
+    ) -> OnnxSession:
+        """Check and load the model, to be run by the first of ``providers`` that supports a part of the graph.
 
-        Raise ``unavailable`` if onnxruntime cannot be imported or cannot load the graph, and ModelCorruptError if the
-        file does not match the manifest or the graph lacks an input or output.
+        Raise ``unavailable`` if onnxruntime cannot be imported or cannot load the graph, or if a provider does not work
+        here; ModelCorruptError if the file does not match the manifest or the graph lacks an input or output.
         """
-        session = _open(manifest, unavailable)
+        session = _open(manifest, unavailable, providers)
         inputs, outputs = ([value.name for value in values] for values in (session.get_inputs(), session.get_outputs()))
         types_input = manifest.types_input if manifest.types_input in inputs else None
         output = manifest.output or outputs[0]
@@ -94,7 +110,7 @@ def _reinstall() -> str:
     return reinstall_command("onnxruntime")
 
 
-def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSession:
+def _open(manifest: OnnxManifest, unavailable: type[KlawError], providers: Sequence[str]) -> InferenceSession:
     """Open the graph.
 
     The file is read and hashed in another thread during the import of onnxruntime, which takes longer. The session is
@@ -107,15 +123,40 @@ def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSess
     except (ImportError, OSError) as error:
         raise unavailable(f"onnxruntime cannot be imported: {error}", hint=_reinstall()) from error
     model = content.get()
+    wanted = [_provider(name, onnxruntime.get_available_providers(), unavailable) for name in providers]
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # only errors; warnings would be printed to stderr
     # Planning which outputs share memory takes almost half of the loading time and saves none: the arena reuses memory.
     options.enable_mem_reuse = False
     try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, options, providers=wanted)
     except Exception as error:  # onnxruntime's errors have no common base below Exception
         raise unavailable(
             f"onnxruntime {onnxruntime.__version__} cannot load {manifest.name}: {error}",
             hint=_reinstall(),
         ) from error
+    # onnxruntime leaves a provider out, with a warning in its log, if a driver or a library of it does not load.
+    left_out = [name for name, own in zip(providers, wanted, strict=True) if own not in session.get_providers()]
+    if left_out:
+        raise unavailable(
+            f"onnxruntime {onnxruntime.__version__} has {left_out[0]}, but it does not start here",
+            hint=f"check its driver and libraries, or leave {left_out[0]!r} out of memory.embedding.providers",
+        )
+    return session
+
+
+def _provider(name: str, available: Sequence[str], unavailable: type[KlawError]) -> str:
+    """Return ONNX Runtime's name of a provider. Raise ``unavailable`` if this build of it has none."""
+    own, package = PROVIDERS[name]
+    if own not in available:
+        from klaw_core import reinstall_command, uninstall_command
+
+        known = ", ".join(known for known, (found, _) in PROVIDERS.items() if found in available)
+        # Packages of different names contain the same module, so that only one of them may be installed.
+        hint = f"{uninstall_command('onnxruntime')}, then {reinstall_command(package)}"
+        raise unavailable(
+            f"the installed onnxruntime has no {name}; it has: {known}",
+            hint=f"{hint}, or leave {name!r} out of memory.embedding.providers",
+        )
+    return own
