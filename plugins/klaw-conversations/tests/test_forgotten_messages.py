@@ -40,6 +40,21 @@ def test_a_chat_leaves_no_bytes(home, indexed):
     assert left_behind(home) == []
 
 
+@pytest.mark.parametrize("reached", ["files", "rows"])
+def test_a_chat_leaves_no_bytes_when_a_purge_is_repeated(home, reached):
+    with home.open() as memory:
+        memory.save("the harbour")
+        memory.conversations.append(said(f"the secret is {WORD}"))
+        memory.index()
+        for file in memory.conversations.journal.files(CHAT).files:  # the purge before was interrupted here
+            file.log.delete()
+        if reached == "rows":
+            with memory._assembly.store.write() as transaction:
+                transaction.messages.purge(CHAT.name)
+        memory.conversations.purge(CHAT)
+        assert left_behind(home) == []
+
+
 @pytest.mark.parametrize("indexed", [False, True])
 def test_a_chat_leaves_no_bytes_in_what_an_interrupted_rebuild_left(home, indexed):
     with home.open() as memory:

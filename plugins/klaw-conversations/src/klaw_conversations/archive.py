@@ -13,7 +13,7 @@ from klaw_conversations.journal import Journal, JournalEntry, JournalLine, chose
 from klaw_conversations.names import full_name
 from klaw_conversations.row_sync import RowSync
 from klaw_conversations.row_values import SyncReport
-from klaw_conversations.source import document_path
+from klaw_conversations.source import CONVERSATIONS, document_path
 from klaw_conversations.summaries import summaries_path
 from klaw_conversations.writing_behind import WriteBehind
 from klaw_core import NotFoundError, QueryError, Store, StoreLockedError, operations, quoted
@@ -24,6 +24,7 @@ from klaw_redaction import Redactor
 
 # Messages in an error message.
 _MAX_LISTED = 5
+_MAX_DOCUMENTS = 1_000_000  # of a chat; it has one a day
 
 
 @frozen
@@ -229,7 +230,7 @@ class Conversations:
         """Remove a chat permanently: its files, rows, chunks and summaries; return the number of removed rows.
 
         The files are removed first, that of the summaries before those of the messages: it can only be found while
-        there is a chat. After a crash the next index run removes the rest. Raise StoreError.
+        there is a chat. After a crash this or the next index run removes the rest. Raise StoreError.
         """
         files = self.journal.files(chat).files
         self.row_sync.summaries.remove(chat)
@@ -237,8 +238,16 @@ class Conversations:
             file.log.delete()
         with self._store.write() as transaction:
             removed: int = transaction.messages.purge(chat.name)
-        self.forget_documents([*(document_path(file) for file in files), summaries_path(chat)])
+        paths = [*(document_path(file) for file in files), summaries_path(chat), *self._indexed(chat)]
+        self.forget_documents(list(dict.fromkeys(paths)))
         return removed
+
+    def _indexed(self, chat: Chat) -> Iterator[str]:
+        """Yield the documents of a chat in the index; some have no file if a crash interrupted a purge."""
+        with self._store.read() as snapshot:
+            for collection in snapshot.collections():
+                found = snapshot.documents(collection, f"{CONVERSATIONS}/{chat.name}/", "", _MAX_DOCUMENTS)
+                yield from (record.path for record in found)
 
     @property
     def _store(self) -> Store[Any]:
