@@ -24,7 +24,10 @@ def memory(tmp_path):
         yield opened
 
 
-def test_it_runs_again_until_it_is_stopped():
+@pytest.mark.parametrize(
+    ("error", "problem"), [(KlawError("no network"), "no network"), (OSError("no disk"), "OSError: no disk")]
+)
+def test_it_runs_again_until_it_is_stopped(error, problem):
     runs = []
     third = threading.Event()
 
@@ -33,7 +36,7 @@ def test_it_runs_again_until_it_is_stopped():
         if len(runs) == 3:
             third.set()
         if len(runs) == 2:
-            raise KlawError("no network")
+            raise error
         return SyncReport()
 
     told = []
@@ -41,7 +44,7 @@ def test_it_runs_again_until_it_is_stopped():
     running.start()
     assert third.wait(300)
     running.stop()
-    assert told[1].problems == ("no network",)
+    assert told[1].problems == (problem,)
 
 
 def test_a_server_synchronises_what_is_configured(memory, tmp_path):

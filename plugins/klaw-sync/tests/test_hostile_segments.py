@@ -205,6 +205,16 @@ class TestWithTheKey:
         assert [dict(other) for one in segments for other in one.others] == [{"k": "wish", "x": "of the future"}]
         assert not any(version.body for one in segments for version in one.versions if version.kind == "saved")
 
+    def test_a_segment_with_a_line_that_is_not_valid_is_not_packed_away(self, machine, folder):
+        send(folder, line(machine, saved("gone")), line(machine, saved("x"), v="22" * 8, t=7_258_118_400_001))
+        (name,) = folder.names()
+        before = folder.get(name)
+        machine.run([folder])
+        FileJournals(machine.root).records("saved").forget([saved("")["id"]])
+        for _ in range(2):
+            assert "what was forgotten stays in this file" in machine.run([folder]).problems[0]
+            assert folder.get(name) == before
+
 
 def test_names_say_what_is_in_a_file():
     ((name, data),) = Writer(KEY, EVIL, "x").pack(7, [{"k": "tomb", "s": HASH, "x": EVIL}])

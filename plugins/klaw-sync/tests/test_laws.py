@@ -81,9 +81,6 @@ class Place:
         root = self.folder.root
         return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
-    def bytes_here(self) -> bytes:
-        return b"\n".join(path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file())
-
 
 class Net(RuleBasedStateMachine):
     @initialize(
@@ -338,8 +335,11 @@ class Net(RuleBasedStateMachine):
         dead = {text for text, (scopes, seen) in self.written.items() if any(told[scope] - seen for scope in scopes)}
         assert self.forgotten <= dead
         assert {text for text in self.written.keys() - dead - self.replaced if text not in shown} == set()
-        everything = b"".join(place.bytes_here() + b"".join(place.files().values()) for place in self.places)
-        assert {text for text in dead if text.encode() in everything} == set()
+        files = {path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()}
+        left = {
+            (text, str(path.relative_to(self.root))) for text in dead for path in files if text.encode() in files[path]
+        }
+        assert left == set()
         _one_text_for_each_id(dumps[0])
         self._keep_order(dumps[0])
 

@@ -9,7 +9,7 @@ from threading import Thread
 from attrs import define, field
 
 from klaw_core import Flag, KlawError
-from klaw_sync.run import SyncReport
+from klaw_sync.here import SyncReport
 
 _LOG = logging.getLogger("klaw")
 _STOP_SECONDS = 5.0
@@ -43,6 +43,8 @@ class Synchroniser:
                 report = self.run()
             except KlawError as error:
                 report = SyncReport(problems=(error.message,))
+            except Exception as error:  # noqa: BLE001  # no caller waits for the thread, and the next run tries again
+                report = SyncReport(problems=(f"{type(error).__name__}: {error}",))
             for problem in report.problems:
                 _LOG.warning("klaw sync: %s", problem)
             self.told(report)

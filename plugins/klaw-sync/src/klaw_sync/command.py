@@ -23,7 +23,7 @@ from klaw_core.cli.kit import (
 
 if TYPE_CHECKING:
     from klaw_sync.extension import SyncExtension
-    from klaw_sync.run import Missing, SyncReport
+    from klaw_sync.here import Missing, SyncReport
 
 _CODE = "KLAW_SYNC_CODE"
 

@@ -66,6 +66,7 @@ class Desk:
             data = text.read(_MAX_TEXT_BYTES + 1)
             try:
                 table = parse_json(data) if data is not None else {}
+                _require_objects(table)
             except RecordError as error:
                 raise StoreCorruptError(
                     f"{text.location} is not core memory: {error.message}", hint="klaw doctor"
@@ -89,6 +90,14 @@ class Desk:
                 table[_TRUST] = {section: keys for section, keys in classes.items() if keys}
             text.replace(json.dumps(table, ensure_ascii=False, indent=2) + "\n")
         return True
+
+
+def _require_objects(table: Mapping[str, Any]) -> None:
+    """Raise RecordError if a section is there but has no keys: an empty one would delete its keys everywhere."""
+    for where in (table, _section(table, _TRUST)):
+        for name in (*_SECTIONS, _TRUST) if where is table else _SECTIONS:
+            if not isinstance(where.get(name, {}), dict):
+                raise RecordError(f"its {name if where is table else f'{_TRUST}.{name}'!r} is not an object")
 
 
 def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -21,10 +21,11 @@ from klaw_core import (
     StoreError,
 )
 from klaw_journals import JournalingStore, Record, RecordedExtension
+from klaw_sync.here import Missing, SyncReport
 from klaw_sync.keys import MemoryKey
 from klaw_sync.options import SyncOptions
 from klaw_sync.remotes import Remote, open_remote
-from klaw_sync.run import Machine, Missing, Sync, SyncReport
+from klaw_sync.run import Machine, Sync
 
 # The extension of each journal, the kind of its records in exports, and their form there.
 _OWNERS: Mapping[str, tuple[str, str]] = {

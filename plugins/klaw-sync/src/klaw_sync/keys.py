@@ -7,11 +7,12 @@ import secrets
 from base64 import b32decode, b32encode
 from hashlib import blake2b, sha256
 from pathlib import Path
+from shlex import quote
 from typing import Self
 
 from attrs import field, frozen
 
-from klaw_core import RecordError, write_atomically
+from klaw_core import RecordError, StoreError, write_atomically
 from klaw_sync.errors import SegmentError
 
 _PREFIX = "klaw1-"
@@ -60,12 +61,16 @@ class MemoryKey:
 
     @classmethod
     def load(cls, path: Path) -> Self | None:
-        """Return the key in a file; None if there is none. Raise RecordError if the file is damaged."""
+        """Return the key in a file; None if there is none. Raise RecordError if it is damaged, StoreError."""
         try:
             memory, key = path.read_text("ascii").split()
             return cls(memory, bytes.fromhex(key))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be read: {error.strerror}", hint=f"make it readable: chmod u+r {quote(str(path))}"
+            ) from error
         except ValueError as error:
             raise RecordError(f"{path} is not a key", hint="restore it from another machine: klaw sync code") from error
 

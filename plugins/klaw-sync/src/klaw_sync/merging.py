@@ -92,7 +92,7 @@ def _add_groups(merged: Merged, groups: Mapping[tuple[str, ...], list[Version]])
     for group, members in sorted(groups.items()):
         first = min(members, key=lambda version: version.order)
         kind, body = KINDS[first.kind], first.body or {}
-        if kind.name == "saved" and taken.setdefault((kind.name, kind.id_of(body)), group) != group:
+        if kind.content and taken.setdefault((kind.name, kind.id_of(body)), group) != group:
             body = renamed(body)
         rows.append((first, body))
         for version in members:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
-from klaw_core import Closing, Hold, StoreCorruptError
+from klaw_core import Closing, Hold, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 from klaw_sync.values import Trace, Version
 
 _SCHEMA = """
@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS machines (remote TEXT, machine TEXT, host TEXT, last 
     PRIMARY KEY (remote, machine)) STRICT, WITHOUT ROWID;
 """
 
+_SCRUB = "scrub"  # the name in `meta` of the mark that a text was dropped
+_PRIMARY = 0xFF  # the part of an error code of SQLite that names its kind
+
 
 @define(eq=False)
 class State:
@@ -50,7 +53,7 @@ class State:
 
     @classmethod
     def open(cls, path: Path) -> Hold[State]:
-        """Hold the file open during a block; make it if there is none. Raise StoreCorruptError: it may be deleted."""
+        """Hold the file open during a block; make it if there is none. Raise StoreError, StoreCorruptError."""
         return _Opened(path)
 
     def load(self) -> None:
@@ -72,10 +75,34 @@ class State:
         """Read only what tells whether anything has changed."""
         self.meta = dict(self.database.execute("SELECT name, value FROM meta"))
 
+    @property
+    def kinds(self) -> set[str]:
+        """The journals of all versions, also those that this machine does not know."""
+        return {version.kind for version in self.versions.values()}
+
     def put(self, version: Version) -> None:
         """Add or replace a version."""
         self.versions[version.v] = version
         self._changed.add(version.v)
+
+    def drop_body(self, version: Version) -> None:
+        """Forget the text of a version. Its bytes are gone after :meth:`scrub`."""
+        version.body, version.place = None, ""
+        self.put(version)
+        self.meta[_SCRUB] = "1"
+
+    @property
+    def needs_scrubbing(self) -> bool:
+        """Whether the file may have bytes of a text that was dropped."""
+        return bool(self.meta.get(_SCRUB))
+
+    def scrub(self) -> None:
+        """Write the file again, if a text was dropped: a row that SQLite had moved is in the rest of its old page."""
+        if self.needs_scrubbing:
+            self.database.execute("VACUUM")
+            self.meta[_SCRUB] = ""
+            with self.commit():
+                pass
 
     def add_traces(self, traces: Iterable[Trace], *, done: bool) -> None:
         """Add traces; ``done`` if their texts have left the journals here."""
@@ -98,10 +125,15 @@ class State:
             self._write()
             self.database.execute("COMMIT")
         except BaseException:
-            self.database.execute("ROLLBACK")
+            self.roll_back()
             raise
         self._changed.clear()
         self._stored_here = dict(self.here)
+
+    def roll_back(self) -> None:
+        """End a transaction without its changes; SQLite has done so itself after some errors."""
+        if self.database.in_transaction:
+            self.database.execute("ROLLBACK")
 
     def _write(self) -> None:
         rows = (self.versions[v] for v in sorted(self._changed))
@@ -128,9 +160,17 @@ class State:
         """Return the names of the segments of a remote that were read or written."""
         return {name for (name,) in self.database.execute("SELECT name FROM segments WHERE remote = ?", (remote,))}
 
-    def carried(self, remote: str) -> set[str]:
-        """Return the versions and traces that a remote has."""
-        return {item for (item,) in self.database.execute("SELECT item FROM carried WHERE remote = ?", (remote,))}
+    def carried(self, remote: str, gone: Container[str] = ()) -> set[str]:
+        """Return the versions and traces that a remote has in other segments than those that are gone."""
+        rows = self.database.execute("SELECT item, segment FROM carried WHERE remote = ?", (remote,))
+        return {item for item, segment in rows if segment not in gone}
+
+    def vanished(self, remote: str, names: Iterable[str]) -> set[str]:
+        """Return the segments of this machine that a remote had, and that are neither there nor in the outbox."""
+        own = f"{self.meta.get('machine', '')}/"
+        rows = self.database.execute("SELECT DISTINCT segment FROM carried WHERE remote = ?", (remote,))
+        present = {*names, *(name for name, _ in self.outbox(remote))}
+        return {name for (name,) in rows if name.startswith(own)} - present
 
     def add_segment(self, remote: str, name: str, items: Iterable[tuple[str, bool]]) -> None:
         """Note a segment of a remote and what it has: versions with or without their body, and traces."""
@@ -155,6 +195,10 @@ class State:
     def outbox(self, remote: str) -> list[tuple[str, bytes]]:
         """Return the segments that wait to be written to a remote."""
         return list(self.database.execute("SELECT name, data FROM outbox WHERE remote = ? ORDER BY name", (remote,)))
+
+    def enqueue(self, remote: str, name: str, data: bytes) -> None:
+        """Put a segment into the outbox."""
+        self.database.execute("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?)", (remote, name, data))
 
     def sent(self, remote: str, name: str) -> None:
         """Remove a segment from the outbox."""
@@ -184,14 +228,16 @@ class _Opened(Closing[State]):
         self._path = path
 
     def take(self) -> State:
-        self._path.touch(mode=0o600)
         try:
+            self._path.touch(mode=0o600)
             state = super().take()
             state.database.execute("PRAGMA secure_delete = ON")
             state.database.execute("PRAGMA synchronous = FULL")
             state.database.executescript(_SCHEMA)
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be opened: {error.strerror}") from error
         except sqlite3.Error as error:
-            raise _corrupt(self._path, error) from error
+            raise _failed(self._path, error) from error
         return state
 
     def close(self, made: State) -> None:
@@ -200,10 +246,19 @@ class _Opened(Closing[State]):
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
         if len(error) > 1 and isinstance(error[1], sqlite3.DatabaseError):
-            raise _corrupt(self._path, error[1]) from error[1]
+            raise _failed(self._path, error[1]) from error[1]
 
 
-def _corrupt(path: Path, error: sqlite3.Error) -> StoreCorruptError:
+def _failed(path: Path, error: sqlite3.Error) -> StoreError:
+    """Return what an error means. Only a damaged file, or one of another version, may be deleted."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
+    message = f"{path} cannot be used: {error}"
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StoreLockedError(message, hint="close the program that has it open, then try again")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFullError(message, hint="free some space, then try again")
+    if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
+        return StoreError(message, hint=f"check the disk and the permissions of {path.parent}, then try again")
     return StoreCorruptError(
         f"{path} cannot be used: {error}", hint="delete it: the next `klaw sync` makes it again from the journals"
     )

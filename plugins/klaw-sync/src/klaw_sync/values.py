@@ -88,6 +88,11 @@ class Trace:
     scope: str
     name: str
 
+    @property
+    def item(self) -> str:
+        """What identifies it in a segment."""
+        return f"{self.name}{self.scope}"
+
     def line(self) -> dict[str, Any]:
         """Return the line of a segment."""
         return {"k": TRACE, "s": self.scope, "x": self.name}
@@ -124,10 +129,28 @@ class Kind:
     ordered: bool = False
     #: Contains what people said, with the secrets in it.
     private: bool = False
+    #: A record that is not there any more was deleted by a write; elsewhere it is only missing.
+    has_deletions: bool = False
+    #: Other records are derived from its records.
+    is_source: bool = False
+    #: How its records name what they are derived from: by "quotes", by a "range" of messages, or not at all.
+    derived_by: str = ""
+    #: Whether a record's own moment orders it. Otherwise a write is later than all others about the same subject.
+    keeps_moment: bool = False
+    #: The field that names what a record is about, if that is not its id.
+    subject: str = ""
+    #: The fields whose values are a record's content: two contents under one id are two records.
+    content: tuple[str, ...] = ()
+    #: The values of `op` of records that are only of use on their own machine, such as how far it has read a chat.
+    own_ops: tuple[str, ...] = ()
 
     def is_synced(self, body: Mapping[str, Any]) -> bool:
-        """Return whether other machines get a record: not how far this one has read a chat."""
-        return not (self.name == "facts" and body.get("op") == "batch")
+        """Return whether other machines get a record."""
+        return body.get("op") not in self.own_ops
+
+    def subject_of(self, body: Mapping[str, Any]) -> str:
+        """Return what a record is about: later writes about it have later moments."""
+        return str(body.get(self.subject) or body.get("id")) if self.subject else self.id_of(body)
 
     def id_of(self, body: Mapping[str, Any]) -> str:
         """Return the id of a record."""
@@ -147,8 +170,8 @@ class Kind:
         """Return what two versions have in common that are the same record."""
         if self.form == "log":
             return self.name, place, digest(body)
-        if self.name == "saved":
-            return self.name, self.id_of(body), digest([body.get(name) for name in ("text", "source", "chat_id")])
+        if self.content:
+            return self.name, self.id_of(body), digest([body.get(name) for name in self.content])
         return self.name, self.id_of(body)
 
     def scopes(self, traces: Traces, place: str, body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -157,19 +180,19 @@ class Kind:
             group = place.partition("/")[0]
             return traces.scope(self.name, group, digest(body)), traces.scope(self.name, group)
         own = traces.scope(self.name, self.id_of(body))
-        return (own, traces.scope(self.name, renamed(body)["id"])) if self.name == "saved" else (own,)
+        return (own, traces.scope(self.name, renamed(body)["id"])) if self.content else (own,)
 
 
 #: The journals that machines exchange.
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("saved", "records"),
+        Kind("saved", "records", keeps_moment=True, content=("text", "source", "chat_id")),
         Kind("documents", "records", register=True),
-        Kind("core_memory", "text", register=True),
-        Kind("conversations", "log", ordered=True, private=True),
-        Kind("summaries", "log", ordered=True, private=True),
-        Kind("facts", "records", ordered=True),
+        Kind("core_memory", "text", register=True, has_deletions=True),
+        Kind("conversations", "log", ordered=True, private=True, keeps_moment=True, is_source=True),
+        Kind("summaries", "log", ordered=True, private=True, keeps_moment=True, derived_by="range"),
+        Kind("facts", "records", ordered=True, derived_by="quotes", subject="fact", own_ops=("batch",)),
     )
 }
 

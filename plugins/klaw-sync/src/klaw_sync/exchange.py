@@ -1,0 +1,233 @@
+"""Exchange segments with remotes: write what they lack, read what is new there, and pack what was forgotten away."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import define
+
+from klaw_core import KlawError, RecordError, StoreError
+from klaw_journals.traces import digest
+from klaw_sync.desks import is_place
+from klaw_sync.errors import SegmentError
+from klaw_sync.here import Round
+from klaw_sync.remotes import Remote
+from klaw_sync.segments import Segment, Writer, is_name, read
+from klaw_sync.values import KINDS, Trace, Version, is_deletion
+
+_MANY_SEGMENTS = 64
+
+
+@define(eq=False)
+class Exchange:
+    """The remotes of one run."""
+
+    round: Round
+
+    def identify(self) -> bool:
+        """Take a new machine id if there is none, or if a copy of this data directory writes under it.
+
+        Return whether this machine has made no version before.
+        """
+        state, meta = self.round.state, self.round.state.meta
+        is_new = "machine" not in meta
+        own = meta.get("machine", "")
+        for remote in self.round.remotes:
+            written = state.segments(remote.location) | {name for name, _ in state.outbox(remote.location)}
+            if any(name.startswith(f"{own}/") and is_name(name) and name not in written for name in remote.names()):
+                own = ""
+        if not own:
+            meta["machine"], meta["segment"] = secrets.token_hex(8), "0"
+            meta.setdefault("line", "0")
+        if not self.round.dry_run:
+            with state.commit():
+                pass
+        return is_new
+
+    # -- write
+    def push(self, remote: Remote, *, is_last: bool = False) -> bool:
+        """Write to a remote what it does not have: first into the outbox, then there. Return whether it has all now.
+
+        The last time, what was in segments of this machine that have vanished is sent again: not before the others'
+        segments were read, because one of them may have it.
+        """
+        state, report = self.round.state, self.round.report
+        try:
+            gone = state.vanished(remote.location, remote.names()) if is_last else set()
+        except KlawError as error:
+            report.add_problem(remote, error)
+            return False
+        carried = state.carried(remote.location, gone)
+        private = {kind.name for kind in KINDS.values() if kind.private} if self.round.here.plain else set()
+        versions = [one for one in state.versions.values() if one.v not in carried and one.kind not in private]
+        traces = [Trace(scope, name) for scope, names in state.traces.items() for name in names]
+        lines = [trace.line() for trace in traces if trace.item not in carried]
+        lines += [one.line() for one in sorted(versions, key=lambda one: (one.machine, one.number, one.v))]
+        if gone:
+            lost = state.carried(remote.location) - carried
+            report.sent += sum(one.v in lost and one.body is not None for one in versions)
+        if lines:
+            with state.commit():
+                for name, data in self._packed(lines):
+                    self._enqueue(remote, name, data)
+        self.round.here.step("outbox")
+        return self._send(remote)
+
+    def _packed(self, lines: Iterable[Mapping[str, Any]], covers: Sequence[str] = ()) -> list[tuple[str, bytes]]:
+        here, meta = self.round.here, self.round.state.meta
+        number = int(meta["segment"]) + 1
+        made = Writer(self.round.key, meta["machine"], here.host, encrypt=not here.plain).pack(number, lines, covers)
+        meta["segment"] = str(number + len(made) - 1)
+        return made
+
+    def _enqueue(self, remote: Remote, name: str, data: bytes) -> None:
+        self.round.state.add_segment(remote.location, name, _contents(read(self.round.key, data)))
+        self.round.state.enqueue(remote.location, name, data)
+
+    def _send(self, remote: Remote) -> bool:
+        """Write what waits; return whether the remote has it now. Nothing may be deleted there if it has not."""
+        state = self.round.state
+        waiting = state.outbox(remote.location)
+        try:
+            for name, data in waiting:
+                remote.put(name, data)
+            if waiting:
+                remote.flush()
+        except KlawError as error:
+            self.round.report.add_problem(remote, error)
+            return False
+        self.round.here.step("pushed")
+        for name, _ in waiting:
+            state.sent(remote.location, name)
+        return True
+
+    # -- read
+    def look(self) -> None:
+        """Read the segments of others that have not been read yet."""
+        for remote in self.round.remotes:
+            known = self.round.state.segments(remote.location)
+            try:
+                new = [name for name in remote.names() if name not in known]
+                found = [(name, segment) for name in new if (segment := self._get(remote, name)) is not None]
+            except KlawError as error:
+                self.round.report.add_problem(remote, error)
+                continue
+            with self.round.transaction():
+                for name, segment in found:
+                    self._take(remote, name, segment)
+        self.round.here.step("looked")
+
+    def _get(self, remote: Remote, name: str) -> Segment | None:
+        report = self.round.report
+        try:
+            return read(self.round.key, remote.get(name))
+        except SegmentError as error:  # half of it, or not ours
+            told = f"{remote.location}/{name}: {error.message}"
+            report.waiting += () if told in report.waiting else (told,)
+            return None
+
+    def _take(self, remote: Remote, name: str, segment: Segment) -> None:
+        """Add what a segment has. A copy under another name is read like the segment, and packed away later."""
+        state = self.round.state
+        state.add_segment(remote.location, name, _contents(segment))
+        if name != segment.name:
+            copies = f"copies {remote.location}"
+            state.meta[copies] = json.dumps([*json.loads(state.meta.get(copies, "[]")), name])
+        latest = max((version.t for version in segment.versions if version.machine == segment.machine), default=0)
+        state.see_machine(remote.location, segment.machine, segment.host, segment.number, latest)
+        state.add_traces(segment.traces, done=False)
+        for version in segment.versions:
+            self._take_version(version)
+        if segment.bad:
+            self.round.report.problems += (f"{remote.location}/{name}: {segment.bad:,} lines are not valid",)
+
+    def _take_version(self, version: Version) -> None:
+        state = self.round.state
+        held = state.versions.get(version.v)
+        if held is not None:
+            is_other = held.body is not None and version.body is not None and held.body != version.body
+            if not is_other or digest(held.body) <= digest(version.body):
+                return  # one version never stands for two texts, whoever says so
+        version.is_bad = version.body is not None and not self._is_valid(version)
+        self.round.report.received += version.body is not None and held is None
+        state.put(version)
+
+    def _is_valid(self, version: Version) -> bool:
+        """Return whether a record from another machine is one that an import would take."""
+        kind, body, here = KINDS.get(version.kind), version.body or {}, self.round.here
+        if kind is None:
+            return True  # carried, for machines that know it
+        try:
+            if not is_place(kind, version.place) or not kind.is_synced(body):
+                raise RecordError("it names another place")
+            if not set(kind.scopes(here.traces, version.place, body)) <= set(version.scopes):
+                raise RecordError("nobody could forget it")
+            if not is_deletion(body):
+                here.check(kind.name, version.place, body)
+            elif not kind.has_deletions or not all(
+                isinstance(body["of"].get(name), str) for name in ("section", "key")
+            ):
+                raise RecordError("only a key of core memory can be deleted")
+        except KlawError as error:
+            self.round.report.problems += (
+                f"a record of {version.kind} from {version.machine} was left out: {error.message}",
+            )
+            return False
+        return True
+
+    # -- compaction
+    def compact(self, remote: Remote) -> None:
+        """Write the segments that hold forgotten or replaced texts again without them, and delete the old ones."""
+        state = self.round.state
+        try:
+            here = set(remote.names())
+            copies = set(json.loads(state.meta.get(f"copies {remote.location}", "[]")))
+            known = state.segments(remote.location)
+            old = ((state.dirty(remote.location) | copies) & here) & known
+            mine = sorted(name for name in here & known if name.startswith(f"{state.meta['machine']}/"))
+            if len(mine) > _MANY_SEGMENTS:
+                old |= set(mine)
+            if old:
+                self._repack(remote, sorted(old))
+        except KlawError as error:
+            self.round.report.add_problem(remote, error)
+
+    def _repack(self, remote: Remote, old: Sequence[str]) -> None:
+        state = self.round.state
+        lines: dict[str, Mapping[str, Any]] = {}
+        whole: list[str] = []
+        for name in old:
+            segment = read(self.round.key, remote.get(name))
+            if segment.bad:  # lines that would be lost; a newer version may know them
+                bad = f"{segment.bad:,} lines are not valid, so what was forgotten stays in this file"
+                self.round.report.problems += (f"{remote.location}/{name}: {bad}; update Klaw on this machine",)
+                continue
+            whole.append(name)
+            lines |= {trace.item: trace.line() for trace in segment.traces}
+            lines |= {digest(other): other for other in segment.others}
+            lines |= {version.v: state.versions.get(version.v, version).line() for version in segment.versions}
+        if not whole:
+            return
+        with state.commit():
+            made = self._packed(lines.values(), whole)
+            for name, data in made:
+                self._enqueue(remote, name, data)
+        if not self._send(remote):
+            return
+        self.round.here.step("packed")
+        if any(remote.get(name) != data for name, data in made):
+            raise StoreError("a new segment does not have the bytes that were written")
+        for name in whole:
+            remote.delete(name)
+        remote.flush()
+        with state.commit():
+            state.drop_segments(remote.location, whole)
+        self.round.here.step("compacted")
+
+
+def _contents(segment: Segment) -> Iterator[tuple[str, bool]]:
+    yield from ((version.v, version.body is not None) for version in segment.versions)
+    yield from ((trace.item, False) for trace in segment.traces)
