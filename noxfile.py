@@ -145,6 +145,10 @@ AGENT_FRAMEWORKS = {
     "agent-framework-core": ">=1.23,<2",
     "llm": ">=0.32",
 }
+# More of them, which are large (1.2 GB) or want other versions of what those above want. Hermes Agent pins each of its
+# libraries; with others it works as well.
+LARGE_FRAMEWORKS = {"crewai": ">=1.15,<2", "claude-agent-sdk": ">=0.2.180,<1", "dspy": ">=3.4,<4"}
+ALONE = "hermes-agent>=0.19,<1"
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures. The files that take longest
@@ -495,6 +499,16 @@ def install_agents(session: nox.Session, *tools: str) -> None:
     plugins = [*DEFAULT_PLUGINS, *with_requirements(ROOT, ["klaw-agents"])]
     frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items()]
     install_plugins(session, plugins, *frameworks, *TEST_TOOLS, *tools)
+
+
+@nox.session(name="agents-large")
+def agents_large(session: nox.Session) -> None:
+    """Hold klaw-agents against the frameworks that the session `agents` leaves out: large ones, and Hermes Agent."""
+    plugins = [*DEFAULT_PLUGINS, *with_requirements(ROOT, ["klaw-agents"])]
+    frameworks = [name + versions for name, versions in LARGE_FRAMEWORKS.items()]
+    install_plugins(session, plugins, *frameworks, *TEST_TOOLS)
+    session.install("--no-deps", ALONE)
+    session.run("pytest", *IN_PARALLEL, "plugins/klaw-agents/tests", *session.posargs)
 
 
 @nox.session(name="agents-upstream")

@@ -19,6 +19,10 @@ _NEEDS = {
     "test_agent_framework.py": "agent_framework",
     "test_llama_index.py": "llama_index.core",
     "test_llm.py": "llm",
+    "test_claude_agent_sdk.py": "claude_agent_sdk",
+    "test_crewai.py": "crewai",
+    "test_hermes.py": "agent.memory_provider",
+    "test_dspy.py": "dspy",
 }
 
 

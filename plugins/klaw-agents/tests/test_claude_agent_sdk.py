@@ -1,0 +1,124 @@
+"""The Claude Agent SDK with the Claude Code that it brings; a server of the test stands for the model."""
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from claude_agent_sdk import AssistantMessage, TextBlock, ToolResultBlock, UserMessage, query
+
+from klaw_agents.claude_agent_sdk import klaw_options, klaw_server
+
+_MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "model-of-the-test",
+    "content": [],
+    "stop_reason": None,
+    "stop_sequence": None,
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+}
+
+
+def events(call):
+    """Yield the events of an answer of the API that calls a tool, or that says something if it is no call."""
+    if call is None:
+        block, delta, reason = {"type": "text", "text": ""}, {"type": "text_delta", "text": "Noted."}, "end_turn"
+    else:
+        name, arguments = call
+        block = {"type": "tool_use", "id": "toolu_1", "name": f"mcp__klaw__{name}", "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+        reason = "tool_use"
+    yield {"type": "message_start", "message": _MESSAGE}
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 1}}
+    yield {"type": "message_stop"}
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Return a function that runs a prompt with options and calls of the model; it returns what was said and asked."""
+    calls, asked = [], []
+
+    class Api(BaseHTTPRequestHandler):
+        def log_message(self, *_arguments):
+            pass
+
+        def do_POST(self):
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            for event in events(calls.pop(0) if calls else None):
+                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    environment = {
+        "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_port}",
+        "ANTHROPIC_API_KEY": "none",
+        "HOME": str(tmp_path),
+        "CLAUDE_CONFIG_DIR": str(tmp_path / "claude"),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+
+    async def run(memory, prompt, options):
+        chosen = klaw_options(memory, env=environment, cwd=str(tmp_path), setting_sources=[], **options)
+        return [message async for message in query(prompt=prompt, options=chosen)]
+
+    def ask(memory, prompt, *wanted, **options):
+        calls[:] = wanted
+        asked.clear()
+        said = asyncio.run(run(memory, prompt, options))
+        blocks = [
+            each for message in said if isinstance(message, AssistantMessage | UserMessage) for each in message.content
+        ]
+        results = [json.loads(each.content[0]["text"]) for each in blocks if isinstance(each, ToolResultBlock)]
+        return results, [each.text for each in blocks if isinstance(each, TextBlock)], list(asked)
+
+    yield ask
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_prompt_has_what_the_memory_says_about_it(ask, memory):
+    memory.save("The kiln fires at 900 degrees.")
+    _, said, asked = ask(memory, "At which degrees does the kiln fire?")
+    assert said == ["Noted."]
+    assert "The kiln fires at 900 degrees." in json.dumps(asked[0]["messages"])
+
+
+def test_a_text_of_one_run_is_found_in_a_later_one(ask, memory, open_memory):
+    (saved,), _, _ = ask(memory, "Remember: Ada keeps bees.", ("memory_save", {"content": "Ada keeps bees."}))
+    assert saved["saved"].startswith("saved/")
+    (found,), _, _ = ask(open_memory(), "Who keeps bees?", ("memory_search", {"query": "bees"}))
+    assert "Ada keeps bees." in json.dumps(found)
+
+
+def test_the_server_describes_the_tools_as_the_memory_does(memory):
+    from mcp.types import ListToolsRequest
+
+    server = klaw_server(memory)["instance"]
+    handler = server.request_handlers[ListToolsRequest]
+    found = asyncio.run(handler(ListToolsRequest(method="tools/list"))).root.tools
+    assert {tool.name: (tool.description, tool.inputSchema) for tool in found} == {
+        name: (tool.description, tool.input_schema) for name, tool in memory.toolbox().items()
+    }
+    assert {tool.name for tool in found if tool.annotations.destructiveHint} == {
+        name for name, tool in memory.toolbox().items() if tool.destructive
+    }
+    assert "memory_forget" in {
+        tool.name
+        for tool in asyncio.run(
+            klaw_server(memory, allow=["memory_forget"])["instance"].request_handlers[ListToolsRequest](
+                ListToolsRequest(method="tools/list")
+            )
+        ).root.tools
+    }
