@@ -403,7 +403,8 @@ def typescript(session: nox.Session) -> None:
     # In a copy: Node looks for packages next to the files that need them, and nothing is installed in the checkout.
     where = Path(session.create_tmp()).resolve() / "npm"
     where.mkdir(exist_ok=True)
-    packages = sorted(path.parent for path in ROOT.glob("plugins/*/package.json"))
+    found = sorted(path.parent for path in ROOT.glob("plugins/*/package.json"))
+    packages = sorted(found, key=lambda package: package.name != "typescript-client")  # the others are built on it
     for package in packages:
         shutil.rmtree(where / package.name, ignore_errors=True)
         built = shutil.ignore_patterns("node_modules", "dist", "package-lock.json")

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import KlawError, Memory, NotFoundError, PluginNotFoundError, RecordError, WorkspaceError, load_config
+from klaw_core import (
+    Filters,
+    KlawError,
+    Memory,
+    NotFoundError,
+    PluginNotFoundError,
+    RecordError,
+    WorkspaceError,
+    load_config,
+    parse_condition,
+)
 from klaw_doctor.readers import basic_memory, chatgpt, claude, mem0, openclaw
 from klaw_journals import Chat
 
@@ -243,6 +253,39 @@ def test_an_export_of_mem0_that_is_probably_incomplete_is_reported(memory, tmp_p
     assert report.added == {"document": count}
     assert [item.path for item in report.skipped] == ["m.json"]
     assert "get_all" in report.skipped[0].reason or "pages" in report.skipped[0].reason
+
+
+def test_triggers_and_importance_of_openclaw_become_metadata(memory, tmp_path):
+    lines = [
+        "# Memory",
+        "",
+        "<!-- openclaw-memory-promotion:9f2 -->",
+        "- Keep the gateway on loopback. <!-- trigger: network safety, Tor --> <!-- importance: 9 -->",
+        "- The heron is fed at noon. <!-- Importance: 4 --> <!-- trigger: Tor, birds --> <!-- project: a/b; c -->",
+        "- A comment <!-- of mine --> stays.",
+    ]
+    (tmp_path / "MEMORY.md").write_text("\n".join(lines), "utf-8")
+    memory.import_(tmp_path, importer="openclaw")
+    (page,) = memory.get_by_ids(["openclaw/MEMORY.md"])
+    assert page.text.splitlines() == [
+        "# Memory",
+        "",
+        "- Keep the gateway on loopback. (network safety, Tor)",
+        "- The heron is fed at noon.  (Tor, birds)",
+        "- A comment <!-- of mine --> stays.",
+    ]
+    expected = {"trigger": ("network safety", "Tor", "birds"), "project": ("a/b", "c"), "importance": 9}
+    assert {name: page.metadata[name] for name in expected} == expected
+    found = memory.search("birds", filters=Filters(metadata=(parse_condition("importance>=9"),)))
+    assert [result.path for result in found] == ["documents/openclaw/MEMORY.md"]
+
+
+def test_an_annotation_that_never_ends_takes_no_time_and_stays(memory, tmp_path):
+    endless = "- A line " + "<!-- trigger: " * 20_000
+    (tmp_path / "MEMORY.md").write_text(endless, "utf-8")
+    memory.import_(tmp_path, importer="openclaw")
+    (page,) = memory.get_by_ids(["openclaw/MEMORY.md"])
+    assert (page.text, "trigger" in page.metadata) == (endless, False)
 
 
 def openclaw_database(path, columns="session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER"):

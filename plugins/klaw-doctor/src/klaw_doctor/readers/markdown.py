@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from klaw_core import RecordError, SkippedEntry
 from klaw_doctor.readers.files import named_files
@@ -15,8 +16,20 @@ from klaw_journals import Record
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def pages(program: str, source: Path, *, required: bool = True) -> Iterator[Record | SkippedEntry]:
-    """Yield each Markdown file, dated by its name. The index reads the front matter, as in notes."""
+Parse = Callable[[str], tuple[str, dict[str, Any]]]
+
+
+def _as_it_is(text: str) -> tuple[str, dict[str, Any]]:
+    return text, {}
+
+
+def pages(
+    program: str, source: Path, *, required: bool = True, parse: Parse = _as_it_is
+) -> Iterator[Record | SkippedEntry]:
+    """Yield each Markdown file, dated by its name. The index reads the front matter, as in notes.
+
+    ``parse`` returns the text to keep of a file, and the metadata in it.
+    """
     for name, content in named_files(source, "*.md", required=required):
         path = PurePosixPath(name)
         if any(part.startswith(".") for part in path.parts):
@@ -26,10 +39,11 @@ def pages(program: str, source: Path, *, required: bool = True) -> Iterator[Reco
         except UnicodeDecodeError as error:
             yield skipped(name, f"not UTF-8: {error}")
             continue
+        text, metadata = parse(text)
         if not text.strip():
             continue
         try:
-            yield document(program, path.as_posix(), text, _day_of(path.stem), {"title": path.stem})
+            yield document(program, path.as_posix(), text, _day_of(path.stem), {"title": path.stem, **metadata})
         except RecordError as error:
             yield skipped(name, error.message)
 

@@ -8,6 +8,7 @@ A session is a JSON Lines file: a line of type ``session`` with its id, then lin
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,9 @@ from klaw_journals import Record
 
 _EVENTS = "SELECT session_id, event_json, NULL FROM transcript_events ORDER BY session_id, seq"
 _ZSTD_EVENTS = "SELECT session_id, event_json, event_zstd FROM transcript_events ORDER BY session_id, seq"
+# What OpenClaw writes at the end of a line of MEMORY.md, and in lines of their own.
+_ANNOTATION = re.compile(r"<!--[ \t]*(trigger|importance|project)[ \t]*:((?:(?!<!--|-->).)*)-->", re.IGNORECASE)
+_MARKER = re.compile(r"<!--\s*openclaw-memory-(?:promotion|lineage):[^\n]*-->")
 _DATABASES = (".sqlite", ".db")
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "toolResult": "tool", "tool": "tool"}
 
@@ -43,7 +47,36 @@ def read(source: Path) -> Iterator[Record | SkippedEntry]:
 
 def _pages(source: Path) -> Iterator[Record | SkippedEntry]:
     if source.suffix not in (".jsonl", *_DATABASES):
-        yield from pages("openclaw", source, required=False)
+        yield from pages("openclaw", source, required=False, parse=_annotated)
+
+
+def _annotated(text: str) -> tuple[str, dict[str, Any]]:
+    """Return a page and its annotations as metadata: all triggers and projects, the most importance.
+
+    The text keeps only the triggers, in parentheses: they are the words that its line is to be found by.
+    """
+    found: dict[str, list[str]] = {"trigger": [], "importance": [], "project": []}
+    kept = []
+    for line in text.split("\n"):
+        if _MARKER.fullmatch(line.strip()):  # OpenClaw's own record of where a line comes from
+            continue
+        annotations = _ANNOTATION.findall(line)
+        for kind, value in annotations:
+            found[kind.lower()].append(value.strip())
+        kept.append(_ANNOTATION.sub(_shown, line).rstrip() if annotations else line)
+    levels = [int(value) for value in found["importance"] if re.fullmatch("[0-9]{1,2}", value)]
+    lists = {kind: _phrases(found[kind], separator) for kind, separator in (("trigger", ","), ("project", ";"))}
+    metadata: dict[str, Any] = {kind: phrases for kind, phrases in lists.items() if phrases}
+    return "\n".join(kept), {**metadata, **({"importance": max(levels)} if levels else {})}
+
+
+def _shown(annotation: re.Match[str]) -> str:
+    return f"({annotation[2].strip()})" if annotation[1].lower() == "trigger" and annotation[2].strip() else ""
+
+
+def _phrases(values: Iterable[str], separator: str) -> list[str]:
+    phrases = (phrase.strip() for value in values for phrase in value.split(separator))
+    return list(dict.fromkeys(filter(None, phrases)))
 
 
 def _sessions(source: Path) -> Iterator[Record | SkippedEntry]:
