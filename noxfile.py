@@ -409,10 +409,13 @@ def typescript(session: nox.Session) -> None:
         shutil.rmtree(where / package.name, ignore_errors=True)
         built = shutil.ignore_patterns("node_modules", "dist", "package-lock.json")
         shutil.copytree(package, where / package.name, ignore=built)
+    # Programs that a package is a plugin of are too large for everybody who builds it: npm gets them only here.
+    described = [json.loads((package / "package.json").read_text("utf-8")) for package in packages]
+    hosts = [f"openclaw@{each['openclaw']['build']['openclawVersion']}" for each in described if "openclaw" in each]
     workspace = {"private": True, "workspaces": [package.name for package in packages]}
     (where / "package.json").write_text(json.dumps(workspace), "utf-8")
     with session.chdir(where), temporary_files() as environment:
-        session.run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
+        session.run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", *hosts)
         environment["KLAW_PYTHON"] = str(Path(session.bin) / "python")
         session.run("npm", "test", "--workspaces", *session.posargs, env=environment)
 

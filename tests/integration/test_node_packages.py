@@ -30,6 +30,8 @@ def test_a_package_has_the_version_of_klaw_and_exact_versions_of_what_its_tests_
     assert package["license"] == "Apache-2.0"
     needed = {**package.get("devDependencies", {}), **package.get("dependencies", {})}
     assert needed
+    own = {each: needed.pop(each) for each in list(needed) if needed[each].startswith("file:")}
+    assert {each for each, place in own.items() if not (PLUGINS / name / place[5:] / "package.json").is_file()} == set()
     assert {each: found for each, found in needed.items() if not re.fullmatch(r"\d+\.\d+\.\d+", found)} == {}
 
 

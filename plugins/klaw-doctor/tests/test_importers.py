@@ -276,6 +276,7 @@ def test_triggers_and_importance_of_openclaw_become_metadata(memory, tmp_path):
     ]
     expected = {"trigger": ("network safety", "Tor", "birds"), "project": ("a/b", "c"), "importance": 9}
     assert {name: page.metadata[name] for name in expected} == expected
+    memory.index()
     found = memory.search("birds", filters=Filters(metadata=(parse_condition("importance>=9"),)))
     assert [result.path for result in found] == ["documents/openclaw/MEMORY.md"]
 
