@@ -132,7 +132,13 @@ PAGE_PLUGINS = with_requirements(
 )
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")
-FRAMEWORKS = ["langchain-tests>=1.1", "langgraph-checkpoint>=4", "pytest-asyncio>=1"]
+FRAMEWORKS = [
+    "langchain-tests>=1.1",
+    "langgraph-checkpoint>=4",
+    "deepagents>=0.7.30,<0.8",
+    "langmem>=0.0.30,<0.1",
+    "pytest-asyncio>=1",
+]
 # What klaw-agents adapts. Strands wants an older `mcp` than klaw-mcp, so these have an environment of their own.
 AGENT_FRAMEWORKS = {
     "openai-agents": ">=0.24,<1",
