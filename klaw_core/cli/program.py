@@ -25,6 +25,7 @@ COMMANDS = {
     "workspace": ("klaw_notes.workspace_command", "List, rename, describe and restrict indexed directories."),
     "core": ("klaw_memories.core_command", "Show and change core memory."),
     "context": ("klaw_tools.context_command", "Print the context for a message, as a model would get it."),
+    "ask": ("klaw_tools.ask_command", "Answer a question from memory, with its sources."),
     "status": ("status", "Show what is indexed, the model in use, and any problems."),
     "reindex": ("reindex", "Rebuild the index from the files, optionally with another model."),
     "doctor": ("klaw_doctor.commands.doctor", "Check everything, and fix what is safe to fix."),
@@ -38,7 +39,7 @@ ALIASES = {"add": "index", "ls": "list"}
 #: The groups of the help, by what people do. A command that no group names is shown in the last one.
 GROUPS = {
     "Start": "init index demo",
-    "Find and read": "search get open links list recent logs",
+    "Find and read": "search ask get open links list recent logs",
     "Remember and forget": "save history core remember facts people forget restore",
     "Agents": "mcp serve hook context compact",
     "Upkeep": "status doctor watch sync embed reindex compress workspace export import migrate",

@@ -49,6 +49,7 @@ COMMANDS = {
     "open": [
         *("open 1", "search kiln -n 1 --format files", "open 1 --print", "open 1 --json", "open 2", "open nowhere"),
     ],
+    "ask": ["ask where is the lantern", "ask where is the lantern --json"],
     "links": ["links", "links notes/kiln.md --json", "links nowhere"],
     "save": [
         *("save 'The boat is red.' --date 2020-03-01 --json", "save -<The quay is long.", "list --saved --json"),

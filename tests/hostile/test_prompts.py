@@ -291,7 +291,7 @@ READING = [
 ]
 #: Commands that print nothing of what others wrote, or print it as it is.
 NOT_READING = {
-    **dict.fromkeys(["get", "context", "core get", "compact"], "a text as it is, or for a prompt"),
+    **dict.fromkeys(["ask", "get", "context", "core get", "compact"], "a text as it is, or for a prompt"),
     **dict.fromkeys(["hook pre-compact", "hook session-start", "hook stop", "hook user-prompt"], "JSON for a prompt"),
     **dict.fromkeys(
         ["config get", "config list", "config path", "config set", "config trust", "config unset"], "settings"

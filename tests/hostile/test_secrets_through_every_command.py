@@ -43,6 +43,8 @@ NOT_FED = {
 #: What the other required arguments are given, by command and name, or by name.
 ORDINARY = {
     "query": "tea",
+    "question": "tea",
+    "directory": "notes",
     "text": OTHER,
     "path": "notes/tea.md",
     "target": "notes/tea.md",

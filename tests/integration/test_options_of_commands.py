@@ -119,6 +119,8 @@ ELSEWHERE = {
     "forget --yes": "without it, the command asks on a terminal",
     "workspace remove --yes": "the same",
     "logs --follow": "does not end",
+    **{f"ask --{name}": "needs a language model; tests of klaw-tools" for name in ("path", "since", "until", "trust")},
+    "ask --json": "the same",
     "open --print": "needs an editor without it; tests/integration/cli/test_cli_get_and_open.py",
     "demo --keep": "makes a memory of its own",
     **{

@@ -32,3 +32,15 @@ class ToolsOptions:
     max_results: int = field(default=10, validator=_between(1, MAX_RESULTS), metadata=_INHERITED)
     min_relevance: float = field(default=0.0, validator=_between(0.0, 1.0), metadata=_INHERITED)
     context_tokens: int = field(default=1_000, validator=_between(MIN_BUDGET, MAX_BUDGET), metadata=_INHERITED)
+
+
+@frozen
+class AskOptions:
+    """Options of ``[extensions.ask]``: how many chunks the model gets, of which writers, and how long it may take.
+
+    ``trust`` is the lowest class of texts that an answer takes: by default nothing foreign.
+    """
+
+    trust: str = field(default="agent", validator=validators.in_(TRUST_CLASSES), metadata=_OWN)
+    sources: int = field(default=8, validator=_between(1, MAX_RESULTS), metadata=_INHERITED)
+    deadline_seconds: float = field(default=120.0, validator=validators.gt(0), metadata=_INHERITED)
