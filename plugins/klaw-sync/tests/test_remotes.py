@@ -6,13 +6,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import boto3
 import pytest
+from moto.s3.models import s3_backends
+from moto.server import ThreadedMotoServer
+from obstore.store import MemoryStore
 
 from klaw_core import ConfigError, StoreError
 from klaw_journals import FileJournals
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.errors import SegmentError
 from klaw_sync.git import GitRepository
+from klaw_sync.objects import Bucket
 from klaw_sync.remotes import MEMORY_FILE, open_remote
 
 A, B = "aa" * 8, "bb" * 8
@@ -32,16 +37,37 @@ def repositories(tmp_path):
 
 
 def buckets(_tmp_path):
-    store = pytest.importorskip("obstore.store")
-    from klaw_sync.objects import Bucket
-
-    shared = store.MemoryStore()
+    shared = MemoryStore()
     return [Bucket("s3://shared", shared) for _ in range(2)]
 
 
-@pytest.fixture(params=[folders, repositories, buckets], ids=["folder", "git", "objects"])
+@pytest.fixture(scope="module")
+def s3():
+    """A server of S3; yields its address."""
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    running.start()
+    yield "http://{}:{}".format(*running.get_host_and_port())
+    running.stop()
+
+
+@pytest.fixture
+def bucket(s3, monkeypatch):
+    """The address of an empty bucket of a server of S3, which the environment names."""
+    s3_backends.reset()
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+    for name, value in {**keys, "AWS_ENDPOINT": s3, "AWS_ALLOW_HTTP": "true"}.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3", endpoint_url=s3, region_name="us-east-1")
+    client.create_bucket(Bucket="memory")
+    return "s3://memory/of/ann"
+
+
+@pytest.fixture(params=[folders, repositories, buckets, "s3"], ids=["folder", "git", "objects", "s3"])
 def pair(request, tmp_path):
     """The same place as two machines see it."""
+    if request.param == "s3":
+        address = request.getfixturevalue("bucket")
+        return [open_remote(address, tmp_path) for _ in range(2)]
     return request.param(tmp_path)
 
 
@@ -165,16 +191,22 @@ class TestAddresses:
             remote.fetch()
 
     def test_an_address_of_no_known_kind(self, tmp_path):
-        pytest.importorskip("obstore")
         with pytest.raises(StoreError):
             open_remote("nothing://example", Path(tmp_path))
 
 
-def test_three_machines_through_three_places(tmp_path):
+def test_a_server_that_does_not_answer_is_a_problem(bucket, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
+    remote = open_remote(bucket, tmp_path)
+    with pytest.raises(StoreError, match="s3://memory/of/ann"):
+        remote.names()
+
+
+def test_three_machines_through_three_places(tmp_path, bucket):
     """One uses the folder and the repository, one the repository and the bucket, one only the bucket."""
     place, repository = folders(tmp_path)[0], repositories(tmp_path)
-    bucket = buckets(tmp_path)[0]
-    reached = [[place, repository[0]], [repository[1], bucket], [bucket]]
+    objects = [open_remote(bucket, tmp_path / name) for name in ("two", "three")]
+    reached = [[place, repository[0]], [repository[1], objects[0]], [objects[1]]]
     machines = [Sync(tmp_path / name, host=name) for name in ("one", "two", "three")]
     for machine in machines:
         (machine.root / "sync").mkdir(parents=True)
