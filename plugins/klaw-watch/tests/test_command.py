@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from klaw_core.cli.kit import systemd_unit
+from klaw_core import KlawError
+from klaw_core.cli.kit import Settings, systemd_unit
 from klaw_core.cli.program import cli
+from klaw_journals import RunningExtension
+from klaw_watch.command import _start_others
 from klaw_watch.loop import _STOPPED_SECONDS
 from klaw_watch.state import WatchDirectory
 
@@ -146,3 +149,28 @@ def test_the_systemd_unit_starts_this_command(home):
 def test_the_systemd_unit_quotes_its_arguments(word, quoted):
     shown = systemd_unit(word, ["/bin/klaw", "watch", "--data-dir", word])
     assert f"ExecStart=/bin/klaw watch --data-dir {quoted}\n" in shown
+
+
+class Runs(RunningExtension):
+    name = "runs"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def start(self):
+        if isinstance(self.answer, KlawError):
+            raise self.answer
+        return self.answer
+
+
+def test_extensions_that_run_by_themselves_are_started(home, capsys):
+    def stop():
+        pass
+
+    with home.open() as memory:
+        named = {"broken": KlawError("no place"), "idle": None, "busy": stop}
+        for name, answer in named.items():
+            memory.extensions.all()
+            memory.extensions._built[name] = Runs(answer)
+        assert _start_others(Settings(), memory) == [stop]
+    assert "the extension broken does not run: no place" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 A library for extensions and stores; it registers nothing.
 """
 
+from klaw_journals.background import App, RunningExtension, lifespan_app
 from klaw_journals.chats import Chat
 from klaw_journals.checks import check_lines, check_private, make_private
 from klaw_journals.contents import BadLine, BrokenRecord, JournalName, LogRecord, Replay
@@ -34,6 +35,7 @@ from klaw_journals.timestamps import format_ts, parse_ts
 from klaw_journals.traces import Traces
 
 __all__ = [
+    "App",
     "BadLine",
     "BrokenRecord",
     "Chat",
@@ -59,6 +61,7 @@ __all__ = [
     "RecordJournal",
     "RecordedExtension",
     "Replay",
+    "RunningExtension",
     "Session",
     "StoredMessage",
     "Summary",
@@ -68,6 +71,7 @@ __all__ = [
     "check_private",
     "format_ts",
     "journals_of",
+    "lifespan_app",
     "make_private",
     "parse_json",
     "parse_ts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from klaw_core import (
     StatusExtension,
     StoreError,
 )
-from klaw_journals import JournalingStore, Record, RecordedExtension
+from klaw_journals import JournalingStore, Record, RecordedExtension, RunningExtension
+from klaw_sync.background import Synchroniser
 from klaw_sync.here import Missing, SyncReport
 from klaw_sync.keys import MemoryKey
 from klaw_sync.options import SyncOptions
@@ -39,7 +40,7 @@ _OWNERS: Mapping[str, tuple[str, str]] = {
 
 
 @define(eq=False)
-class SyncExtension(AttachedExtension, CheckedExtension, StatusExtension):
+class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, StatusExtension):
     """Synchronises the memory of a data directory with others."""
 
     data_dir: Path
@@ -84,6 +85,18 @@ class SyncExtension(AttachedExtension, CheckedExtension, StatusExtension):
                 with suppress(NotFoundError):
                     self._host.index(name)
         return report
+
+    def start(self) -> Callable[[], object] | None:
+        """Synchronise with the configured places every ``interval_seconds``, in a thread. Raise ConfigError.
+
+        Return what stops it; None if nothing is configured, or the memory is not shared.
+        """
+        if not self.options.remotes or not self.options.interval_seconds or not self.is_shared:
+            return None
+        self.remotes()  # a mistake in a place is told at once
+        running = Synchroniser(self.run, self.options.interval_seconds)
+        running.start()
+        return running.stop
 
     def machines(self) -> Sequence[Machine]:
         """Return the machines that share the memory, this one first."""

@@ -18,7 +18,8 @@ class SyncOptions:
     ``remotes``: the folders with which `klaw sync` synchronises if it is given none. ``encrypt``: without it, files are
     only authenticated, and messages and their summaries stay on this machine, because they contain the secrets that
     were said. ``journals``: what this machine exchanges. ``machine``: its name for people; empty is the host's.
-    ``interval_seconds``: how often a server, or `klaw sync run --again`, synchronises; a server never does with 0.
+    ``interval_seconds``: how often `klaw serve`, `klaw watch` and `klaw sync run --again` synchronise; with 0 only the
+    last one does.
     """
 
     remotes: tuple[str, ...] = field(default=(), metadata=_OWN)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core import Flag
+from klaw_core import Flag, KlawError
 from klaw_core.cli.kit import (
     Settings,
     common_options,
@@ -25,6 +25,9 @@ from klaw_core.cli.kit import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from klaw_core import Memory
     from klaw_watch.background import BackgroundRun
 
 # Enough to finish writing words. A running embedder is not waited for; the next start embeds the rest.
@@ -61,6 +64,7 @@ def command(settings: Settings, *, only_unit: bool) -> None:
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, lambda *_: watcher.request())
     watcher.start()
+    stops = _start_others(settings, memory)
     watcher.wait_ready()
     state = watcher.state
     how = f"checking every file ({state.scanning})" if state.scanning else "notified by the system"
@@ -68,9 +72,26 @@ def command(settings: Settings, *, only_unit: bool) -> None:
     if state.problem:
         notify(settings, state.problem)
     stop.wait()
+    for end in stops:
+        end()
     if not watcher.stop(_STOP_SECONDS):
         _exit_at_once()
     memory.close()
+
+
+def _start_others(settings: Settings, memory: Memory) -> list[Callable[[], object]]:
+    """Start what extensions do by themselves, such as `klaw sync`; return what stops it."""
+    from klaw_journals import RunningExtension
+
+    stops = []
+    for name, extension in memory.extensions.having(RunningExtension):
+        try:
+            started = extension.start()
+        except KlawError as error:
+            notify(settings, f"the extension {name} does not run: {error.message}")
+        else:
+            stops += [] if started is None else [started]
+    return stops
 
 
 def _report(settings: Settings, run: BackgroundRun) -> None:
