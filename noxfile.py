@@ -155,7 +155,12 @@ AGENT_FRAMEWORKS = {
 # More of them, which are large (1.2 GB) or want other versions of what those above want. Hermes Agent pins each of its
 # libraries; with others it works as well.
 LARGE_FRAMEWORKS = {"crewai": ">=1.15,<2", "claude-agent-sdk": ">=0.2.180,<1", "dspy": ">=3.4,<4"}
-ALONE = "hermes-agent>=0.19,<1"
+# Of Open WebUI (4 GB with all that it can do), what its functions need.
+ALONE = ["hermes-agent>=0.19,<1", "open-webui>=0.12,<0.13"]
+OF_OPEN_WEBUI = [
+    *("aiosqlite", "beautifulsoup4", "fastapi", "greenlet", "markdown", "python-mimeparse", "python-socketio"),
+    *("sqlalchemy>=2", "alembic", "peewee", "PyJWT"),
+]
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures. The files that take longest
@@ -517,8 +522,8 @@ def agents_large(session: nox.Session) -> None:
     """Hold klaw-agents against the frameworks that the session `agents` leaves out: large ones, and Hermes Agent."""
     plugins = [*DEFAULT_PLUGINS, *with_requirements(ROOT, ["klaw-agents"])]
     frameworks = [name + versions for name, versions in LARGE_FRAMEWORKS.items()]
-    install_plugins(session, plugins, *frameworks, *TEST_TOOLS)
-    session.install("--no-deps", ALONE)
+    install_plugins(session, plugins, *frameworks, *OF_OPEN_WEBUI, *TEST_TOOLS)
+    session.install("--no-deps", *ALONE)
     session.run("pytest", *IN_PARALLEL, "plugins/klaw-agents/tests", *session.posargs)
 
 

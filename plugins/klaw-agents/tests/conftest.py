@@ -22,6 +22,7 @@ _NEEDS = {
     "test_claude_agent_sdk.py": "claude_agent_sdk",
     "test_crewai.py": "crewai",
     "test_hermes.py": "agent.memory_provider",
+    "test_open_webui.py": "open_webui",
     "test_dspy.py": "dspy",
 }
 

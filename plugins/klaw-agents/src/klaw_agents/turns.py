@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
+from itertools import chain, repeat
 from typing import Any
 
 from klaw_core import Memory, Tool
@@ -15,23 +16,26 @@ _CONVERSATIONS = "conversations"
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
-def remember(memory: Memory, chat: Chat, said: Iterable[tuple[str, str]], *, sender_id: str = "") -> int:
+def remember(
+    memory: Memory, chat: Chat, said: Iterable[tuple[str, str]], *, ids: Iterable[str] = (), sender_id: str = ""
+) -> int:
     """Append messages (role, text) to the journal of a chat and index them; return how many there were.
 
-    Empty ones are left out; an unknown role is a tool. Raise klaw_core.RecordError, StoreError.
+    Empty ones are left out; an unknown role is a tool. ``ids`` are their ids, or empty: the same message with the same
+    id is kept once. Raise klaw_core.RecordError, StoreError.
     """
     now = datetime.now(UTC)
-    messages = [_message(role, text, chat, now, sender_id) for role, text in said if text.strip()]
+    own = {"sender_id": sender_id} if sender_id else {}
+    messages = []
+    for (role, text), name in zip(said, chain(ids, repeat("")), strict=False):
+        known = _ROLES.get(role, "tool")
+        meta = {**chat.meta, **own} if known == "user" else chat.meta
+        if text.strip():
+            messages.append(Message(known, text, now, name or uuid.uuid4().hex, meta=meta))
     if messages:
         memory.conversations.append_many(messages)
         memory.index(origin=_CONVERSATIONS)
     return len(messages)
-
-
-def _message(role: str, text: str, chat: Chat, now: datetime, sender_id: str) -> Message:
-    known = _ROLES.get(role, "tool")
-    meta = {**chat.meta, **({"sender_id": sender_id} if sender_id and known == "user" else {})}
-    return Message(known, text, now, uuid.uuid4().hex, meta=meta)
 
 
 def offered(memory: Memory, allow: Collection[str]) -> list[tuple[Tool, Callable[[Any], str]]]:
