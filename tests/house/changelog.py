@@ -29,6 +29,7 @@ _WORDS = {
     r"PostgreSQL|pgvector|PgBouncer": "klaw-store-postgres",
     r"LanceDB": "klaw-lancedb",
     r"OpenVINO|openvino": "klaw-embed-openvino",
+    r"PyTorch|sentence-transformers": "klaw-embed-sentence-transformers",
     r"llama\.cpp|GGUF": "klaw-embed-llamacpp",
     r"Ollama": "klaw-embed-ollama",
     r"Gemini": "klaw-embed-gemini",

