@@ -9,6 +9,8 @@ from klaw_core.config.settings import SETTINGS, table_of
 from klaw_core.kinds import EXTENSION, KINDS, Kind
 from klaw_core.values.config import Selection
 
+_OF_MESSAGES = "aider claude-code cline codex conversations copilot-cli cursor gemini-cli jsonl opencode"
+
 #: The defaults. Component options are not repeated here: each component has its own defaults.
 DEFAULTS: Mapping[str, Any] = {
     "memory": {
@@ -17,7 +19,7 @@ DEFAULTS: Mapping[str, Any] = {
         "embedding": {"type": "onnx"},
         "retrieval": [{"type": "sqlite-vec", "weight": 1.0}, {"type": "fts5", "weight": 1.0}],
         "fusion": {"type": "rrf"},
-        "reranking": [{"type": "chat", "paths": ["conversations/"]}],
+        "reranking": [{"type": "chat", "paths": [f"{name}/" for name in _OF_MESSAGES.split()]}],
         "sources": [],
         "formats": {},
         "converters": {},

@@ -195,10 +195,9 @@ class Searcher:
             kind = "uses vectors" if mode == "vector" else "searches words"
             raise QueryError(f"mode {mode}: no configured retriever {kind}", hint="see [[memory.retrieval]]")
         notices.extend(configured.complaint for configured in wanted if configured.problem)
-        usable = [configured for configured in wanted if not configured.problem]
-        if not usable:
-            raise RetrievalError("; ".join(notices))
-        return usable
+        if usable := [configured for configured in wanted if not configured.problem]:
+            return usable
+        raise RetrievalError("; ".join(notices))
 
     def _find(
         self, scope: Scope, limit: int, notices: list[str], wanted: int | None, per_document: int | None

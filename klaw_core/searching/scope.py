@@ -133,8 +133,6 @@ class Scope:
         question = self.targets[0].query.text
         texts = self._texts(checked)
         unreached = {key for key in checked if key in texts and is_unreachable(question, texts[key])}
-        if not unreached:
-            return ranking
         hits = tuple(evolve(hit, unreached=True) if hit.key in unreached else hit for hit in ranking.hits)
         return Ranking(ranking.retriever, hits, ranking.weight)
 

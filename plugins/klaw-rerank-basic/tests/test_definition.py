@@ -40,6 +40,23 @@ def test_an_equal_name_title_heading_or_symbol_is_the_definition(question, has):
     assert not Definitions().prefer(question).holds(stored("Uses " + question, heading=("Uses of " + question,)))
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "where is computeIfAbsent defined?",
+        "Where's the function computeIfAbsent implemented?",
+        "where do we define computeIfAbsent",
+        "where is the computeIfAbsent method declared",
+        "definition of computeIfAbsent",
+        "show me the implementation of the function computeIfAbsent",
+    ],
+)
+def test_a_question_for_the_place_of_a_definition_asks_for_the_name(question):
+    assert re.search(NAMES, question, re.IGNORECASE)
+    assert Definitions().prefer(question).holds(stored(heading=("def computeIfAbsent(self):",)))
+    assert not Definitions().prefer(question).holds(stored("where is computeIfAbsent defined?"))
+
+
 @pytest.mark.parametrize("question", ["when does the ferry leave?", "?", "", "a b c d e f g", "bread"])
 def test_questions_that_are_no_name_are_left_alone(question):
     assert not re.search(NAMES, question, re.IGNORECASE)

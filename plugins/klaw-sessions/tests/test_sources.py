@@ -6,11 +6,12 @@ import os
 import pytest
 from agent_transcripts import claude_line, codex_line, codex_message, write_lines
 
-from klaw_core import Entry, Filters, KlawError, SkippedEntry, WorkspaceError
+from klaw_core import Entry, Filters, KlawError, SkippedEntry, WorkspaceError, load_config
 from klaw_sessions import source as module
 from klaw_sessions.claude_code import CLAUDE_CODE
 from klaw_sessions.codex import CODEX
 from klaw_sessions.options import SessionOptions
+from klaw_sessions.plugin import klaw_sources
 from klaw_sessions.source import TranscriptSource
 from klaw_testing.source import SourceContract
 
@@ -203,6 +204,25 @@ def test_a_transcript_is_found_by_its_project_and_has_no_secrets(open_memory, cl
         file.unlink()
         assert memory.index().removed == 1
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in (claude.parents[2] / "data").glob("klaw.db*"))
+
+
+def test_an_answer_comes_before_its_question_in_the_transcripts_of_every_agent(open_memory, claude):
+    stages = load_config(environment={"KLAW_CONFIG": "/dev/null"}).reranking
+    assert {path for stage in stages for path in stage.paths} == {
+        "conversations/",
+        *(f"{component.name}/" for component in klaw_sources()),
+    }
+    lines = [
+        claude_line("user", "Which port does the staging database use?"),
+        claude_line("assistant", "5433, because 5432 is taken by the legacy instance."),
+        claude_line("user", "Should we use tabs or spaces in the staging branch?"),
+        claude_line("assistant", "Spaces, as the repository says."),
+    ]
+    write_lines(claude / "s1.jsonl", *lines)
+    with open_memory(CLAUDE) as memory:
+        memory.index()
+        first = memory.search("which port does the staging database use?")[0]
+    assert first.content == "Assistant: 5433, because 5432 is taken by the legacy instance."
 
 
 def test_the_pattern_to_exclude_a_transcript_matches_it(claude):

@@ -2,7 +2,7 @@
 
 A question that is only a name (``ConcurrentHashMap.computeIfAbsent``, ``Prototype Poisoning``) asks for the note,
 section, symbol or term of that name. Words find its uses as well, and most of all index pages and lists of links, which
-repeat it and define nothing.
+repeat it and define nothing. ``where is computeIfAbsent defined?`` asks for the same.
 """
 
 from __future__ import annotations
@@ -27,6 +27,16 @@ _SIGNATURE = re.compile(r"^(?:(?:class|def|function|method|static|const|async|ty
 _DEFINED_SYMBOL = re.compile(
     r"^\s*(?:export |public |static |async )*(?:def|class|function|interface|struct|fn)\s+(\w+)"
 )
+_KIND = "(?:function|class|method|struct|type|interface|constant|variable|macro|module|symbol)"
+# A question for the place of a definition, in place of the name alone.
+_WHERE = re.compile(
+    rf"\W*(?:where(?:'s|\s+is|\s+are)?\s+(?:the\s+)?(?:{_KIND}\s+)?(?P<name>\S.*?)\s+(?:{_KIND}\s+)?"
+    r"(?:defined|implemented|declared)"
+    r"|(?:where\s+do(?:es)?\s+\w+\s+(?:define|implement|declare)|(?:(?:find|show|give)\s+(?:me\s+)?)?(?:the\s+)?"
+    rf"(?:definition|implementation|declaration)\s+of)\s+(?:the\s+)?(?:{_KIND}\s+)?(?P<other>\S.*?)(?:\s+{_KIND})?)\W*",
+    re.IGNORECASE,
+)
+_MAX_QUESTION = 200  # characters
 _MAX_TERM = 40  # characters
 _REFERENCES = (
     "index-all genindex py-modindex allclasses allclasses-index allpackages-index package-tree overview-tree "
@@ -48,7 +58,8 @@ class Definitions(PreferringExtension):
 
     def prefer(self, question: str, /) -> Preference | None:
         """Return the preference for a question; None if it has no letters or digits."""
-        asked = _plain(question)
+        found = _WHERE.fullmatch(question[:_MAX_QUESTION])
+        asked = _plain(question if found is None else found["name"] or found["other"])
 
         def defines(stored: StoredChunk) -> bool:
             return (asked in _names(stored) or asked in _terms(stored.chunk.text)) and not is_listing(stored)
