@@ -9,6 +9,7 @@ that was deleted. Files and not a hook of the build say all this, so that a sour
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
@@ -32,6 +33,12 @@ def bounds(version: str) -> str:
 def names() -> list[str]:
     """Return the names of all plugins."""
     return [project.name for project in PROJECTS[1:]]
+
+
+def others() -> list[str]:
+    """Return the directories of plugins of other programs, which are no distributions: uv must not build them."""
+    found = (path.parent for path in (ROOT / "plugins").glob("*/README.md"))
+    return sorted(f"plugins/{path.name}" for path in found if not (path / "pyproject.toml").exists())
 
 
 def _bounded(text: str, version: str) -> str:
@@ -113,6 +120,7 @@ def written() -> Iterator[tuple[Path, str]]:
     head, _, rest = core.partition("[tool.uv.sources]\n")
     start = head.index("dependencies = [")
     head = head[:start] + _bounded(head[start:], version)
+    head = re.sub(r"(?m)^exclude = \[.*?\]", f"exclude = {json.dumps(others())}", head)
     rest = re.sub(r"\A(?:[\w-]+ = \{ workspace = true \}\n)+", sources, rest)
     yield ROOT / "pyproject.toml", _listed(f"{head}[tool.uv.sources]\n{rest}")
     for project in PROJECTS[1:]:

@@ -6,8 +6,25 @@ import runpy
 from importlib.metadata import version
 from pathlib import Path
 
+import attrs
 import pytest
 
+from klaw_core import (
+    Contribution,
+    DocumentRecord,
+    Excerpt,
+    Finding,
+    ForgetReport,
+    IndexReport,
+    Progress,
+    SearchResult,
+    SkippedEntry,
+    Status,
+)
+from klaw_core.values.documents import ListedDocument
+from klaw_core.values.runs import SourceStatus
+from klaw_facts.values import Fact
+from klaw_notes.links.graph import BrokenLink, DocumentLinks, Edge
 from klaw_serve.openapi import document
 from klaw_serve.table import OPERATIONS
 
@@ -52,6 +69,35 @@ def test_the_clients_types_are_those_of_the_server(generator):
 def test_every_operation_has_a_type_for_its_answer():
     answers = (CLIENT / "src" / "answers.ts").read_text("utf-8")
     assert set(re.findall(r'^  "(memory\.\w+)": ', answers, re.MULTILINE)) == set(OPERATIONS)
+
+
+#: What the server answers with, and what it adds to the fields of these classes.
+_ANSWERS = {
+    BrokenLink: (),
+    Contribution: (),
+    DocumentLinks: (),
+    DocumentRecord: (),
+    Edge: (),
+    Excerpt: (),
+    Fact: ("relevance", "is_weak"),
+    Finding: (),
+    ForgetReport: (),
+    IndexReport: (),
+    ListedDocument: (),
+    Progress: (),
+    SearchResult: ("is_weak",),
+    SkippedEntry: (),
+    SourceStatus: (),
+    Status: (),
+}
+
+
+@pytest.mark.parametrize("made", _ANSWERS, ids=lambda made: made.__name__)
+def test_the_type_of_an_answer_has_the_fields_of_its_class(made):
+    text = (CLIENT / "src" / "answers.ts").read_text("utf-8")
+    (body,) = re.findall(rf"^export interface {made.__name__} {{\n(.*?)^}}", text, re.MULTILINE | re.DOTALL)
+    written = re.findall(r"^  (\w+)\??: ", body, re.MULTILINE)
+    assert sorted(written) == sorted([*(field.name for field in attrs.fields(made)), *_ANSWERS[made]])
 
 
 @pytest.mark.parametrize(

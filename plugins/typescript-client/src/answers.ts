@@ -44,6 +44,8 @@ export interface SearchResult {
   /** Other places of the same document that match. */
   also: string[];
   trust: Trust;
+  /** What the note's directory is, as its owner describes it. */
+  about: string;
 }
 
 export interface SearchAnswer {
@@ -263,6 +265,30 @@ export interface Fact {
   is_weak?: boolean;
 }
 
+/** A link of `path`, in `line`, to the document `target`. */
+export interface Edge {
+  path: string;
+  line: number;
+  target: string;
+  heading: string;
+  kind: string;
+}
+
+export interface BrokenLink {
+  path: string;
+  line: number;
+  target: string;
+  reason: string;
+  kind: string;
+}
+
+export interface DocumentLinks {
+  path: string;
+  to: Edge[];
+  backlinks: Edge[];
+  broken: BrokenLink[];
+}
+
 /** The answer of each operation, by its name. */
 export interface Answers {
   "memory.search": SearchAnswer;
@@ -271,6 +297,7 @@ export interface Answers {
   "memory.get": Excerpt;
   "memory.forget": ForgetReport;
   "memory.restore": IndexReport;
+  "memory.links": DocumentLinks;
   "memory.documents": { documents: DocumentRecord[]; after: string | null };
   "memory.recent": { documents: ListedDocument[] };
   "memory.collections": { collections: string[]; searched: string[] };

@@ -171,6 +171,11 @@ export interface Arguments {
     /** A document's path: notes/a.md. */
     path: string;
   };
+  /** What a document links to, what links to it (backlinks), and which of its links are broken. */
+  "memory.links": {
+    /** A document's path: notes/a.md. */
+    path: string;
+  };
   /** List chats, the most recently active first. */
   "memory.chats": Record<never, never>;
   /** Read the last messages of a chat, oldest first. */
@@ -244,6 +249,7 @@ export const METHODS = [
   "memory.tools",
   "memory.tool",
   "memory.rendered",
+  "memory.links",
   "memory.chats",
   "memory.messages",
   "memory.append",

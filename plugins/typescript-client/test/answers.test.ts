@@ -15,7 +15,7 @@ let served: Served;
 let klaw: Klaw;
 
 before(async () => {
-  served = await serve({ "boat.md": "---\ntags: [sea]\nyear: 2024\n---\n# Boat\n\nThe boat lies in *Split*.\n", "b.md": "Split is a town.\n" });
+  served = await serve({ "boat.md": "---\ntags: [sea]\nyear: 2024\n---\n# Boat\n\nThe boat lies in *Split*: [[b]], [[none]].\n", "b.md": "Split is a town. See [[boat]].\n" });
   klaw = new Klaw(served);
 });
 after(() => served.stop());
@@ -34,6 +34,7 @@ async function answers(): Promise<Map<Method, unknown[]>> {
   await ask("memory.nearest", { query: "boat", texts: ["a boat", "a town"] });
   await ask("memory.get", { path: "notes/boat.md" });
   await ask("memory.rendered", { path: "notes/boat.md" });
+  await ask("memory.links", { path: "notes/boat.md" });
   await ask("memory.documents", { limit: 1 });
   await ask("memory.collections", {});
   await ask("memory.sources", {});
