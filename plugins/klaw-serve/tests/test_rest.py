@@ -23,6 +23,12 @@ def test_a_search_returns_complete_results(server):
     assert {part["component"] for part in best["explain"]} == {"fts5"}
 
 
+def test_the_links_of_a_note_are_answered(server):
+    boat = server.ask("GET", "/api/links?path=notes/boat.md").json
+    assert boat == {"path": "notes/boat.md", "to": [], "backlinks": [], "broken": []}
+    assert server.ask("GET", "/api/links?path=nowhere").status == 404
+
+
 def test_a_result_has_the_common_json_form(home):
     with Memory.open(load_config(data_dir=home.data)) as memory:
         found = memory.search("kiln degrees")

@@ -12,7 +12,7 @@ export function shown(result, query) {
     h("div", { class: "head" }, h("h2", {}, h("a", { href: where }, ...marked(first, query), more.length ? h("span", { class: "inner" }, ...marked(` › ${more.join(" › ")}`, query)) : null)),
       percent != null && h("span", { class: "relevance" }, bar(result.relevance, `relevance ${percent} %`), h("span", { "aria-hidden": "true" }, `${percent} %`))),
     h("p", { class: "snippet" }, ...marked(snippet(result.content, query), query)),
-    h("div", { class: "foot meta" }, h("span", { class: "path" }, place), h("span", {}, date(result.created_at)), result.collection !== "memory" && h("span", {}, result.collection),
+    h("div", { class: "foot meta" }, h("span", { class: "path" }, place), result.about && h("span", {}, result.about), h("span", {}, date(result.created_at)), result.collection !== "memory" && h("span", {}, result.collection),
       result.is_weak && h("span", {}, "weak match"), result.trust === "foreign" && h("span", {}, "foreign"),
       h("button", { class: "quiet copy", "aria-label": `Copy the text of ${place}`, onclick: () => copy(result.content, "Text") }, "Copy"), explained(result)));
 }
