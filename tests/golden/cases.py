@@ -159,7 +159,10 @@ COMMANDS = {
         'hook user-prompt<{"prompt": "where does the lantern hang"}',
     ],
     "watch": ["watch --unit"],
-    "sync": ["sync run", "sync run nowhere", "sync join nowhere", "sync code", "sync status", "sync conflicts"],
+    "sync": [
+        *("sync run", "sync run nowhere", "sync join nowhere", "sync code", "sync status", "sync conflicts"),
+        *("sync remove nobody", "sync doctor", "sync doctor nowhere"),
+    ],
 }
 
 #: Calls of tools, in one memory, with at least one for each tool.

@@ -311,7 +311,8 @@ NOT_READING = {
     **dict.fromkeys(["models add", "models list", "models remove", "models verify"], "names of models"),
     **dict.fromkeys(["mcp", "mcp install", "hook install", "serve", "serve token", "watch"], "its own words"),
     **dict.fromkeys(
-        ["sync run", "sync init", "sync join", "sync code", "sync status"], "numbers and names of machines"
+        ["sync run", "sync init", "sync join", "sync code", "sync status", "sync remove", "sync doctor"],
+        "numbers and names of machines",
     ),
     "sync conflicts": "a text as it is",
 }

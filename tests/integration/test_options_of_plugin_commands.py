@@ -181,6 +181,7 @@ COMMANDS = [
     Command("sync code", {"--json": []}),
     Command("sync status", {"--json": []}),
     Command("sync conflicts", {"--json": []}),
+    Command("sync doctor ROOT/folder", {"--json": []}),
 ]
 
 KILN = "The kiln is fired to twelve hundred degrees before the glaze goes on."
@@ -257,6 +258,7 @@ ELSEWHERE = {
     "compact --chat": "is required",
     "sync run --missing": "needs a journal that was lost; the same",
     "sync run --again": "runs until it is interrupted; klaw-sync has its own tests",
+    "sync remove --json": "needs another machine; klaw-sync has its own tests",
     "sync join --json": "needs the code of another machine; klaw-sync has its own tests",
     "eval --compare": "each pair of configurations is another command here",
 }

@@ -174,3 +174,26 @@ class TestErrors:
     def test_no_code(self, klaw, folder):
         klaw("one", "sync", "init", folder)
         assert "KLAW_SYNC_CODE" in klaw("two", "sync", "join", folder, status=2)
+
+
+@pytest.mark.usefixtures("joined")
+class TestMachines:
+    def test_one_is_removed(self, klaw, folder):
+        for machine in ("two", "one"):
+            klaw(machine, "sync", folder)
+        klaw("two", "save", "the kiln is warm")
+        klaw("two", "sync", folder)
+        klaw("one", "sync", folder)
+        (other,) = (each for each in json.loads(klaw("one", "sync", "status", "--json"))["machines"] if not each["own"])
+        assert json.loads(klaw("one", "sync", "remove", other["id"], "--json"))["id"] == other["id"]
+        klaw("one", "sync", folder)
+        assert "removed this one" in klaw("two", "sync", folder, status=1)
+        assert ", removed" in klaw("one", "sync", "status")
+
+    def test_the_folders_are_examined(self, klaw, folder, tmp_path):
+        assert klaw("one", "sync", "doctor", folder, "-q") == ""
+        (file,) = (tmp_path / "folder").rglob("*.kseg")
+        file.write_bytes(file.read_bytes()[:-1])
+        (found,) = json.loads(klaw("one", "sync", "doctor", folder, "--json", status=1))
+        assert found["place"] == folder
+        assert file.name in found["problem"]

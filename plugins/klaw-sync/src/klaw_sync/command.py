@@ -169,6 +169,7 @@ def status(settings: Settings) -> None:
                 "segment": one.last,
                 "at": str(one.at or ""),
                 "own": one.is_own,
+                "removed": one.is_removed,
             }
             for one in machines
         ]
@@ -179,7 +180,49 @@ def status(settings: Settings) -> None:
         when = (
             "this machine" if one.is_own else f"last change {one.at:%Y-%m-%d %H:%M} UTC" if one.at else "no change yet"
         )
+        when += ", removed" if one.is_removed else ""
         data().line(StyledText(one.host or one.id, "bold cyan"), f"  {one.id}  segment {one.last:,}  {when}")
+
+
+@command.command("remove", short_help="Stop reading what a machine writes.")
+@click.argument("machine", metavar="MACHINE")
+@common_options
+@pass_settings
+def remove(settings: Settings, *, machine: str) -> None:
+    """Remove the machine named MACHINE (its name, or its id in `klaw sync status`), such as one that was lost or sold.
+
+    What it has written stays. What it writes from now on is not read by any machine, once that has synchronised. The
+    join code stays valid: whoever has it can join again.
+    """
+    with _extension(settings) as sync:
+        removed = sync.sync.remove(machine)
+    if settings.json:
+        print_json({"id": removed.id, "name": removed.host})
+        return
+    notify(settings, f"removed {removed.host or removed.id}; the next `klaw sync` tells the other machines")
+
+
+@command.command("doctor", short_help="Examine the folders.")
+@click.argument("places", metavar="[DIR]...", nargs=-1)
+@common_options
+@pass_settings
+def doctor(settings: Settings, *, places: tuple[str, ...]) -> None:
+    """Read every file of the folders DIR, or of the configured ones, and say what cannot be used. Change nothing.
+
+    The exit code is 1 if something was found.
+    """
+    with _extension(settings) as sync:
+        _ = sync.sync.key  # a memory that is not shared is an error, not a finding
+        found = [(remote.location, what) for remote in sync.remotes(places) for what in sync.sync.examine(remote)]
+    if settings.json:
+        print_json([{"place": place, "problem": what} for place, what in found])
+    else:
+        for place, what in found:
+            data().line(StyledText(place, "bold cyan"), f"  {what}")
+        if not found:
+            notify(settings, "every file can be read")
+    if found:
+        raise SystemExit(1)
 
 
 @command.command("conflicts", short_help="Show values that a later write has replaced unseen.")

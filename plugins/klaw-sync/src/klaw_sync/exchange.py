@@ -57,6 +57,7 @@ class Exchange:
         state, report = self.round.state, self.round.report
         try:
             gone = state.vanished(remote.location, remote.names()) if is_last else set()
+            gone |= state.refused(state.segments(remote.location))  # nobody else reads what these have
         except KlawError as error:
             report.add_problem(remote, error)
             return False
@@ -65,6 +66,7 @@ class Exchange:
         versions = [one for one in state.versions.values() if one.v not in carried and one.kind not in private]
         traces = [Trace(scope, name) for scope, names in state.traces.items() for name in names]
         lines = [trace.line() for trace in traces if trace.item not in carried]
+        lines += [one.line() for one in sorted(state.removals, key=lambda one: one.item) if one.item not in carried]
         lines += [one.line() for one in sorted(versions, key=lambda one: (one.machine, one.number, one.v))]
         if gone:
             lost = state.carried(remote.location) - carried
@@ -110,14 +112,18 @@ class Exchange:
         for remote in self.round.remotes:
             known = self.round.state.segments(remote.location)
             try:
-                new = [name for name in remote.names() if name not in known]
+                names = remote.names()
+                new = [name for name in names if name not in known | self.round.state.refused(names)]
                 found = [(name, segment) for name in new if (segment := self._get(remote, name)) is not None]
             except KlawError as error:
                 self.round.report.add_problem(remote, error)
                 continue
             with self.round.transaction():
+                for _, segment in found:  # first, whatever the order of names: the same files have the same result
+                    self.round.state.add_removals(segment.removals)
                 for name, segment in found:
-                    self._take(remote, name, segment)
+                    if not self.round.state.refused([segment.name]):
+                        self._take(remote, name, segment)
         self.round.here.step("looked")
 
     def _get(self, remote: Remote, name: str) -> Segment | None:
@@ -207,6 +213,7 @@ class Exchange:
                 continue
             whole.append(name)
             lines |= {trace.item: trace.line() for trace in segment.traces}
+            lines |= {removal.item: removal.line() for removal in segment.removals}
             lines |= {digest(other): other for other in segment.others}
             lines |= {version.v: state.versions.get(version.v, version).line() for version in segment.versions}
         if not whole:
@@ -231,3 +238,4 @@ class Exchange:
 def _contents(segment: Segment) -> Iterator[tuple[str, bool]]:
     yield from ((version.v, version.body is not None) for version in segment.versions)
     yield from ((trace.item, False) for trace in segment.traces)
+    yield from ((removal.item, False) for removal in segment.removals)

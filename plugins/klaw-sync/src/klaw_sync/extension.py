@@ -106,7 +106,7 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         """Return the memory's id and its machines."""
         if not self.is_shared:
             return {}
-        others = [machine.host for machine in self.machines() if not machine.is_own]
+        others = [machine.host for machine in self.machines() if not machine.is_own and not machine.is_removed]
         return {"memory": self.sync.key.memory, "machines": ", ".join(others) or "no other yet"}
 
     def check(self) -> Iterable[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from shlex import quote
@@ -22,6 +23,7 @@ from klaw_sync.remotes import MEMORY_FILE, Remote
 from klaw_sync.segments import read as read_segment
 from klaw_sync.stamping import Stamping
 from klaw_sync.state import State
+from klaw_sync.values import Removal
 
 
 @frozen
@@ -33,6 +35,7 @@ class Machine:
     last: int
     at: datetime | None
     is_own: bool = False
+    is_removed: bool = False
 
 
 @define(eq=False)
@@ -76,7 +79,35 @@ class Sync(Here):
             remote.fetch()
             self._require(remote, key)
             key.save(self.directory / "key")
+            with State.open(self.directory / "state.db") as state:
+                state.load_meta()
+                if state.meta.get("machine", "") in state.removed:
+                    state.meta["machine"] = ""  # the next run takes a new id
+                    with state.commit():
+                        pass
         return key
+
+    def remove(self, name: str) -> Machine:
+        """Remove a machine by its id or host: what it writes from now on is not read. The next run tells the others.
+
+        Return the machine. Raise NotFoundError, RecordError if several have this name, StoreError.
+        """
+        _ = self.key  # a memory that is not shared has no machines
+        found = [one for one in self.machines() if name in {one.id, one.host}]
+        if not found:
+            raise NotFoundError(f"no machine {name!r} shares this memory", hint="klaw sync status lists them")
+        if len(found) > 1:
+            raise RecordError(f"{len(found)} machines have the name {name!r}", hint="name it by its id")
+        (machine,) = found
+        if machine.is_own:
+            raise RecordError("this machine cannot remove itself", hint="do it on another machine")
+        with locked(self.directory), State.open(self.directory / "state.db") as state:
+            state.load_meta()
+            if machine.id not in state.removed:
+                state.meta["stamps"] = ""  # the next run has something to tell
+                with state.commit():
+                    state.add_removals([Removal(machine.id, machine.last, secrets.token_hex(8))])
+        return machine
 
     def run(self, remotes: Sequence[Remote], *, dry_run: bool = False, missing: Missing = "keep") -> SyncReport:
         """Synchronise with remotes. A remote that cannot be reached is a problem of the report.
@@ -89,6 +120,7 @@ class Sync(Here):
         report = SyncReport()
         with locked(self.directory), State.open(self.directory / "state.db") as state:
             state.load_meta()
+            _require_member(state)
             reached = [one for one in remotes if self._reach(one, key, state, report, dry_run=dry_run)]
             if not dry_run and missing == "keep" and self._is_idle(state, reached):
                 report.missing = int(state.meta.get("missing", "0"))
@@ -106,7 +138,10 @@ class Sync(Here):
             state.load_meta()
             own = state.meta.get("machine", "")
             found = [
-                Machine(row["machine"], row["host"], row["last"], _moment_of(row["t"]))
+                Machine(
+                    *(row["machine"], row["host"], row["last"], _moment_of(row["t"])),
+                    is_removed=row["machine"] in state.removed,
+                )
                 for row in state.machines()
                 if row["machine"] != own
             ]
@@ -132,6 +167,13 @@ class Sync(Here):
         except KlawError as error:
             yield error.message
             return
+        if (self.directory / "state.db").exists():
+            with State.open(self.directory / "state.db") as state:
+                state.load_meta()
+                refused = state.refused(names) - state.segments(remote.location)
+            for name in sorted(refused):
+                yield f"{name}: a machine wrote it after it was removed; it is not read"
+            names = [name for name in names if name not in refused]
         for name in names:
             try:
                 segment = read_segment(self.key, remote.get(name))
@@ -165,6 +207,7 @@ class Sync(Here):
             return False
         for remote in remotes:
             names = set(remote.names())
+            names -= state.refused(names)
             if not names <= state.segments(remote.location) or self._lacks(state, remote.location, names):
                 return False
         return state.meta.get("complete", "") == ",".join(sorted(remote.location for remote in remotes))
@@ -220,11 +263,19 @@ def _run(round_: Round) -> None:
     for remote in round_.remotes:
         exchange.push(remote)
     exchange.look()
+    _require_member(round_.state)
     Applying(round_).apply()
     for remote in round_.remotes:
         if exchange.push(remote, is_last=True):  # what another remote has told, and what has vanished
             exchange.compact(remote)
     _finish(round_, before)
+
+
+def _require_member(state: State) -> None:
+    """Raise ConfigError if another machine has removed this one."""
+    if state.meta.get("machine", "") in state.removed:
+        told = "another machine has removed this one from the memory; nothing was changed here"
+        raise ConfigError([told], hint="to take part again: klaw sync join DIR, with the join code")
 
 
 def _finish(round_: Round, before: str) -> None:

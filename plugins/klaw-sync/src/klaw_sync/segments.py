@@ -19,7 +19,7 @@ from klaw_journals import parse_json
 from klaw_journals.jsonl import encode
 from klaw_sync.errors import SegmentError
 from klaw_sync.keys import MemoryKey
-from klaw_sync.values import MACHINE, TRACE, Trace, Version
+from klaw_sync.values import MACHINE, REMOVAL, TRACE, Removal, Trace, Version
 
 SUFFIX = ".kseg"
 FORMAT = 1
@@ -45,6 +45,7 @@ class Segment:
     covers: tuple[str, ...] = ()
     versions: tuple[Version, ...] = ()
     traces: tuple[Trace, ...] = ()
+    removals: tuple[Removal, ...] = ()
     others: tuple[Mapping[str, Any], ...] = ()
     host: str = ""
     bad: int = 0
@@ -109,6 +110,11 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name[:16] == name[17:33]
 
 
+def place_of(name: str) -> tuple[str, int]:
+    """Return the machine and the number in the name of a segment."""
+    return name[:16], int(name[34:42], 16)
+
+
 def read(key: MemoryKey, data: bytes) -> Segment:
     """Return the segment in a file, whatever the file's name. Raise SegmentError.
 
@@ -158,12 +164,14 @@ def _parsed(segment: Segment, data: bytes) -> Segment:
     lines = data.split(b"\n")
     if len(lines) > MAX_LINES + 2:
         raise SegmentError(f"it has over {MAX_LINES:,} lines")
-    versions, traces, others, host, bad = [], [], [], "", 0
+    versions, traces, removals, others, host, bad = [], [], [], [], "", 0
     for line in filter(None, lines):
         try:
             value = parse_json(line)
             if value.get("k") == TRACE:
                 traces.append(Trace.parse(value))
+            elif value.get("k") == REMOVAL:
+                removals.append(Removal.parse(value))
             elif value.get("k") == MACHINE:
                 host = str(value.get("name", ""))[:100]
             elif "v" in value and "b" in value:
@@ -174,7 +182,7 @@ def _parsed(segment: Segment, data: bytes) -> Segment:
             bad += 1
     return Segment(
         *(segment.name, segment.machine, segment.number, segment.covers),
-        *(tuple(versions), tuple(traces), tuple(others)),
+        *(tuple(versions), tuple(traces), tuple(removals), tuple(others)),
         host="".join(filter(str.isprintable, host)),
         bad=bad,
     )

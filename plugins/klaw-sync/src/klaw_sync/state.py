@@ -13,7 +13,8 @@ from typing import Any
 from attrs import define, field
 
 from klaw_core import Closing, Hold, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
-from klaw_sync.values import Trace, Version
+from klaw_sync.segments import is_name, place_of
+from klaw_sync.values import Removal, Trace, Version
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -30,6 +31,7 @@ CREATE TABLE IF NOT EXISTS carried (
 CREATE TABLE IF NOT EXISTS outbox (remote TEXT, name TEXT, data BLOB, PRIMARY KEY (remote, name)) STRICT;
 CREATE TABLE IF NOT EXISTS machines (remote TEXT, machine TEXT, host TEXT, last INT, t INT,
     PRIMARY KEY (remote, machine)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS removals (name TEXT PRIMARY KEY, machine TEXT, number INT) STRICT, WITHOUT ROWID;
 """
 
 _SCRUB = "scrub"  # the name in `meta` of the mark that a text was dropped
@@ -48,6 +50,7 @@ class State:
     #: The version that each record of the journals of this machine is, by :meth:`Kind.key`.
     here: dict[str, str] = field(factory=dict)
     meta: dict[str, str] = field(factory=dict)
+    removals: set[Removal] = field(factory=set)
     _stored_here: dict[str, str] = field(factory=dict)
     _changed: set[str] = field(factory=set)
 
@@ -74,6 +77,8 @@ class State:
     def load_meta(self) -> None:
         """Read only what tells whether anything has changed."""
         self.meta = dict(self.database.execute("SELECT name, value FROM meta"))
+        rows = self.database.execute("SELECT machine, number, name FROM removals")
+        self.removals = {Removal(*row) for row in rows}
 
     @property
     def kinds(self) -> set[str]:
@@ -115,6 +120,27 @@ class State:
                     "INSERT INTO traces VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET done = max(done, excluded.done)",
                     (trace.scope, trace.name, int(done)),
                 )
+
+    def add_removals(self, removals: Iterable[Removal]) -> None:
+        """Add removals of machines."""
+        for removal in removals:
+            self.removals.add(removal)
+            row = removal.name, removal.machine, removal.number
+            self.database.execute("INSERT OR IGNORE INTO removals VALUES (?, ?, ?)", row)
+
+    @property
+    def removed(self) -> dict[str, int]:
+        """The last segment that counts of each machine that was removed."""
+        last: dict[str, int] = {}
+        for removal in self.removals:
+            last[removal.machine] = max(removal.number, last.get(removal.machine, 0))
+        return last
+
+    def refused(self, names: Iterable[str]) -> set[str]:
+        """Return the segments that machines wrote after they were removed."""
+        removed = self.removed
+        placed = ((name, *place_of(name)) for name in names if removed and is_name(name))
+        return {name for name, machine, number in placed if machine in removed and number > removed[machine]}
 
     @contextmanager
     def commit(self) -> Iterator[sqlite3.Connection]:

@@ -12,9 +12,10 @@ from klaw_core import RecordError
 from klaw_journals import Traces
 from klaw_journals.traces import digest
 
-#: The kind of a line that is a trace, and of one that names a machine.
+#: The kind of a line that is a trace, of one that names a machine, and of one that removes one.
 TRACE = "tomb"
 MACHINE = "machine"
+REMOVAL = "removal"
 #: A version whose moment is later is invalid on every machine, so that no clock decides about it.
 LAST_MOMENT = 7_258_118_400_000  # 2200-01-01, in milliseconds
 _HEX = re.compile("[0-9a-f]{8,64}", re.ASCII)
@@ -101,6 +102,34 @@ class Trace:
     def parse(cls, line: Mapping[str, Any]) -> Self:
         """Return the trace in a line. Raise RecordError."""
         return cls(_hash(line.get("s")), _hash(line.get("x")))
+
+
+@frozen
+class Removal:
+    """The removal of a machine: its segments after this number are not read. ``name`` is random."""
+
+    machine: str
+    number: int
+    name: str
+
+    @property
+    def item(self) -> str:
+        """What identifies it in a segment."""
+        return f"{self.name}{self.machine}"
+
+    def line(self) -> dict[str, Any]:
+        """Return the line of a segment."""
+        return {"k": REMOVAL, "m": self.machine, "n": self.number, "x": self.name}
+
+    @classmethod
+    def parse(cls, line: Mapping[str, Any]) -> Self:
+        """Return the removal in a line. Raise RecordError."""
+        machine, number = line.get("m"), line.get("n")
+        if not isinstance(machine, str) or re.fullmatch("[0-9a-f]{16}", machine, re.ASCII) is None:
+            raise RecordError("not the id of a machine")
+        if type(number) is not int or not 0 <= number < 1 << 32:
+            raise RecordError("not the number of a segment")
+        return cls(machine, number, _hash(line.get("x")))
 
 
 def _hash(value: object) -> str:

@@ -42,7 +42,8 @@ def command(settings: Settings, *, only_unit: bool) -> None:
     """Index everything that has changed, then each file shortly after it changes, until interrupted.
 
     The table `extensions.watch` of the configuration sets the delays and intervals. SIGHUP makes it read and chunk all
-    files again. Each data directory has at most one watcher; `klaw status` shows its state.
+    files again. Each data directory has at most one watcher; `klaw status` shows its state. If `klaw sync` has places
+    in the configuration, it synchronises with them, too.
     """
     if only_unit:
         text = systemd_unit(

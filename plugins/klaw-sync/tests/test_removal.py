@@ -1,0 +1,137 @@
+"""A machine that was removed: what it had written stays, what it writes later is read by nobody."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from klaw_core import ConfigError, NotFoundError, RecordError
+from klaw_journals import FileJournals
+from klaw_sync import Folder, MemoryKey, Sync
+
+KEY = MemoryKey("00112233445566aa", bytes(range(32)))
+
+
+def machine(root, name):
+    (root / name / "sync").mkdir(parents=True)
+    KEY.save(root / name / "sync" / "key")
+    return Sync(root / name, host=name)
+
+
+def put(sync, name):
+    FileJournals(sync.root).records("documents").append([{"id": f"memory/{name}", "text": f"text {name}"}])
+
+
+def ids(sync):
+    return sorted(name.partition("/")[2] for name in FileJournals(sync.root).records("documents").ids())
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Three machines with a document each, which all of them have, and their folder."""
+    folder, machines = Folder(tmp_path / "folder"), [machine(tmp_path, name) for name in ("one", "two", "lost")]
+    for each in machines:
+        put(each, each.host)
+    for _ in range(2):
+        for each in machines:
+            assert each.run([folder]).problems == ()
+    return *machines, folder
+
+
+def test_what_it_writes_later_is_read_by_nobody(world):
+    one, two, lost, folder = world
+    assert one.remove("lost").host == "lost"
+    one.run([folder])
+    put(lost, "later")
+    with pytest.raises(ConfigError, match="removed this one"):
+        lost.run([folder])
+    for each in (one, two, one):
+        assert each.run([folder]).problems == ()
+    assert ids(one) == ids(two) == ["lost", "one", "two"]
+    assert {each.host: each.is_removed for each in two.machines()} == {"two": False, "one": False, "lost": True}
+    assert [problem for problem in two.examine(folder) if "after it was removed" in problem] != []
+
+
+def test_it_is_told_before_it_writes_again_and_changes_nothing(world):
+    one, _, lost, folder = world
+    one.remove("lost")
+    put(one, "new")
+    one.run([folder])
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="removed this one"):
+            lost.run([folder])
+    assert ids(lost) == ["lost", "one", "two"]
+
+
+def test_it_can_join_again(world):
+    one, two, lost, folder = world
+    one.remove("lost")
+    one.run([folder])
+    put(lost, "later")
+    with pytest.raises(ConfigError):
+        lost.run([folder])
+    lost.join(folder, KEY.code)
+    for each in (lost, one, two, lost):
+        assert each.run([folder]).problems == ()
+    assert ids(one) == ids(two) == ids(lost) == ["later", "lost", "one", "two"]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_what_one_machine_had_read_before_it_learned_of_it_comes_to_all(world, tmp_path, order):
+    one, two, lost, folder = world
+    one.remove("lost")
+    put(lost, "later")
+    lost.run([folder])
+    two.run([folder])  # it reads that file; only then it learns
+    third = machine(tmp_path, "third")
+    machines = [one, two, third]
+    one.run([folder])
+    for _ in range(3):
+        for number in order:
+            assert machines[number].run([folder]).problems == ()
+    assert ids(one) == ids(two) == ids(third) == ["later", "lost", "one", "two"]
+    before = folder.names()
+    for each in machines:
+        each.run([folder])
+    assert folder.names() == before
+
+
+def test_a_machine_without_its_state_learns_it_again(world):
+    one, _, lost, folder = world
+    one.remove("lost")
+    one.run([folder])
+    put(lost, "later")
+    with pytest.raises(ConfigError):
+        lost.run([folder])
+    (one.root / "sync" / "state.db").unlink()
+    for _ in range(2):
+        one.run([folder])
+    assert ids(one) == ["lost", "one", "two"]
+    assert [each.host for each in one.machines() if each.is_removed] == ["lost"]
+
+
+def test_forgetting_packs_the_removal_along(world, tmp_path):
+    one, two, _, folder = world
+    one.remove("lost")
+    one.run([folder])
+    FileJournals(one.root).records("documents").forget(["memory/one"])
+    for each in (one, two, one):
+        each.run([folder])
+    third = machine(tmp_path, "third")
+    third.run([folder])
+    assert [each.host for each in third.machines() if each.is_removed] == ["lost"]
+
+
+def test_names_that_name_none_or_several(world, tmp_path):
+    one, _, _, folder = world
+    with pytest.raises(NotFoundError, match="no machine 'nobody'"):
+        one.remove("nobody")
+    with pytest.raises(RecordError, match="cannot remove itself"):
+        one.remove("one")
+    other = machine(tmp_path / "elsewhere", "lost")
+    for each in (other, one):
+        put(each, "more")
+        each.run([folder])
+    with pytest.raises(RecordError, match="2 machines"):
+        one.remove("lost")
