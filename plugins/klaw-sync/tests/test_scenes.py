@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from klaw_journals import FileJournals
@@ -143,3 +145,85 @@ def test_a_second_folder_gets_what_the_first_one_told(world, tmp_path):
     one.run([folder, second])
     other.run([folder])
     assert texts(other) == ["the text"]
+
+
+def said(number, minute, writer):
+    return {"id": f"{writer}{number}", "ts": f"2026-01-01T10:{minute:02}:00.000Z", "content": f"{writer} says {number}"}
+
+
+def test_two_machines_write_into_one_chat(world):
+    """Each keeps its own order, whatever its clock does; what comes between what is decided by the times."""
+    one, other, folder = world
+    log(one).append(said(1, 10, "a"), said(2, 5, "a"), said(3, 30, "a"))  # the clock of the first went back
+    log(other).append(said(1, 8, "b"), said(2, 20, "b"))
+    meet(*world)
+    log(one).append(said(4, 40, "a"))
+    log(other).append(said(3, 35, "b"))
+    meet(*world)
+    shown = [line.value["id"] for line in log(one).read()]
+    assert shown == ["b1", "a1", "a2", "b2", "a3", "b3", "a4"]
+    assert log(one).path.read_bytes() == log(other).path.read_bytes()
+    names = folder.names()
+    meet(*world)
+    assert folder.names() == names
+
+
+def test_a_laptop_that_was_off_for_a_month(tmp_path):
+    """Its writes get the place that their times have; what was forgotten and packed meanwhile is gone there, too."""
+    now = [datetime(2026, 1, 1, 12, tzinfo=UTC)]
+    folder = Folder(tmp_path / "folder")
+    desk, phone, laptop = (Sync(tmp_path / name, host=name, now=lambda: now[0]) for name in ("desk", "phone", "laptop"))
+    for each in (desk, phone, laptop):
+        (each.root / "sync").mkdir(parents=True)
+        KEY.save(each.root / "sync" / "key")
+    documents(desk).append([{"id": f"memory/{name}", "text": f"text {name}"} for name in ("gone", "edited", "kept")])
+    log(desk).append(said(1, 10, "a"), said(2, 30, "a"))
+    for each in (desk, phone, laptop):
+        each.run([folder])
+    log(laptop).append(said(1, 20, "b"))
+    documents(laptop).append([{"id": "memory/edited", "text": "on the train"}, {"id": "memory/new", "text": "new"}])
+    for day in range(30):
+        now[0] += timedelta(days=1)
+        documents(desk).append([{"id": "memory/daily", "text": f"text of day {day}"}])
+        if day == 10:
+            documents(phone).forget(["memory/gone"])
+            log(phone).remove(lambda line: line.value["id"] == "a1")
+        for each in (desk, phone):
+            assert each.run([folder]).problems == ()
+    for _ in range(2):
+        for each in (laptop, desk, phone):
+            report = each.run([folder])
+            assert (report.problems, report.waiting) == ((), ())
+    wanted = ["new", "on the train", "text kept", "text of day 29"]
+    assert [sorted(texts(each)) for each in (desk, phone, laptop)] == [wanted] * 3
+    assert [line.value["id"] for line in log(laptop).read()] == ["b1", "a2"]
+    assert log(laptop).path.read_bytes() == log(desk).path.read_bytes() == log(phone).path.read_bytes()
+    files = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
+    assert files
+    assert [data for data in files if b"text gone" in data or b"a says 1" in data] == []
+    assert len(folder.names()) < 40  # the days were packed
+
+
+def test_two_agents_save_while_both_machines_synchronise(world):
+    """What is written in the middle of a run, on both, is neither lost nor doubled."""
+    one, other, _ = world
+    left = {one.host: 6, other.host: 6}
+
+    def saving(sync):
+        def step(_name):
+            if left[sync.host]:
+                left[sync.host] -= 1
+                number = left[sync.host]
+                record = {"id": f"saved/2026-01-01/{sync.host}{number}", "created_at": "2026-01-01T10:00:00.000Z"}
+                FileJournals(sync.root).records("saved").append([{**record, "source": "t", "text": sync.host * number}])
+
+        return step
+
+    for each in (one, other):
+        each.step = saving(each)
+    while any(left.values()):
+        meet(*world)
+    meet(*world)
+    held = [sorted(FileJournals(each.root).records("saved").ids()) for each in (one, other)]
+    assert held[0] == held[1]
+    assert len(held[0]) == 12
