@@ -185,3 +185,23 @@ class TestCommand:
     def test_no_link_is_said(self, klaw):
         assert "has no links" in klaw("links", "vault/People/Bo.md").stderr
         assert klaw("links", "nobody").exit_code == 1
+
+
+def test_a_bundle_in_open_knowledge_format_is_read_as_it_is(memory, tmp_path):
+    bundle = tmp_path / "bundle"
+    (bundle / "tables").mkdir(parents=True)
+    (bundle / "index.md").write_text(
+        '---\nokf_version: "0.2"\n---\n# Tables\n\n- [Orders](tables/orders.md)\n', "utf-8"
+    )
+    (bundle / "tables" / "orders.md").write_text(
+        "---\ntype: Table\ntitle: Orders\ntags: [sales]\n---\n"
+        "One row for each order of a [customer](/tables/customers.md).\n",
+        "utf-8",
+    )
+    (bundle / "tables" / "customers.md").write_text("---\ntype: Table\ntitle: Customers\n---\nWho buys.\n", "utf-8")
+    memory.index(bundle)
+    (found,) = memory.search("row for each order", 1).results
+    assert (found.metadata["type"], found.metadata["tags"]) == ("Table", ("sales",))
+    orders = memory.extension("links").of("bundle/tables/orders.md")
+    assert [edge.target for edge in orders.to] == ["bundle/tables/customers.md"]
+    assert [edge.path for edge in orders.backlinks] == ["bundle/index.md"]
