@@ -20,6 +20,8 @@ NEEDS = {
     "google_adk": ("google", "anthropic", "klaw_agents"),
     "strands_agents": ("strands", "klaw_agents"),
     "pydantic_ai_agent": ("pydantic_ai", "openai", "klaw_agents"),
+    "agno_agent": ("agno", "openai", "klaw_agents"),
+    "dspy_program": ("dspy", "klaw_agents"),
 }
 SAID = "My sister Ada lives in Kiel."
 ASKED = "In which city does my sister Ada live?"
@@ -38,7 +40,7 @@ def answer(example: str, message: str, home: Path, server: str) -> str:
 
 
 def test_every_example_is_tried() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(NEEDS)
+    assert {path.stem for path in EXAMPLES.glob("*.py")} - {"replay_chat"} == set(NEEDS)  # replay_chat is no agent
 
 
 @pytest.mark.parametrize("example", NEEDS)
