@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from claude_agent_sdk import AssistantMessage, TextBlock, ToolResultBlock, UserMessage, query
 
-from klaw_agents.claude_agent_sdk import klaw_options, klaw_server
+from klaw_agents.claude_agent_sdk import klaw_options, klaw_tools
 
 _MESSAGE = {
     "id": "msg_1",
@@ -102,23 +102,17 @@ def test_a_text_of_one_run_is_found_in_a_later_one(ask, memory, open_memory):
     assert "Ada keeps bees." in json.dumps(found)
 
 
-def test_the_server_describes_the_tools_as_the_memory_does(memory):
-    from mcp.types import ListToolsRequest
-
-    server = klaw_server(memory)["instance"]
-    handler = server.request_handlers[ListToolsRequest]
-    found = asyncio.run(handler(ListToolsRequest(method="tools/list"))).root.tools
-    assert {tool.name: (tool.description, tool.inputSchema) for tool in found} == {
+def test_the_tools_are_described_as_the_memory_does(memory):
+    found = klaw_tools(memory)
+    assert {tool.name: (tool.description, tool.input_schema) for tool in found} == {
         name: (tool.description, tool.input_schema) for name, tool in memory.toolbox().items()
     }
-    assert {tool.name for tool in found if tool.annotations.destructiveHint} == {
-        name for name, tool in memory.toolbox().items() if tool.destructive
-    }
-    assert "memory_forget" in {
-        tool.name
-        for tool in asyncio.run(
-            klaw_server(memory, allow=["memory_forget"])["instance"].request_handlers[ListToolsRequest](
-                ListToolsRequest(method="tools/list")
-            )
-        ).root.tools
-    }
+    for hint, attribute in (("destructiveHint", "destructive"), ("readOnlyHint", "read_only")):
+        hinted = {tool.name for tool in found if tool.annotations.model_dump(by_alias=True)[hint]}
+        assert hinted == {name for name, tool in memory.toolbox().items() if getattr(tool, attribute)}
+
+
+def test_forget_is_offered_only_if_allowed(memory):
+    assert "mcp__klaw__memory_forget" not in klaw_options(memory).allowed_tools
+    assert "mcp__klaw__memory_forget" in klaw_options(memory, allow=["memory_forget"]).allowed_tools
+    assert "memory_forget" in {tool.name for tool in klaw_tools(memory, allow=["memory_forget"])}

@@ -27,7 +27,12 @@ def klaw_server(memory: Memory, *, allow: Collection[str] = (), name: str = NAME
     ``allow`` names the opt-in tools to offer (``memory_forget``). A wrong call of a model raises nothing; its
     answer is ``{"error": ...}``. The caller closes ``memory``.
     """
-    return create_sdk_mcp_server(name, tools=[_tool(tool, run) for tool, run in offered(memory, allow)])
+    return create_sdk_mcp_server(name, tools=klaw_tools(memory, allow=allow))
+
+
+def klaw_tools(memory: Memory, *, allow: Collection[str] = ()) -> list[SdkMcpTool[Any]]:
+    """Return the tools of :func:`klaw_server`, for a server that has others as well."""
+    return [_tool(tool, run) for tool, run in offered(memory, allow)]
 
 
 def klaw_options(
