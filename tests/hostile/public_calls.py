@@ -25,7 +25,7 @@ from klaw_facts.keeper import FactKeeper
 from klaw_facts.records import fact_record
 from klaw_facts.store import JournalFactStore
 from klaw_journals import Record
-from klaw_memories import CoreMemory
+from klaw_memories import CoreMemory, ReplacedFact
 from klaw_tools import ContextQuestion
 
 chats = import_module("klaw_conversations")
@@ -172,6 +172,11 @@ def _lines(text: str) -> list[Mapping[str, Any]]:
     ]
 
 
+def _replaced(text: str) -> list[ReplacedFact]:
+    sound = ReplacedFact("user", "name", "Ada", "owner", "agent", "2026-11-28T00:00:00+00:00")
+    return [attrs.evolve(sound, **{field.name: text}) for field in attrs.fields(ReplacedFact)]
+
+
 def _one_by_one(values: Any) -> list[Callable[[], Any]]:
     return [lambda value=value: [value() if callable(value) else value] for value in values]
 
@@ -186,6 +191,7 @@ _MAKERS: Mapping[str, Callable[[World, str], Any]] = {
     "Iterable[NewDocument]": lambda _w, text: _one_by_one(_documents(text)),
     "Iterable[Fact]": lambda _w, text: _one_by_one(_facts(text)),
     "Sequence[Fact]": lambda _w, text: _one_by_one(_facts(text)),
+    "Sequence[ReplacedFact]": lambda _w, text: _one_by_one(_replaced(text)),
     "Iterable[Mapping[str, Any]]": lambda _w, text: _one_by_one(_lines(text)),
     "Sequence[Mapping[str, Any]]": lambda _w, text: _one_by_one(_lines(text)),
     "Mapping[str, Any]": lambda _w, text: [{"note": text, "deep": {"list": [text], **beside(text)}}],

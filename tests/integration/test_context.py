@@ -296,6 +296,13 @@ def test_the_context_of_a_memory_is_deterministic_and_within_its_budget(filled, 
 
 
 def test_the_context_of_a_memory_grows_with_its_budget(filled):
+    """Of notes it has what is not weak, and of messages everything."""
+    moment = datetime(2026, 2, 24, tzinfo=UTC)
+    meta = {"channel": "telegram", "chat_id": "1"}
+    filled.conversations.append_many(
+        Message("user", f"The heron number {number} was seen.", moment, meta=meta) for number in range(12)
+    )
+    filled.index()
     contexts = [filled.context("heron", budget=budget) for budget in range(0, 400, 20)]
     for small, large in pairwise(contexts):
         assert large.stable.startswith(small.stable)
@@ -333,6 +340,8 @@ def test_chunks_can_be_restricted_as_in_a_search(filled):
     assert "harbour" not in str(filled.context("heron", filters=Filters(path="elsewhere/")))
     for least in (0.0, 0.2, 1.0):
         found = filled.search("heron", 50, min_relevance=least)
+        if not found.nothing_fits:
+            found = [result for result in found if not result.is_weak]
         chosen = filled.context("heron", budget=9000, part="volatile", min_relevance=least)
         assert [item.source for item in chosen.items] == [
             f"{result.path}:{result.start_line}-{result.end_line}" for result in found
@@ -365,6 +374,25 @@ def test_law_no_text_of_a_note_begins_a_line_of_the_context(texts, budget, said)
     assert begun[:2] == (["## Relevant memory", "### Chunks"] if context.items else [])
     assert len(begun[2:]) == len(context.items)
     assert all(line.startswith("- ") for line in begun[2:])
+
+
+def test_weak_chunks_of_notes_stay_out_if_something_fits():
+    day = datetime(2026, 2, 24, tzinfo=UTC)
+
+    def shown(best, *others):
+        found = [("notes", best), *others]
+        results = SearchResults(
+            tuple(
+                SearchResult(f"{value}", "a.md", 1, 1, (), 1.0, "a.md", day, str(place), origin=origin, relevance=value)
+                for place, (origin, value) in enumerate(found)
+            )
+        )
+        return [item.text for item in packed([], 1000, lambda _query, _limit, **_: results).items]
+
+    assert shown(0.9, ("notes", 0.16), ("notes", 0.14), ("notes", 0.0)) == ["0.9", "0.16"]
+    assert shown(0.9, ("conversations", 0.01), ("notes", 0.01)) == ["0.9", "0.01"]
+    assert shown(0.2, ("notes", 0.12), ("notes", 0.01)) == ["0.2", "0.12"], "hardly worse"
+    assert shown(0.1, *[("notes", 0.01)] * 4) == ["0.1", "0.01", "0.01"], "nothing fits"
 
 
 def test_every_chunk_of_a_long_result_gets_its_share():

@@ -38,7 +38,9 @@ _FILTERS = {
 }
 _KNOWN = {(name, "--known-at"): "nothing was known then" for name in (*_FILTERS, "--all", "--limit", "--format md")}
 _LAST = {("--all", "--limit"): "the last fact is true now"}
-_FIRST = dict.fromkeys([("--slot", "--limit"), ("--as-of", "--limit")], "the best fact is the same")
+_FIRST = dict.fromkeys(
+    [("--slot", "--limit"), ("--as-of", "--limit"), ("--limit", "--project")], "the best fact is the same"
+)
 _EQUAL = {
     **dict.fromkeys(
         [(name, "--budget") for name in ("--chat", "--as-of", "--known-at", "--seen")], "core memory fills it"

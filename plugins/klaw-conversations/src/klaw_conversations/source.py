@@ -138,4 +138,6 @@ class ConversationSource(Source):
 
     def _speaker(self, message: Message) -> str:
         """Return the speaker's name from ``meta``, or else the role."""
-        return self.redactor.text(speaker_of(message.role.capitalize(), message.meta))
+        name = message.meta.get("name")  # redacted as it is written: in one line, secrets are harder to recognise
+        meta = {"name": self.redactor.text(name)} if isinstance(name, str) else {}
+        return speaker_of(message.role.capitalize(), meta)

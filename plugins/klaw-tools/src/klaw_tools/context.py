@@ -62,6 +62,8 @@ CHUNK_PRIORITY = 20
 _MAX_CHUNKS = 50
 # The number of results that are kept if all are weak: one of them may be right, but they must not fill a context.
 _MAX_WEAK = 3
+# The share of the best relevance from which on a weak result is hardly worse.
+_NEARLY = 1 / 3
 # The maximum shares of the budget for the best chunks and for each other one. The answer is mostly in the best chunk of
 # a note; a message of any rank needs only a few sentences.
 _SHARES = (0.4, 0.2)
@@ -109,7 +111,7 @@ def build_context(
             # With items of extensions, hints on how to find more chunks are not needed.
             is_answered = any(item.part == "volatile" for item in items)
             heading = "Weak matches" if found.nothing_fits else "Chunks"
-            shown = found[:_MAX_WEAK] if found.nothing_fits else [each for each in found if _helps(each)]
+            shown = found[:_MAX_WEAK] if found.nothing_fits else _helping(found)
             items += [_chunk_item(result, rank, heading) for rank, result in enumerate(shown)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     unseen = [item for item in items if not item.source or item.source not in question.seen]
@@ -229,9 +231,17 @@ def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
     return items
 
 
-def _helps(result: SearchResult) -> bool:
-    """Return whether a chunk belongs into a context beside better ones. Messages that answer often seem weak alone."""
-    return not result.is_weak or result.origin == _CONVERSATIONS
+def _helping(found: SearchResults) -> Sequence[SearchResult]:
+    """Return what belongs into a context: not the weak chunks of notes, unless the best is hardly better.
+
+    Messages that answer often seem weak alone.
+    """
+    least = _NEARLY * max((result.relevance or 0.0 for result in found), default=0.0)
+    return [
+        result
+        for result in found
+        if not result.is_weak or result.origin == _CONVERSATIONS or (result.relevance or 0.0) >= least
+    ]
 
 
 def _chunk_item(result: SearchResult, rank: int, heading: str) -> ContextItem:
