@@ -36,11 +36,12 @@ REPLACED = {
 }
 _WORD = re.compile(rf"(?<![\w/-])(?:{'|'.join(REPLACED)})(?![\w-])", re.IGNORECASE)
 
-#: Decisions and the changelog are history. E5 models expect the prefix "passage: "; `Begun` is a class.
+#: Decisions and the changelog are history. E5 models expect the prefix "passage: "; `Begun` is a class; results of DSPy
+#: have ``.passages``.
 HISTORY = ("docs/decisions/", "CHANGELOG.md")
 EXCEPTIONS = re.compile(
-    r"'?passages?: |relevant passages: |[\"'`]passages?[\"'`]|#passages?|Passages of conversations|Message \| Begun"
-    r"|brought forward\|put off\|"
+    r"'?passages?: |relevant passages: |[\"'`]passages?[\"'`]|#passages?|\)\.passages\b|Passages of conversations"
+    r"|Message \| Begun|brought forward\|put off\|"
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -35,6 +34,8 @@ def lifespan_app(start: Callable[[], T | None], stop: Callable[[T], object]) -> 
     async def app(
         scope: Event, receive: Callable[[], Awaitable[Event]], send: Callable[[Event], Awaitable[None]]
     ) -> None:
+        from asyncio import to_thread  # imported at first use: only a server has it loaded already
+
         if scope["type"] != "lifespan":
             await send({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
@@ -44,14 +45,14 @@ def lifespan_app(start: Callable[[], T | None], stop: Callable[[T], object]) -> 
             message = await receive()
             if message["type"] == "lifespan.startup":
                 try:
-                    running = await asyncio.to_thread(start)
+                    running = await to_thread(start)
                 except KlawError as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                 else:
                     await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 if running is not None:
-                    await asyncio.to_thread(stop, running)
+                    await to_thread(stop, running)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
