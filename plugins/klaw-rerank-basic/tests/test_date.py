@@ -149,13 +149,22 @@ def test_a_hint_does_not_outweigh_a_much_better_match():
     assert [stored.key for stored, _ in ordered] == [2, 1, 3]
 
 
-@pytest.mark.parametrize("question", ["What did I do yesterday?", "Что я делал вчера?", "昨天"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("What did I do yesterday?", "what did we talk about yesterday", "yesterday's notes", "messages of yesterday"),
+        *("Что я делал вчера?", "昨天", "Was habe ich gestern gemacht?"),
+    ],
+)
 def test_a_question_that_contains_only_a_day_finds_what_is_of_that_day(memory, tmp_path, question):
     notes = tmp_path / "notes"
     notes.mkdir()
+    (notes / "copied.md").write_text("what did I do, yesterday, вчера, 昨天, gestern\n")  # its time is that of the copy
     for back in range(4):
         day = date.today() - timedelta(days=back)  # noqa: DTZ011
-        (notes / f"{day}.md").write_text(f"# {day}\n\nA word of day {back}: what did I do, yesterday, вчера, 昨天\n")
+        (notes / f"{day}.md").write_text(
+            f"# {day}\n\nA word of day {back}: what did I do, yesterday, вчера, 昨天, gestern\n"
+        )
     memory.index(notes)
     found = memory.search(question)
     assert [result.path for result in found] == [f"notes/{date.today() - timedelta(days=1)}.md"]  # noqa: DTZ011

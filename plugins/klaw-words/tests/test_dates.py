@@ -42,8 +42,22 @@ def test_a_text_about_the_future_names_what_is_ahead(text, day):
     assert str(resolve(text, WEDNESDAY, forward=True).first) == day
 
 
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("what did I do on Monday", "2026-11-23"),
+        ("am Freitag", "2026-11-20"),
+        ("notes of November", "2026-11-01"),
+        ("last December", "2025-12-01"),
+    ],
+)
+def test_a_question_looks_back(question, first):
+    when, _ = resolve_relative(question, WEDNESDAY)
+    assert str(when.first) == first
+
+
 def test_what_is_not_relative_is_left_to_others():
-    assert resolve_relative("in May 2024", WEDNESDAY) is None
+    assert resolve_relative("on 24 May 2024", WEDNESDAY) is None
     when, rest = resolve_relative("what did I read last week about kilns", WEDNESDAY)
     assert (str(when.first), str(when.last), rest.split()) == (
         "2026-11-16",

@@ -70,6 +70,24 @@ def test_one_slip_in_a_long_word_is_corrected(text: str, suggestion: str | None)
     assert suggested(text, **words) == suggestion
 
 
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("configure a printer", "printed"),
+        ("who wrote this line", "write"),
+        ("where did i park", "here"),
+        ("how to bake bread", "read"),
+        ("put it aside", "side"),
+        ("there was a boat", "three"),
+        ('"hedghog" box', "hedgehog"),
+    ],
+)
+def test_a_right_word_is_no_misspelling_of_a_similar_one(question, word):
+    lacking = {"printer", "wrote", "where", "bread", "aside", "there", "hedghog"}
+    held = {each: 9 for each in question.replace('"', "").split() if each not in lacking}
+    assert suggested(question, **held, **{word: 99}) is None
+
+
 def test_the_word_in_most_chunks_is_meant() -> None:
     assert suggested("coast roasf", coast=9, roast=4, roads=2) == "coast roast"
     assert suggested("boarf", board=4, boars=9) == "boars"

@@ -20,9 +20,14 @@ from klaw_words.dates import resolve_relative
 from klaw_words.days import DATE_KEYS, written_moment
 
 # Bonuses as shares of the best score. If the question contains only a day, the note of that day comes first.
-_ALONE, _NAMED, _HINT = 1.0, 0.5, 0.2
+_ALONE, _NAMED, _LIKELY, _HINT = 1.0, 0.5, 0.4, 0.2
+# The most other words of a question in which a relative day counts nearly as much as a written one: a name, a topic.
+_FEW_WORDS = 2
 # The relevance of what is of the day, if the question contains only a day.
 _RELEVANCE = 0.7
+
+# What has the time at which it was written.
+_WRITTEN_AT = ("saved/", "facts/")
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -31,10 +36,14 @@ _MONTH = (
 )
 # Words of a question that only ask for the day itself.
 _EMPTY_WORDS = """
-a about all an and anything are at been day did diary do doing done entries entry everything for from happen happened
-have i in is it journal list log me memories my new note notes of on our said saved say show something that the there to
-up was we were what which who with work worked write written wrote you monday tuesday wednesday thursday friday saturday
-sunday в во за и мы на о об с у что я было были делал делала делали записи заметки написал написала произошло сделал
+a about all an and anything are at been chat chats conversation conversations day diary did discuss discussed do doing
+done entries entry everything for from happen happened have he her his i in is it journal list log me meeting meetings
+memories message messages my new note notes of on our s said saved say she show something talk talked tell that the
+their there they to told up was we were what which who with work worked write writing written wrote you monday tuesday
+wednesday thursday friday saturday sunday
+am an er es gab gemacht geschehen getan habe haben hat ich im in ist notizen passiert sie war wir was worüber gesprochen
+в во говорили заметки записи за и мы написал написала на о об обсуждали он она они произошло с сделал сказал сказала
+сообщения у что я было были делал делала делали
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
@@ -61,8 +70,12 @@ class DayPreference:
         return self.first <= day <= self.last
 
     def has(self, stored: StoredChunk) -> bool:
-        """Return whether a chunk is of one of the days."""
-        return any(map(self.holds, _days_of(stored, named=self.is_named)))
+        """Return whether a chunk is of one of the days.
+
+        If nothing else is asked for, the day of a file's modification time does not count: a copy of a directory has
+        files of today.
+        """
+        return any(map(self.holds, _days_of(stored, named=self.is_named or self.is_alone)))
 
 
 @frozen
@@ -89,21 +102,23 @@ def preferred_days(question: str, today: date) -> DayPreference | None:
     """Return the days that a question asks about, or None."""
     text = question.casefold()
     for start, end, day, yearless in _written(text):
-        is_alone = _asks_only(text[:start] + text[end:])
+        is_alone = not _others(text[:start] + text[end:])
         return DayPreference(day, day, _ALONE if is_alone else _NAMED, yearless=yearless, is_alone=is_alone)
+    relative = None
     if (found := _month(text)) is not None:
         first, last, rest = found
     elif (relative := resolve_relative(text, datetime.combine(today, time(), UTC))) is not None:
         first, last, rest = relative[0].first, relative[0].last, relative[1]
     else:
         return None
-    is_alone = _asks_only(rest)
-    return DayPreference(first, last, _ALONE if is_alone else _HINT, is_named=False, is_alone=is_alone)
+    others = _others(rest)
+    weight = _ALONE if not others else _LIKELY if len(others) <= _FEW_WORDS and relative is not None else _HINT
+    return DayPreference(first, last, weight, is_named=False, is_alone=not others)
 
 
-def _asks_only(rest: str) -> bool:
-    """Return whether the rest of a question asks for nothing but the day."""
-    return _EMPTY.issuperset(re.findall(r"\w+", rest))
+def _others(rest: str) -> set[str]:
+    """Return the words of the rest of a question that ask for something else than the day."""
+    return set(re.findall(r"\w+", rest.casefold())) - _EMPTY
 
 
 def _beginnings(day: date) -> Iterator[datetime]:
@@ -114,7 +129,7 @@ def _beginnings(day: date) -> Iterator[datetime]:
 
 def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
     """Yield the days of a chunk; with ``named``, without the day of the file's modification time."""
-    if not named or stored.chat_id is not None:
+    if not named or stored.chat_id is not None or stored.path.startswith(_WRITTEN_AT):
         yield stored.created_at.date()
     chunk = stored.chunk
     for text in (chunk.title, *chunk.heading):

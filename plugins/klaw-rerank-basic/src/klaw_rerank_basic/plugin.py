@@ -11,7 +11,10 @@ from klaw_core import Component, ComponentContext, Extension, NoOptions, Reranke
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 QUESTIONS = (
     r"\b(?:today|tonight|yesterday|tomorrow|ago|(?:last|past|previous|this|current|next|coming)\W+(?:night|morning"
-    r"|afternoon|evening|week|weekend|month|year|\w+day)|сегодня|(?:поза)?вчера|(?:после)?завтра|назад)\b"
+    r"|afternoon|evening|week|weekend|month|year|\w+day)|heute|(?:vor)?gestern"
+    r"|(?:letzt|vorig|dies|nächst)\w+\W+(?:woche|monat|jahr|\w+tag|mittwoch)\w*|(?:on|am)\W+\w+(?:day|tag|mittwoch)s?"
+    rf"|vor\W+\w+\W+(?:tag|woche|monat|jahr)\w*|сегодня|(?:поза)?вчера|(?:после)?завтра|назад)\b|\b(?:in|of|from|last|im|в)\s+{_MONTH}"
+    r"|\bв\s+(?:янв|фев|мар|апр|ма[яе]|июн|июл|авг|сен|окт|ноя|дек)"
     r"|\b(?:прошл|эт[оуа]|следующ|будущ)|[今昨明前后後去][天晚早日年夜]|[天周年期拜月]之?以?前|[上下这這本]个?[周月星礼]"
     rf"|\d{{4}}[-/.]\d|\d\.\d{{1,2}}\.\d{{4}}|\d(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}|\b{_MONTH}[a-z]*\.?,?\s+\d"
 )

@@ -1,6 +1,7 @@
 """Compute the date that a text names, from the time when it was said: in what people say and in what they ask.
 
-English, Russian and Chinese. A date is never guessed: if it cannot be computed ("a few days ago"), it is unknown.
+English, Russian and Chinese, and of German what is told from today. A date is never guessed: if it cannot be computed
+("a few days ago"), it is unknown.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ _MONTHS = _numbered(
     start=1,
 )
 _WEEKDAYS = _numbered(
-    "monday понедельник 一 1",
-    "tuesday вторник 二 2",
-    "wednesday среду 三 3",
-    "thursday четверг 四 4",
-    "friday пятницу 五 5",
-    "saturday субботу 六 6",
-    "sunday воскресенье 日 天 7",
+    "monday montag понедельник 一 1",
+    "tuesday dienstag вторник 二 2",
+    "wednesday mittwoch среду 三 3",
+    "thursday donnerstag четверг 四 4",
+    "friday freitag пятницу 五 5",
+    "saturday samstag субботу 六 6",
+    "sunday sonntag воскресенье 日 天 7",
     start=0,
 )
 _COUNTS = _numbered(
-    "a an one один одну 一",
-    "two два две 二 两 couple",
-    "three три 三",
-    "four четыре 四",
-    "five пять 五",
-    "six шесть 六",
+    "a an one einem einer один одну 一",
+    "two zwei два две 二 两 couple",
+    "three drei три 三",
+    "four vier четыре 四",
+    "five fünf пять 五",
+    "six sechs шесть 六",
     "seven семь 七",
     "eight восемь 八",
     "nine девять 九",
@@ -75,9 +76,9 @@ _OFFSETS: Mapping[str, int] = {
     "後": 2,
 }
 _STEMS: Mapping[Unit, tuple[str, ...]] = {
-    "day": ("day", "д", "天", "日"),
-    "week": ("week", "fortnight", "нед", "周", "星期", "礼拜"),
-    "month": ("month", "мес", "个月", "個月", "月"),
+    "day": ("day", "tag", "д", "天", "日"),
+    "week": ("week", "woche", "fortnight", "нед", "周", "星期", "礼拜"),
+    "month": ("month", "monat", "мес", "个月", "個月", "月"),
 }
 
 
@@ -119,8 +120,11 @@ def resolve(text: str, said_at: datetime, *, forward: bool = False) -> When | No
 
 
 def resolve_relative(text: str, said_at: datetime) -> tuple[When, str] | None:
-    """Return the first date that is told from ``said_at`` ("yesterday", "last week"), and the text without it."""
-    found = _first(_relative(), text, said_at)
+    """Return the first date that is told from ``said_at`` ("yesterday", "last week"), and the text without it.
+
+    A question looks back: "on Monday" is the last one, "November" without a year the last that has begun.
+    """
+    found = _first((*_relative(), *_behind()), text, said_at)
     return None if found is None else (found[1], f"{text[: found[0].start()]} {text[found[0].end() :]}")
 
 
@@ -188,7 +192,10 @@ def _unit(text: str) -> Unit:
 
 def _offset(which: str) -> int:
     which = which.lower()
-    return _OFFSETS.get(which, -1 if which.startswith("прошл") else int(which.startswith(("следующ", "будущ"))))
+    if which in _OFFSETS:
+        return _OFFSETS[which]
+    is_behind = which.startswith(("прошл", "letzt", "vorig"))
+    return -1 if is_behind else int(which.startswith(("следующ", "будущ", "nächst")))
 
 
 def _span(match: re.Match[str], said_at: datetime) -> When:
@@ -280,10 +287,11 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
     chinese = rf"(?<![一二三四五六七八九十百千万\d])(?P<count>\d{{1,3}}|{digit}?十{digit}?|{digit})"
     which = r"(?P<which>прошл\w+|эт[оуа]\w*|следующ\w+|будущ\w+)"
     return _rules(
-        (r"\b(?:the\s+)?day\s+before\s+yesterday\b|\bпозавчера\b|(?<!大)前天", _shifted(-2)),
+        (r"\b(?:the\s+)?day\s+before\s+yesterday\b|\bvorgestern\b|\bпозавчера\b|(?<!大)前天", _shifted(-2)),
         (r"大前天", _shifted(-3)),
-        (r"\byesterday\b|\blast\s+(?:night|evening)\b|\bвчера\b|昨[天晚日夜]", _shifted(-1)),
-        (r"\btoday\b|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b|\bсегодня\b|今[天晚早日晨]", _shifted(0)),
+        (r"\byesterday\b|\blast\s+(?:night|evening)\b|\bgestern\b|\bвчера\b|昨[天晚日夜]", _shifted(-1)),
+        (r"\btoday\b|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b|\bheute\b", _shifted(0)),
+        (r"\bсегодня\b|今[天晚早日晨]", _shifted(0)),
         (r"(?<!after\s)\btomorrow\b|\bзавтра\b|明[天晚早日]", _shifted(1)),
         (r"\b(?:the\s+)?day\s+after\s+tomorrow\b|\bпослезавтра\b|[后後]天", _shifted(2)),
         (rf"{whole}\b(?:a\s+)?(?P<count>\d{{1,3}}|{_ENGLISH})\s*{_ENGLISH_UNITS}s?\s+ago\b", _counted(-1)),
@@ -292,6 +300,9 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
         (rf"{chinese}\s*(?P<unit>天|周|星期|礼拜|个月|個月|年)(?:之|以)?前", _counted(-1)),
         (r"\b(?P<which>last|past|previous|this|current|next|coming)\s+(?P<unit>week|month|year)\b", _span),
         (rf"\b{which}\s+(?P<unit>недел\w+|месяц\w*|год\w*)", _span),
+        (r"\b(?P<which>letzt\w+|vorig\w+|dies\w+|nächst\w+)\s+(?P<unit>woche|monat|jahr)(?:e?s)?\b", _span),
+        (rf"\b(?P<which>letzt\w+|vorig\w+|nächst\w+)\s+(?P<day>{_DAYS})\b", _weekday),
+        (rf"\bvor\s+(?P<count>\d{{1,3}}|{_ENGLISH})\s+(?P<unit>tag|woche|monat|jahr)e?n?\b", _counted(-1)),
         (r"(?P<which>上个|下个|上|下|这个|这|本)(?P<unit>周|星期|礼拜|月)(?![末一二三四五六日天1-7])", _span),
         (r"(?P<which>去|今|明|前|后|後)(?P<unit>年)", _span),
         (rf"\b(?P<which>last|past|previous|this|next|coming)\s+(?P<day>{_DAYS})\b", _weekday),
@@ -303,6 +314,15 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
         (r"\b(?P<which>last|past|this|next|coming)\s+weekend\b", _weekend),
         (rf"\b{which}\s+выходны\w+", _weekend),
         (r"(?P<which>上个|下个|上|下|这个|这|本)周末", _weekend),
+    )
+
+
+@cache
+def _behind() -> Sequence[tuple[re.Pattern[str], _Compute]]:
+    """Return the forms that are a date only in a question, which looks back."""
+    return _rules(
+        (rf"\b(?P<which>on|am)\s+(?P<day>{_DAYS})s?\b", _weekday),
+        (rf"\b(?:in|of|from|last|im|в)\s+(?P<month>{_NAMES})\b(?!\s+\d)(?P<year>(?!))?", _month),
     )
 
 

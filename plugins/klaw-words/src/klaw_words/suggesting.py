@@ -3,6 +3,9 @@
 This module is loaded only if a search has found nothing good. Every text at edit distance one (a letter added, removed
 or replaced, or two adjacent letters swapped) is reduced to its stem, and the stems are looked up. The work depends on
 the length of the word and not on the size of the index.
+
+A word that the index lacks may be right. So a correction never changes the first letter, one ending into another
+("printer", "printed"), or a vowel of a short word into another vowel ("wrote", "write"), and no function word.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from operator import itemgetter
 from typing import Protocol
 
@@ -29,6 +33,15 @@ _MIN_WORD_CHARACTERS, _MAX_WORD_CHARACTERS = 5, 24
 _MAX_WORDS, _MAX_STEMS, _MAX_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
+# Characters. In a shorter word another vowel makes another word, or another form of it.
+_MIN_VOWEL_CHARACTERS = 6
+_ENDINGS = frozenset("degnrsy")
+_VOWELS = frozenset("aeiouyаеёиоуыэюя")
+_FUNCTION_WORDS = """
+about above across after again along among around because before below between could doing during every further having
+might never other ought shall should since still their theirs them themselves there these thing things think those
+though through under until using where whether which while whose within without would yours
+"""
 # A word in at most this many chunks may be a typo there, if a similar word is in so many times as many.
 _MAX_RARE, _TIMES_AS_FREQUENT = 2, 10
 # Chunks. The limit of the counts that rank several candidates.
@@ -69,6 +82,8 @@ class Suggester:
         Corrections of its other words would be accidental. A known word is corrected as well if it is rare and a
         similar word is frequent, because chunks have typos, too.
         """
+        if '"' in text:  # what stands in quotes is meant as it is
+            return None
         words = list(_WORD.finditer(text))
         unknown = [match for match in words if self._is_unknown(match[0])]
         if not unknown or len(unknown) > _MAX_WORDS:
@@ -87,7 +102,9 @@ class Suggester:
 
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word may have a typo: no chunk contains it, and the tokenizer makes one term of it."""
-        if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS or self.words.has(_term(word)):
+        if not _MIN_WORD_CHARACTERS <= len(word) <= _MAX_WORD_CHARACTERS or word.lower() in _function_words():
+            return False
+        if self.words.has(_term(word)):
             return False
         return any(self._stems([word]))
 
@@ -102,12 +119,14 @@ class Suggester:
 
     def correct_word(self, word: str) -> str | None:
         """Return the word at edit distance one that is in most chunks, or None."""
+        if word in _function_words():
+            return None
         if word not in self.meant:
             self.meant[word] = self._nearest_word(word) or ""
         return self.meant[word] or None
 
     def _nearest_word(self, word: str) -> str | None:
-        slips = list(dict.fromkeys(_edits(word)))
+        slips = [slip for slip in dict.fromkeys(_edits(word)) if _may_be_meant(word, slip)]
         stems = self._stems(slips)
         present = self.words.known_among(set(stems))
         by_stem: dict[str, list[str]] = {}
@@ -137,6 +156,11 @@ class Suggester:
         return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
 
 
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(_FUNCTION_WORDS.split())
+
+
 def _term(word: str) -> Term:
     return Term((index_text(word).strip(),), literal=True)
 
@@ -145,6 +169,15 @@ def _stands_in(word: str, text: str) -> bool:
     """Return whether an ASCII text contains a word, not as a part of a longer word."""
     # The substring test excludes most texts quickly.
     return word in text and re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text) is not None
+
+
+def _may_be_meant(word: str, slip: str) -> bool:
+    """Return whether a text at edit distance one may be what was meant, and is not just another word."""
+    if slip[:1] != word[:1] or (slip[:-1] == word[:-1] and _ENDINGS.issuperset((word[-1], slip[-1]))):
+        return False
+    changed = [(one, other) for one, other in zip(word, slip, strict=False) if one != other]
+    is_vowel = len(slip) == len(word) and len(changed) == 1 and _VOWELS.issuperset(changed[0])
+    return not is_vowel or len(word) >= _MIN_VOWEL_CHARACTERS
 
 
 def _edits(word: str) -> Iterator[str]:
