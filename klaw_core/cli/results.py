@@ -128,9 +128,10 @@ def _first_line(result: SearchResult, look: ResultStyle, label: str) -> tuple[St
 
 
 def _topic(result: SearchResult, look: ResultStyle) -> str:
-    """Return a few words on the content of a result: its last heading, or its snippet."""
-    about = result.heading[-1] if result.heading else make_snippet(result.content, look.query).text
-    about = neutral(" ".join(about.split()))
+    """Return a few words on the content of a result: its last heading, except the day of a message, and a snippet."""
+    heading = "" if result.chat_id is not None else "".join(result.heading[-1:])
+    snippet = make_snippet(result.content, look.query).text
+    about = neutral(" ".join((snippet if snippet.startswith(heading) else f"{heading}: {snippet}").split()))
     return f"  {about}" if len(about) <= _GIST_CHARACTERS else f"  {about[: _GIST_CHARACTERS - 1].rstrip()}…"
 
 

@@ -71,14 +71,14 @@ def test_weak_matches_are_shown_in_one_line_each_after_good_ones():
         "   about 0.8",
         "   text 0.8",
     ]
-    assert lines[6:] == ["weak matches:", "3. 0.01.md:1-2  0.01  about 0.01", "4. 0.02.md:1-2  0.02  about 0.02"]
+    assert lines[6:] == ["weak matches:", "3. 0.01.md:1-2  0.01  about 0.01: text 0.01", "4. 0.02.md:1-2  0.02  about 0.02: text 0.02"]
 
 
 def test_without_good_matches_three_weak_ones_are_shown_in_full():
     lines = all_shown(0.05, 0.04, 0.03, 0.02, 0.01)
     assert lines[0] == "no good match; weak matches:"
-    assert [line for line in lines if "text" in line] == ["   text 0.05", "   text 0.04", "   text 0.03"]
-    assert lines[-2:] == ["4. 0.02.md:1-2  0.02  about 0.02", "5. 0.01.md:1-2  0.01  about 0.01"]
+    assert [line for line in lines if line.startswith("   text")] == ["   text 0.05", "   text 0.04", "   text 0.03"]
+    assert lines[-2:] == ["4. 0.02.md:1-2  0.02  about 0.02: text 0.02", "5. 0.01.md:1-2  0.01  about 0.01: text 0.01"]
 
 
 @pytest.mark.parametrize("style", [{"full": True}, {"explain": True}])

@@ -38,11 +38,28 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     if limit == 0 and not follow:
         raise click.UsageError("--limit 0 prints nothing without --follow")
     from klaw_conversations.journal import Journal
-    from klaw_journals import Chat
     from klaw_journals.opening import open_journals
 
     with open_journals(settings) as journals:
-        _print_chat(settings, Journal(journals.logs("conversations")), Chat.parse(name), since, limit, follow=follow)
+        journal = Journal(journals.logs("conversations"))
+        _print_chat(settings, journal, _chat(journal, name), since, limit, follow=follow)
+
+
+def _chat(journal: Journal, name: str) -> Chat:
+    """Return the chat with a name. Raise RecordError, with the chats that there are, if it is none."""
+    from klaw_core import RecordError
+    from klaw_journals import Chat
+
+    try:
+        return Chat.parse(name)
+    except RecordError as error:
+        error.hint = _known(journal) or error.hint
+        raise
+
+
+def _known(journal: Journal) -> str:
+    known = ", ".join(chat.name for chat in journal.chats())
+    return f"known: {known}" if known else ""
 
 
 def _print_chat(
@@ -52,8 +69,7 @@ def _print_chat(
 
     files = journal.files(chat).files
     if not files and not follow:
-        known = ", ".join(other.name for other in journal.chats())
-        raise NotFoundError(f"no messages from chat {chat.name!r}", hint=f"known: {known}" if known else "")
+        raise NotFoundError(f"no messages from chat {chat.name!r}", hint=_known(journal))
     ends = _end_offsets(files)
     _show(settings, _tracked(_last(journal, chat, since, limit), ends))
     while follow:
