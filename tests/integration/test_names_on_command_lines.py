@@ -27,10 +27,12 @@ LINES = {
     "facts extract --chat": "facts extract --chat telegram_nope",
     "facts history --subject": "facts history --subject nope",
     "facts list --category": "facts list --category nope",
+    "facts list --project": "facts list --project nope",
     "facts list --slot": "facts list --slot nope",
     "facts list --subject": "facts list --subject nope",
     "facts list --where": "facts list --where tags=nope",
     "facts search --category": "facts search --category nope kiln",
+    "facts search --project": "facts search --project nope kiln",
     "facts search --slot": "facts search --slot nope kiln",
     "facts search --subject": "facts search --subject nope kiln",
     "facts search --where": "facts search --where tags=nope kiln",
@@ -52,6 +54,7 @@ LINES = {
 }
 #: Options whose value is no name of something that must exist.
 NEW = {
+    "ask --path": "without a language model nothing is searched",
     "facts edit --category": "of a fact",
     "facts edit --slot": "of a fact",
     "facts edit --subject": "of a fact",

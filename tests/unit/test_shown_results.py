@@ -71,7 +71,11 @@ def test_weak_matches_are_shown_in_one_line_each_after_good_ones():
         "   about 0.8",
         "   text 0.8",
     ]
-    assert lines[6:] == ["weak matches:", "3. 0.01.md:1-2  0.01  about 0.01: text 0.01", "4. 0.02.md:1-2  0.02  about 0.02: text 0.02"]
+    assert lines[6:] == [
+        "weak matches:",
+        "3. 0.01.md:1-2  0.01  about 0.01: text 0.01",
+        "4. 0.02.md:1-2  0.02  about 0.02: text 0.02",
+    ]
 
 
 def test_without_good_matches_three_weak_ones_are_shown_in_full():

@@ -15,6 +15,7 @@ def test_the_passages_answer_the_question_and_have_their_place(memory):
     assert found.passages[0] == "My sister Ada keeps bees in Kiel."
     assert found.paths[0] == path
     assert 0 <= found.relevances[0] <= 1
+    assert found.is_weak[0] is False
 
 
 def test_it_restricts_searches_as_it_is_told(memory):

@@ -16,6 +16,7 @@ WRITES = re.compile(r"conversations\.append(?:_many)?\(|\bconversation\(\s*\"|jo
 DOORS = {
     "klaw-agents/src/klaw_agents/openai.py": "sender_id of the session",
     "klaw-agents/src/klaw_agents/strands.py": "sender_id of the store",
+    "klaw-agents/src/klaw_agents/turns.py": "sender_id that the host gives",
     "langchain-klaw/src/langchain_klaw/chat_message_histories.py": "sender_id of the history, name of the message",
     "klaw-conversations/src/klaw_conversations/history.py": "metadata",
     "klaw-doctor/src/klaw_doctor/readers/chatgpt.py": "user.json",

@@ -191,7 +191,14 @@ def from_hook(memory: Memory, question: str) -> Iterator[str]:
 #: The modules of Klaw that ask a memory, and how a question without an answer is recognised at what they answer with.
 #: A string says why a module is no exit of its own.
 EXITS: dict[str, Callable[[Memory, str], Iterator[str]] | str] = {
+    "klaw_agents.agent_framework": "a context, as below",
+    "klaw_agents.claude_agent_sdk": "a context, as below",
+    "klaw_agents.dspy": "plugins/klaw-agents/tests/test_dspy.py",
     "klaw_agents.google": "plugins/klaw-agents/tests/test_google.py",
+    "klaw_agents.hermes": "a context, as below",
+    "klaw_agents.llama_index": "plugins/klaw-agents/tests/test_llama_index.py",
+    "klaw_agents.llm": "a context, as below",
+    "klaw_agents.open_webui": "a context, as below",
     "klaw_agents.strands": from_strands,
     "klaw_core.cli.demo": "its questions have answers",
     "klaw_core.cli.search": "every format, above",
@@ -212,6 +219,7 @@ EXITS: dict[str, Callable[[Memory, str], Iterator[str]] | str] = {
     "klaw_sessions.recall": from_hook,
     "klaw_testing.extension": "tests",
     "klaw_testing.index": "tests",
+    "klaw_tools.asking": "refuses if all are weak: plugins/klaw-tools/tests/test_ask.py",
     "klaw_tools.context_command": "a context, as below",
     "klaw_tools.memory_tools": "every tool, above",
     "langchain_klaw.retrievers": from_langchain,

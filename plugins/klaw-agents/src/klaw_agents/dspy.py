@@ -18,8 +18,9 @@ class KlawRetriever(dspy.Retrieve):
         dspy.ChainOfThought("context, question -> answer")(context=retrieve(question).passages, question=question)
 
     A program may say ``dspy.configure(rm=KlawRetriever(memory))`` and use ``dspy.Retrieve``. The prediction also has
-    ``paths`` and ``relevances``, from 0 to 1. ``filters``, ``collection`` and ``min_relevance`` restrict searches.
-    Raise klaw_core.QueryError for an empty query. The caller closes ``memory``.
+    ``paths``, ``relevances`` (from 0 to 1) and ``is_weak``, in the order of the passages. ``filters``, ``collection``
+    and ``min_relevance`` restrict searches. Raise klaw_core.QueryError for an empty query. The caller closes
+    ``memory``.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class KlawRetriever(dspy.Retrieve):
             passages=[result.content for result in results],
             paths=[result.path for result in results],
             relevances=[result.relevance for result in results],
+            is_weak=[result.is_weak for result in results],
         )
 
 

@@ -68,7 +68,7 @@ class CommandConverter(Converter):
         """Return what the command prints about a file: its argument ``{file}``, or its input. Raise ConversionError."""
         command = [word.replace(_FILE, str(file)) for word in self.options.command]
         kept = {name: os.environ[name] for name in self.options.environment if name in os.environ}
-        late = threading.Event()
+        late: list[bool] = []
         with file.open("rb") as given:
             try:
                 process = subprocess.Popen(  # noqa: S603  # a command of the owner's configuration
@@ -85,7 +85,7 @@ class CommandConverter(Converter):
         assert process.stdout is not None
 
         def end() -> None:
-            late.set()
+            late.append(True)
             _kill(process)
 
         timer = threading.Timer(self.options.timeout_seconds, end)
@@ -101,7 +101,7 @@ class CommandConverter(Converter):
                 _kill(process)
             process.stdout.close()
             process.wait()
-        if late.is_set():
+        if late:
             seconds = f"{self.options.timeout_seconds:g}"
             raise ConversionError(f"takes {command[0]} longer than {seconds} seconds to read", keep=True)
         if status:

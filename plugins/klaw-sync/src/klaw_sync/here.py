@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from klaw_core import KlawError, own_directory
+from klaw_core import Hold, KlawError, own_directory
 from klaw_journals import Traces
 from klaw_journals.traces import digest
 from klaw_sync.desks import Body, desks
@@ -24,6 +24,21 @@ from klaw_sync.values import KINDS, Kind, Version
 Check = Callable[[str, str, Mapping[str, Any]], object]
 #: What is done with records that are missing here although nobody has forgotten them.
 Missing = Literal["keep", "restore", "forget"]
+
+
+class _RolledBack(Hold[None]):
+    """A transaction of which nothing stays."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def take(self) -> None:
+        self._state.database.execute("BEGIN")
+
+    def give_back(self) -> None:
+        self._state.roll_back()
 
 
 @define
@@ -142,15 +157,6 @@ class Round:
         """Return the moment, in milliseconds."""
         return int(self.here.now().timestamp() * 1000)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[object]:
         """Commit what the block changes in the state; a dry run rolls it back."""
-        if self.dry_run:
-            self.state.database.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self.state.roll_back()
-        else:
-            with self.state.commit():
-                yield
+        return _RolledBack(self.state) if self.dry_run else self.state.commit()

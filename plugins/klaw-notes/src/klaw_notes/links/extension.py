@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from klaw_core import AttachedExtension, Host, NotFoundError, quoted
+from klaw_core import AttachedExtension, Host, NotFoundError, ThreadLock, quoted
 from klaw_core.values.metadata import TRUST
 from klaw_notes.links.graph import DocumentLinks, LinkedDocument, LinkGraph
 from klaw_notes.links.reading import headings_of, links_of_metadata, links_of_text
@@ -34,7 +33,7 @@ class LinksExtension(AttachedExtension, ArrangingExtension):
     options: LinksOptions = field(factory=LinksOptions)
     _host: Host | None = field(default=None, init=False)
     _read: dict[tuple[str, str, str], LinkedDocument] = field(factory=dict, init=False, repr=False)
-    _lock: Any = field(factory=Lock, init=False, repr=False)
+    _lock: ThreadLock = field(factory=lambda: ThreadLock("the links of a memory"), init=False, repr=False)
     _graph: LinkGraph | None = field(default=None, init=False, repr=False)
     _collection_of: dict[str, str] = field(factory=dict, init=False, repr=False)
 
@@ -47,7 +46,7 @@ class LinksExtension(AttachedExtension, ArrangingExtension):
     def graph(self) -> LinkGraph:
         """Return the links of all documents as they are indexed now. Raise StoreError."""
         assert self._host is not None
-        with self._lock, self._host.read() as snapshot:
+        with self._lock.hold(), self._host.read() as snapshot:
             present: dict[tuple[str, str, str], LinkedDocument] = {}
             collections: dict[str, str] = {}
             for collection in snapshot.collections():
