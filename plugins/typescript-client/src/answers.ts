@@ -45,7 +45,7 @@ export interface SearchResult {
   also: string[];
   trust: Trust;
   /** What the note's directory is, as its owner describes it. */
-  about: string;
+  about?: string;
 }
 
 export interface SearchAnswer {
