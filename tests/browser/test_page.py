@@ -220,6 +220,7 @@ def test_a_tree_with_other_tags_and_addresses_makes_nothing_that_runs(served, pa
     }
     served.open(page)
     page.route("**/api/rendered?*", lambda route: route.fulfill(json=answer))
+    page.route("**/api/links?*", lambda route: route.fulfill(json={"to": [], "backlinks": [], "broken": []}))
     page.evaluate("location.hash = '#/document?path=notes/a.md'")
     page.wait_for_selector("article p")
     assert page.locator("article :is(script, img, iframe, [onclick], [onerror])").count() == 0
