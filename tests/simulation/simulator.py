@@ -31,6 +31,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
+from defects import MORE  # noqa: E402
 from lives import Known, Operation, from_json, plan, to_json, without  # noqa: E402
 from model import Judge, Model  # noqa: E402
 from power import Disk  # noqa: E402
@@ -41,6 +42,8 @@ _REHEARSALS = 1, 2, 3
 _SECONDS = 120  # of a child, in real time: more is a hang
 _FAILED = 70
 _monotonic = time.monotonic  # the real one
+
+_DEFECTS = {**BUGS, **MORE}
 
 
 @define
@@ -252,7 +255,7 @@ def main() -> int:
     parser.add_argument("--twice", action="store_true", help="live each life twice and compare every step")
     parser.add_argument("--first", action="store_true", help="stop at the first problem")
     parser.add_argument("--shrink", type=float, default=0, metavar="SECONDS", help="shorten each failing life")
-    parser.add_argument("--bug", choices=sorted(BUGS), help="put a known defect into the product")
+    parser.add_argument("--bug", choices=sorted(_DEFECTS), help="put a known defect into the product")
     parser.add_argument("--replay", type=Path, nargs="*", metavar="FILE", help="live kept lives instead")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep shortened lives in this directory")
     options = parser.parse_args()
@@ -263,7 +266,7 @@ def main() -> int:
             {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
         )
     if options.bug:
-        BUGS[options.bug]()
+        _DEFECTS[options.bug]()
     memory_files = Path("/dev/shm")  # there a flush costs nothing
     with tempfile.TemporaryDirectory(dir=memory_files if memory_files.is_dir() else None) as place:
         stage = Stage(Path(place), make_registry(), options.twice)

@@ -15,8 +15,10 @@ _FRESH = "50"
 #: A seed from which a few days find the defect.
 _FOUND_FROM = {
     "acknowledge-before-commit": "1",
+    "commits-not-flushed": "1",
     "forget-without-journal": "1",
     "forget-without-purge": "1",
+    "journal-not-flushed": "1",
     "missing-transaction": "1",
     "swap-in-pieces": "1",
 }
