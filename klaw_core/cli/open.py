@@ -15,10 +15,17 @@ import click
 
 from klaw_core.cli.completion import document_paths
 from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.values.lines import line_starts
 
 if TYPE_CHECKING:
     from klaw_core.values.runs import Excerpt
 
+# Kinds of files that a system shows and does not run. What a script's kind opens with may run it.
+_SHOWN = """
+.adoc .canvas .csv .docx .eml .epub .gif .htm .html .jpeg .jpg .markdown .md .odt .org .pdf .png .pptx .rst .srt .tsv
+.txt .vtt .webp .xlsx
+"""
+_MOST_DIGITS = 9
 # How editors are told a line, by the name of their program; all others understand `+LINE FILE`, as vi does.
 _COLON = frozenset({"hx", "helix", "subl", "zed", "zeditor"})
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
@@ -42,7 +49,7 @@ def command(settings: Settings, *, target: str, only_print: bool) -> None:
     if not target:
         raise click.UsageError("N is empty; give the number of a result, or a path such as notes/a.md:40")
     with settings.open_memory() as memory:
-        if target.isascii() and target.isdigit():
+        if target.isascii() and target.isdigit() and len(target) <= _MOST_DIGITS:
             from klaw_core.cli.last_search import nth_result
 
             excerpt = memory.get(nth_result(memory.config, int(target)))
@@ -69,19 +76,20 @@ def command(settings: Settings, *, target: str, only_print: bool) -> None:
 def _line_in(excerpt: Excerpt, file: Path) -> int | None:
     """Return the line of the file at which the text begins; None if it is the text of a converted file."""
     try:
-        lines = file.read_text("utf-8").splitlines()
+        text = file.read_text("utf-8")
     except (OSError, ValueError):
         return None
-    first = (excerpt.content.splitlines() or [""])[0]
-    number = excerpt.start_line
-    return number if number <= len(lines) and lines[number - 1].removeprefix("\ufeff") == first else None
+    starts, number = line_starts(text), excerpt.start_line
+    begin = starts[number - 1] if number <= len(starts) else len(text)
+    first = excerpt.content[: (*line_starts(excerpt.content), len(excerpt.content))[1]].rstrip("\r\n")
+    return number if text[begin:].removeprefix("\ufeff").startswith(first) and begin < len(text) else None
 
 
 def command_for(file: Path, line: int | None) -> Sequence[str]:
     """Return the command that opens a file: the editor's at a line, or the system's. Raise UsageError without one."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    editor = next(filter(str.strip, map(os.environ.get, ("VISUAL", "EDITOR"), ("", ""))), "")
     try:
-        words = split(editor)
+        words = [word.strip('"') for word in split(editor, posix=sys.platform != "win32")]
     except ValueError as error:
         raise click.UsageError(f"$EDITOR is not a command: {error}") from error
     if line is not None and words:
@@ -90,8 +98,13 @@ def command_for(file: Path, line: int | None) -> Sequence[str]:
             return [*words, "--goto", f"{file}:{line}"]
         return [*words, f"{file}:{line}"] if program in _COLON else [*words, f"+{line}", str(file)]
     opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
+    if file.suffix.lower() not in _SHOWN.split():
+        if words:
+            return [*words, str(file)]
+        raise click.UsageError(f"{file} is opened by an editor only, because the system may run it: set EDITOR")
     if which(opener) is None:
-        raise click.UsageError(f"nothing opens {file}: $EDITOR is not set, and {opener} is not installed")
+        why = f"no line of it is known, and {opener}" if words else f"$EDITOR is not set, and {opener}"
+        raise click.UsageError(f"nothing opens {file}: {why} is not installed")
     return [opener, str(file)]
 
 

@@ -256,9 +256,7 @@ def _scope(
 def _narrowed(request: SearchRequest, preferences: _Preferences) -> SearchRequest:
     """Return a request with the conditions that extensions read in its question, without them in the question."""
     for _, preference in preferences:
-        given, read = request.filters, preference.filters
-        filters = evolve(given, since=given.since or read.since, until=given.until or read.until)
-        filters = evolve(filters, metadata=(*given.metadata, *read.metadata))
+        filters = evolve(request.filters, metadata=(*request.filters.metadata, *preference.conditions))
         request = evolve(request, text=preference.question or request.text, filters=filters)
     return request
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import Factory, field, frozen
 
-from klaw_core.values.search import Filters, Hit
+from klaw_core.values.metadata import Condition
+from klaw_core.values.search import Hit
 from klaw_core.values.text import StoredChunk
 from klaw_core.values.vectors import Vector
 
@@ -35,15 +36,16 @@ class Candidate:
 class Preference:
     """A bonus for some of the chunks that were found: ``weight`` is its share of the best score.
 
-    With ``requires`` the others are left out. ``question`` is what remains of the question without what ``filters``
-    say; ``notice`` tells the user how it was read. ``relevance`` replaces that of what is preferred, unless it is None.
+    With ``requires`` the others are left out. ``question`` is searched for in place of the question, without its
+    ``conditions`` on metadata; ``notice`` tells the user how it was read. ``relevance`` replaces that of what is
+    preferred, unless it is None.
     """
 
     weight: float
     holds: Callable[[StoredChunk], bool]
     requires: bool = False
     question: str = ""
-    filters: Filters = Filters()  # noqa: RUF009  # frozen
+    conditions: tuple[Condition, ...] = ()
     notice: str = ""
     relevance: float | None = None
 

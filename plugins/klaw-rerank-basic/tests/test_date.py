@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Memory, Preference, load_config
+from klaw_core import Filters, Memory, Preference, load_config
 from klaw_core.searching.preferring import prefer
 from klaw_core.values.search import Hit
 from klaw_core.values.text import Chunk, StoredChunk
@@ -167,9 +167,22 @@ def test_a_question_that_contains_only_a_day_finds_what_is_of_that_day(memory, t
         )
     memory.index(notes)
     found = memory.search(question)
-    assert [result.path for result in found] == [f"notes/{date.today() - timedelta(days=1)}.md"]  # noqa: DTZ011
+    assert found[0].path == f"notes/{date.today() - timedelta(days=1)}.md"  # noqa: DTZ011
     assert not found.nothing_fits
     assert any(notice.startswith("read as ") for notice in found.notices)
+
+
+def test_a_question_with_only_a_day_finds_what_was_written_on_another(memory, tmp_path):
+    today = date.today()  # noqa: DTZ011
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    diary = "".join(f"## {today - timedelta(days=back)}\n\nHarbour {back}.\n\n" for back in range(1, 40))
+    (notes / "diary.md").write_text(f"# Diary\n\n{diary}")
+    (notes / "plans.md").write_text(f"# Plans\n\nDentist on {today + timedelta(days=1)}.\n")
+    memory.index(notes)
+    assert "Harbour 1." in memory.search("what did I do yesterday?")[0].content
+    assert "Dentist" in memory.search("what meetings do I have tomorrow?")[0].content
+    assert memory.search("what did I do yesterday?", filters=Filters(since=datetime.now(UTC) - timedelta(days=9)))
 
 
 def test_an_empty_result_stays_empty():

@@ -36,6 +36,9 @@ def test_a_date_is_computed_or_unknown(expected, text):
         ("через 3 дня", "2026-11-28"),
         ("三天后", "2026-11-28"),
         ("I will move in May", "2027-05-01"),
+        ("We will meet this Friday", "2026-11-27"),
+        ("Мы встретимся в эту пятницу", "2026-11-27"),
+        ("in drei Wochen", "2026-12-14"),
     ],
 )
 def test_a_text_about_the_future_names_what_is_ahead(text, day):
@@ -67,6 +70,29 @@ def test_what_is_not_relative_is_left_to_others():
 
 
 PHRASES = r"(?i)(last|past|this|next|in|через|上)? ?\d{0,4} ?(day|week|年|月|год)s?( ago)?"
+
+
+@pytest.mark.parametrize("text", ["This Friday I moved.", "В эту пятницу я переехал.", "On Monday I moved."])
+def test_a_weekday_that_may_be_ahead_or_behind_is_unknown(text):
+    assert resolve(text, WEDNESDAY) is None
+
+
+COUNTS = "einer zwei drei vier fünf sechs sieben acht neun zehn"
+
+
+@pytest.mark.parametrize(("count", "name"), list(enumerate(COUNTS.split(), start=1)))
+def test_german_numbers_are_read(count, name):
+    when, _ = resolve_relative(f"vor {name} Woche{'' if count == 1 else 'n'}", WEDNESDAY)
+    assert when.first == WEDNESDAY.date() - timedelta(days=2, weeks=count)
+
+
+MONTHS = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(MONTHS.split(), start=1)))
+def test_german_months_are_read(number, name):
+    when, _ = resolve_relative(f"Notizen im {name}", WEDNESDAY)
+    assert (when.first.month, when.precision) == (number, "month")
 
 
 @given(st.text(max_size=40) | st.from_regex(PHRASES))

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import UsageError
 
 from klaw_core.cli.open import command_for
 
@@ -102,6 +103,25 @@ class TestOpen:
         monkeypatch.setenv("VISUAL", editor)
         assert command_for(Path("/n/a.md"), 7) == expected
 
+    @pytest.mark.parametrize("name", ["a.py", "a.sh", "a.js", "a.bat", "a.desktop", "a"])
+    def test_what_the_system_may_run_is_for_an_editor_only(self, name, monkeypatch):
+        monkeypatch.setattr("klaw_core.cli.open.which", str)
+        monkeypatch.delenv("EDITOR", raising=False)
+        monkeypatch.setenv("VISUAL", " ")
+        with pytest.raises(UsageError, match="set EDITOR"):
+            command_for(Path(name), None)
+        monkeypatch.setenv("EDITOR", "vim")
+        assert command_for(Path(name), None) == ["vim", name]
+        assert command_for(Path("a.pdf"), None)[1:] == ["a.pdf"]
+
+    def test_a_line_is_found_in_a_file_with_other_separators(self, indexed, notes):
+        (notes / "pages.md").write_text("# One\x0c\u2028\n\nThe zebra.\n")
+        indexed("index", str(notes))
+        assert indexed("open", "notes/pages.md:3", "--print").stdout.endswith("pages.md:3\n")
+
+    def test_a_long_number_is_no_defect(self, indexed):
+        assert "defect" not in indexed("open", "9" * 5000).stderr
+
 
 class TestDescribe:
     def test_results_say_what_their_directories_are(self, indexed):
@@ -116,6 +136,10 @@ class TestDescribe:
         indexed("workspace", "describe", str(notes / "sub"), "Protocols")
         assert indexed("workspace", "describe", "notes").stdout == "notes/sub: Protocols\n"
         assert indexed("workspace", "describe", str(notes), "--json").stdout == '{\n  "sub": "Protocols"\n}\n'
+
+    def test_a_directory_is_the_same_however_it_is_written(self, indexed):
+        indexed("workspace", "describe", "notes/.//sub/", "Protocols")
+        assert indexed("workspace", "describe", "notes").stdout == "notes/sub: Protocols\n"
 
     def test_a_result_without_a_description_has_none(self, indexed):
         assert "about" not in json.loads(indexed("search", "oidc", "--json").stdout)[0]

@@ -364,18 +364,25 @@ class Facts(
         self.index.remove(ids)  # a run that read the journal before may have written them again
 
     def _forget(self, ids: Sequence[str]) -> None:
+        self._changed(self._erase(ids))
+
+    def _erase(self, ids: Sequence[str]) -> Sequence[str]:
+        """Remove facts from the journal; return the ids of all that this concerns."""
         extraction = self.extraction
-        concerned = self.keeper.forget(
+        return self.keeper.forget(
             ids,
             lambda fact: [
                 extraction.suppression(fact.subject, fact.text),
                 *map(extraction.place_suppression, fact.quotes),
             ],
         )
-        self._changed(concerned)
+
+    def _drop(self, ids: Sequence[str]) -> Sequence[str]:
+        """Remove lines of facts from the journal, which others replace; return the ids of all that this concerns."""
+        return self.keeper.forget(ids, lambda _fact: ())
 
     def _replace(self, ids: Sequence[str]) -> None:
-        self._changed(self.keeper.forget(ids, lambda _fact: ()))
+        self._changed(self._drop(ids))
 
     def _changed(self, ids: Sequence[str]) -> tuple[str, ...]:
         try:
@@ -415,8 +422,8 @@ class Facts(
             self.journal,
             self.pointers,
             self.index if is_told else None,
-            self._forget,
-            self._replace,
+            self._forget if is_told else self._erase,
+            self._replace if is_told else self._drop,
             extraction.read_message,
             lambda name: extraction.suppression("", name),
             self._was_forgotten(),

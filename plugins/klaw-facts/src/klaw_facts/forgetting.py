@@ -34,8 +34,8 @@ class Dropping:
     journal: FactsJournal
     pointers: Pointers
     index: FactIndex | None
-    forget: Callable[[Sequence[str]], None]
-    replace: Callable[[Sequence[str]], None]
+    forget: Callable[[Sequence[str]], object]
+    replace: Callable[[Sequence[str]], object]
     read: Callable[[Chat, Message], SourceMessage]
     secret: Callable[[str], str]
     was_forgotten: Callable[[str, str], bool] | None = None

@@ -257,7 +257,8 @@ class CoreMemory:
         """Write the file. Raise RecordError if it would be too large and has grown, StoreError."""
         text = json.dumps(table, ensure_ascii=False, indent=2) + "\n"
         size = len(text.encode("utf-8", "surrogatepass"))
-        if size > max(before, _MAX_WRITTEN_BYTES):
+        past = len(json.dumps(table.get(_HISTORY, ""), ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass"))
+        if size - past > max(before, _MAX_WRITTEN_BYTES):  # so an agent can make room by deleting
             raise RecordError(
                 f"core memory is full: it would have {size:,} bytes; the limit is {_MAX_WRITTEN_BYTES:,}",
                 hint="keep only facts that always apply: save others with `klaw save`, and delete outdated ones",

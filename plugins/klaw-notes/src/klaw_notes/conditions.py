@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from klaw_core import Condition, Filters, Preference, PreferringExtension, StoredChunk, quoted
+from klaw_core import Condition, Preference, PreferringExtension, StoredChunk, quoted
 from klaw_redaction import Redactor
 from klaw_words.treatment import index_text
 
@@ -110,7 +110,7 @@ class Conditions(PreferringExtension):
             _Holds(paths, others, without, phrases),
             requires=True,
             question=asked,
-            filters=Filters(metadata=tuple(_conditions(read))),
+            conditions=tuple(_conditions(read)),
             notice=f"read as conditions: {said}",
         )
 

@@ -155,7 +155,8 @@ class WorkspaceManager:
                 raise RecordError(problem, hint=f"klaw workspace describe {quote(directory)} TEXT")
             check_name(self.get_runs().assembly.config.conversations.redactor, "the description of a directory", text)
         name, relative = split_path(directory.rstrip("/"), registry, directory=True)
-        registry.describe(name, relative.strip("/"), text)
+        relative = "/".join(part for part in relative.split("/") if part not in {"", "."})
+        registry.describe(name, relative, text)
         return f"{name}/{relative}".rstrip("/")
 
     def restore(self, path: str) -> IndexReport:

@@ -3,7 +3,7 @@
 A date in the question (``2025-05-20``, ``10 May 2025``, ``May 10``) prefers notes with this date in their title, a
 heading or the front matter, and messages of this day. A relative day (``yesterday``, ``last Tuesday``, ``two weeks
 ago``) or a month has a smaller bonus, because people do not remember such days exactly. A question that contains
-nothing else (``what did I do yesterday?``) asks for what is of that time, so that nothing else is searched.
+nothing else (``what did I do yesterday?``) asks for what is of that time: the day is searched for as notes write it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import cache
 
 from attrs import frozen
 
-from klaw_core import Filters, Preference, PreferringExtension, StoredChunk
+from klaw_core import Preference, PreferringExtension, StoredChunk
 from klaw_words.dates import resolve_relative
-from klaw_words.days import DATE_KEYS, written_moment
+from klaw_words.days import DATE_KEYS, named_day, written_moment
 
 # Bonuses as shares of the best score. If the question contains only a day, the note of that day comes first.
 _ALONE, _NAMED, _LIKELY, _HINT = 1.0, 0.5, 0.4, 0.2
@@ -25,6 +25,7 @@ _ALONE, _NAMED, _LIKELY, _HINT = 1.0, 0.5, 0.4, 0.2
 _FEW_WORDS = 2
 # The relevance of what is of the day, if the question contains only a day.
 _RELEVANCE = 0.7
+_WEEK = 7  # days
 
 # What has the time at which it was written.
 _WRITTEN_AT = ("saved/", "facts/")
@@ -69,6 +70,16 @@ class DayPreference:
             return (day.month, day.day) == (self.first.month, self.first.day)
         return self.first <= day <= self.last
 
+    def written(self) -> str:
+        """Return the days as notes and chats write them, to search for them."""
+        count = (self.last - self.first).days + 1
+        if count == 1:
+            return named_day(self.first)
+        if count <= _WEEK:
+            return " ".join(str(self.first + timedelta(days=number)) for number in range(count))
+        month = f"{self.first:%Y-%m} {named_day(self.first).rpartition(', ')[2].partition(' ')[2]}"
+        return month if self.first.month == self.last.month else str(self.first.year)
+
     def has(self, stored: StoredChunk) -> bool:
         """Return whether a chunk is of one of the days.
 
@@ -89,13 +100,12 @@ class Dates(PreferringExtension):
         days = preferred_days(question, date.today())  # noqa: DTZ011
         if days is None:
             return None
-        relevance = _RELEVANCE if days.is_alone else None
-        if not days.is_alone or days.is_named:
-            return Preference(days.weight, days.has, relevance=relevance)
-        since, until = min(_beginnings(days.first)), max(_beginnings(days.last + timedelta(days=1)))
+        if not days.is_alone:
+            return Preference(days.weight, days.has)
+        if days.is_named:  # a question finds it as it is written
+            return Preference(days.weight, days.has, relevance=_RELEVANCE)
         notice = f"read as {days.first}" + (f" to {days.last}" if days.last > days.first else "")
-        filters = Filters(since=since, until=until)
-        return Preference(days.weight, days.has, filters=filters, notice=notice, relevance=relevance)
+        return Preference(days.weight, days.has, question=days.written(), notice=notice, relevance=_RELEVANCE)
 
 
 def preferred_days(question: str, today: date) -> DayPreference | None:
@@ -119,12 +129,6 @@ def preferred_days(question: str, today: date) -> DayPreference | None:
 def _others(rest: str) -> set[str]:
     """Return the words of the rest of a question that ask for something else than the day."""
     return set(re.findall(r"\w+", rest.casefold())) - _EMPTY
-
-
-def _beginnings(day: date) -> Iterator[datetime]:
-    """Yield the beginning of a day in UTC, as notes of a day are stored, and by the local clock."""
-    yield datetime.combine(day, time(), UTC)
-    yield datetime.combine(day, time()).astimezone(UTC)
 
 
 def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:

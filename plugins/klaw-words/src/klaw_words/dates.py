@@ -23,18 +23,18 @@ def _numbered(*names: str, start: int) -> Mapping[str, int]:
 
 
 _MONTHS = _numbered(
-    "january jan января январе 1月",
-    "february feb февраля феврале 2月",
-    "march mar марта марте 3月",
+    "january jan januar января январе 1月",
+    "february feb februar февраля феврале 2月",
+    "march mar märz марта марте 3月",
     "april apr апреля апреле 4月",
-    "may мая мае 5月",
-    "june jun июня июне 6月",
-    "july jul июля июле 7月",
+    "may mai мая мае 5月",
+    "june jun juni июня июне 6月",
+    "july jul juli июля июле 7月",
     "august aug августа августе 8月",
     "september sep sept сентября сентябре 9月",
-    "october oct октября октябре 10月",
+    "october oct oktober октября октябре 10月",
     "november nov ноября ноябре 11月",
-    "december dec декабря декабре 12月",
+    "december dec dezember декабря декабре 12月",
     start=1,
 )
 _WEEKDAYS = _numbered(
@@ -48,20 +48,22 @@ _WEEKDAYS = _numbered(
     start=0,
 )
 _COUNTS = _numbered(
-    "a an one einem einer один одну 一",
+    "a an one ein eine einem einer один одну 一",
     "two zwei два две 二 两 couple",
     "three drei три 三",
     "four vier четыре 四",
     "five fünf пять 五",
     "six sechs шесть 六",
-    "seven семь 七",
-    "eight восемь 八",
-    "nine девять 九",
-    "ten десять",
+    "seven sieben семь 七",
+    "eight acht восемь 八",
+    "nine neun девять 九",
+    "ten zehn десять",
     start=1,
 )
 _NAMES = "|".join(sorted((name for name in _MONTHS if not name[0].isdigit()), key=len, reverse=True))
 _ENGLISH = "couple of|" + "|".join(name for name in _COUNTS if name.isascii() and name != "couple")
+_GERMAN = "eine[mr]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn"
+_GERMAN_UNITS = "(?P<unit>tag|woche|monat|jahr)e?n?"
 _ENGLISH_UNITS = "(?P<unit>day|week|fortnight|month|year)"
 _RUSSIAN = "|".join(name for name in _COUNTS if "а" <= name[0] <= "я")
 _UNITS = r"(?P<unit>дн\w+|день|недел\w+|месяц\w*|год\w*|лет)"
@@ -209,6 +211,11 @@ def _weekday(match: re.Match[str], said_at: datetime) -> When:
     return _moved(said_at, "day", ((wanted - today) % 7 or 7) if is_ahead else -((today - wanted) % 7 or 7))
 
 
+def _weekday_ahead(match: re.Match[str], said_at: datetime) -> When:
+    """Return the nearest such day ahead."""
+    return _moved(said_at, "day", (_WEEKDAYS[match["day"].lower()] - said_at.weekday()) % 7 or 7)
+
+
 def _weekday_of_week(match: re.Match[str], said_at: datetime) -> When:
     """Return a day of the last, this or the next week, as Chinese counts."""
     week = _moved(said_at, "week", _offset(match["which"])).moment
@@ -293,7 +300,7 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
         (r"\btoday\b|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b|\bheute\b", _shifted(0)),
         (r"\bсегодня\b|今[天晚早日晨]", _shifted(0)),
         (r"(?<!after\s)\btomorrow\b|\bзавтра\b|明[天晚早日]", _shifted(1)),
-        (r"\b(?:the\s+)?day\s+after\s+tomorrow\b|\bпослезавтра\b|[后後]天", _shifted(2)),
+        (r"\b(?:the\s+)?day\s+after\s+tomorrow\b|\bпослезавтра\b|\bübermorgen\b|[后後]天", _shifted(2)),
         (rf"{whole}\b(?:a\s+)?(?P<count>\d{{1,3}}|{_ENGLISH})\s*{_ENGLISH_UNITS}s?\s+ago\b", _counted(-1)),
         (rf"{whole_russian}\b(?P<count>\d{{1,3}}|{_RUSSIAN})\s+{_UNITS}\s+(?:тому\s+)?назад\b", _counted(-1)),
         (rf"{whole_russian}{later}\b(?P<unit>день|неделю|месяц|год)\s+(?:тому\s+)?назад\b", _counted(-1)),
@@ -302,11 +309,12 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
         (rf"\b{which}\s+(?P<unit>недел\w+|месяц\w*|год\w*)", _span),
         (r"\b(?P<which>letzt\w+|vorig\w+|dies\w+|nächst\w+)\s+(?P<unit>woche|monat|jahr)(?:e?s)?\b", _span),
         (rf"\b(?P<which>letzt\w+|vorig\w+|nächst\w+)\s+(?P<day>{_DAYS})\b", _weekday),
-        (rf"\bvor\s+(?P<count>\d{{1,3}}|{_ENGLISH})\s+(?P<unit>tag|woche|monat|jahr)e?n?\b", _counted(-1)),
+        (rf"\bvor\s+(?P<count>\d{{1,3}}|{_GERMAN})\s+{_GERMAN_UNITS}\b", _counted(-1)),
+        (r"\b(?P<which>letzt\w+|dies\w+|nächst\w+)\s+wochenende\b", _weekend),
         (r"(?P<which>上个|下个|上|下|这个|这|本)(?P<unit>周|星期|礼拜|月)(?![末一二三四五六日天1-7])", _span),
         (r"(?P<which>去|今|明|前|后|後)(?P<unit>年)", _span),
-        (rf"\b(?P<which>last|past|previous|this|next|coming)\s+(?P<day>{_DAYS})\b", _weekday),
-        (rf"\b{which}\s+(?P<day>{_DAYS})\b", _weekday),
+        (rf"\b(?P<which>last|past|previous|next|coming)\s+(?P<day>{_DAYS})\b", _weekday),
+        (rf"\b(?P<which>прошл\w+|следующ\w+|будущ\w+)\s+(?P<day>{_DAYS})\b", _weekday),
         (
             r"(?P<which>上个|下个|上|下|这个|这|本)(?:周|星期|礼拜)(?P<day>[一二三四五六日天1-7])",
             _weekday_of_week,
@@ -321,7 +329,7 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
 def _behind() -> Sequence[tuple[re.Pattern[str], _Compute]]:
     """Return the forms that are a date only in a question, which looks back."""
     return _rules(
-        (rf"\b(?P<which>on|am)\s+(?P<day>{_DAYS})s?\b", _weekday),
+        (rf"\b(?P<which>on|this|am|эт\w+)\s+(?P<day>{_DAYS})s?\b", _weekday),
         (rf"\b(?:in|of|from|last|im|в)\s+(?P<month>{_NAMES})\b(?!\s+\d)(?P<year>(?!))?", _month),
     )
 
@@ -330,6 +338,8 @@ def _behind() -> Sequence[tuple[re.Pattern[str], _Compute]]:
 def _ahead() -> Sequence[tuple[re.Pattern[str], _Compute]]:
     """Return the forms that are a date only in a text about the future, and otherwise how long something takes."""
     return _rules(
+        (rf"\b(?:this|on|эт\w+)\s+(?P<day>{_DAYS})\b", _weekday_ahead),
+        (rf"\bin\s+(?P<count>\d{{1,3}}|{_GERMAN})\s+{_GERMAN_UNITS}\b", _counted(1)),
         (rf"\bin\s+(?P<count>\d{{1,3}}|{_ENGLISH})\s+{_ENGLISH_UNITS}s?\b(?!\s+ago)", _counted(1)),
         (rf"\bчерез\s+(?:(?P<count>\d{{1,3}}|{_RUSSIAN})\s+)?{_UNITS}", _counted(1)),
         (r"(?P<count>\d{1,3}|[一二两三四五六七八九十]+)\s*(?P<unit>天|周|星期|个月|年)(?:之|以)?[后後]", _counted(1)),
