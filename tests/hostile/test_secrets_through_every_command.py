@@ -61,6 +61,7 @@ ORDINARY = {
     "facts name": "f-",
     "config key": "memory.embedding.type",
     "proposal": "p-1",
+    "machine": "laptop",
 }
 
 

@@ -1,5 +1,6 @@
 """The pictures of the pages with figures are drawn from the tables of these pages."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -43,3 +44,14 @@ def test_the_figures_of_a_short_page_are_those_of_the_measurements(short, full):
     assert len(figures) >= 10
     measured = (ROOT / "docs" / "measurements" / f"{full}.md").read_text("utf-8")
     assert [figure for figure in sorted(figures) if figure not in measured] == []
+
+
+def test_the_times_of_a_run_of_klaw_sync_are_those_of_the_measurements():
+    page = (ROOT / "docs" / "how-to" / "sync.md").read_text("utf-8")
+    told = page.partition("## How long it takes")[2].partition("\n## ")[0]
+    figures = re.findall(r"\d[\d,.]*(?= (?:to|s|ms|records|MB|MiB|GB)\b|\n\d)", told)
+    assert len(figures) >= 6
+    full = (ROOT / "docs" / "measurements" / "speed.md").read_text("utf-8")
+    measured = full.partition("## One memory on several machines")[2].partition("\n## ")[0]
+    known = re.findall(r"\d[\d.,]*\d", measured)
+    assert [figure for figure in figures if figure not in known] == []

@@ -185,10 +185,27 @@ class TestMachines:
         klaw("two", "sync", folder)
         klaw("one", "sync", folder)
         (other,) = (each for each in json.loads(klaw("one", "sync", "status", "--json"))["machines"] if not each["own"])
-        assert json.loads(klaw("one", "sync", "remove", other["id"], "--json"))["id"] == other["id"]
+        assert json.loads(klaw("one", "sync", "remove", other["id"], folder, "--json"))["id"] == other["id"]
         klaw("one", "sync", folder)
         assert "removed this one" in klaw("two", "sync", folder, status=1)
         assert ", removed" in klaw("one", "sync", "status")
+
+    def test_what_a_removed_one_had_written_is_found_here(self, klaw, folder):
+        klaw("two", "save", "the kiln is warm")
+        klaw("two", "sync", folder)
+        own = {each["id"] for each in json.loads(klaw("two", "sync", "status", "--json"))["machines"] if each["own"]}
+        klaw("one", "sync", "remove", *own, folder)
+        assert "the kiln is warm" in klaw("one", "search", "kiln")
+
+    def test_none_is_removed_without_a_place_to_synchronise_with(self, klaw):
+        assert "no place" in klaw("one", "sync", "remove", "desk", status=1)
+
+    def test_a_repository_that_is_not_there_does_not_hide_what_is_wrong_with_a_folder(self, klaw, folder, tmp_path):
+        (file,) = (tmp_path / "folder").rglob("*.kseg")
+        file.write_bytes(file.read_bytes()[:-1])
+        nowhere = str(tmp_path / "nowhere.git")
+        found = json.loads(klaw("one", "sync", "doctor", nowhere, folder, "--json", status=1))
+        assert [each["place"] for each in found] == [nowhere, folder]
 
     def test_the_folders_are_examined(self, klaw, folder, tmp_path):
         assert klaw("one", "sync", "doctor", folder, "-q") == ""

@@ -327,3 +327,23 @@ def test_a_text_that_was_dropped_is_nowhere_in_the_file(tmp_path, seed):
     data = path.read_bytes()
     assert gone
     assert [text for text in gone if text in data] == []
+
+
+@pytest.mark.parametrize("fault", ["fetch", "names", "get"])
+def test_a_place_that_fails_is_what_an_examination_finds(world, fault):
+    one, _, folder = world
+    documents(one).append([{"id": "memory/a", "text": "a"}])
+    one.run([folder])
+
+    class Broken(Folder):
+        """A folder that fails in one of its methods; the file that says which memory it has can be read."""
+
+    def fail(_self, *arguments):
+        if arguments == ("klaw-memory.json",):
+            return folder.get(*arguments)
+        raise StoreError("the disk is gone")
+
+    setattr(Broken, fault, fail)
+    found = list(one.examine(Broken(folder.root)))
+    assert len(found) == 1
+    assert found[0].endswith("the disk is gone")

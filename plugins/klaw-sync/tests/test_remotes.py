@@ -12,7 +12,7 @@ from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 from obstore.store import MemoryStore
 
-from klaw_core import ConfigError, StoreError
+from klaw_core import ConfigError, StoreError, StoreLockedError, locked
 from klaw_journals import FileJournals
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.errors import SegmentError
@@ -136,6 +136,25 @@ class TestRemotes:
         pair[0].fetch()
         assert b"".join(map(pair[0].get, pair[0].names())).find(b"text of other") == -1
 
+    def test_a_clean_run_leaves_nothing_to_find(self, pair, tmp_path):
+        machine = Sync(tmp_path / "one", host="one")
+        (machine.root / "sync").mkdir(parents=True)
+        KEY.save(machine.root / "sync" / "key")
+        FileJournals(machine.root).records("documents").append([{"id": "memory/a", "text": "a"}])
+        assert machine.run([pair[0]]).problems == ()
+        assert list(machine.examine(pair[1])) == []
+        assert pair[1].names() != []
+
+    def test_a_file_that_cannot_be_read_is_found(self, pair, tmp_path):
+        machine = Sync(tmp_path / "one", host="one")
+        (machine.root / "sync").mkdir(parents=True)
+        KEY.save(machine.root / "sync" / "key")
+        assert machine.run([pair[0]]).problems == ()
+        for name in (f"{A}/x.kseg", f"{B}/y.kseg"):
+            pair[0].put(name, b"not a segment")
+        pair[0].flush()
+        assert [problem.partition(":")[0] for problem in machine.examine(pair[1])] == [f"{A}/x.kseg", f"{B}/y.kseg"]
+
 
 class TestFolder:
     def test_a_link_is_not_followed(self, tmp_path):
@@ -193,6 +212,19 @@ class TestAddresses:
     def test_an_address_of_no_known_kind(self, tmp_path):
         with pytest.raises(StoreError):
             open_remote("nothing://example", Path(tmp_path))
+
+
+def test_two_fetches_of_one_repository_do_not_meet(tmp_path, monkeypatch):
+    monkeypatch.setattr("klaw_sync.git._SECONDS", 0.01)
+    remote = repositories(tmp_path)[0]
+    with locked(remote.cache), pytest.raises(StoreLockedError):
+        remote.fetch()
+
+
+def test_a_cache_that_cannot_be_made_is_an_error_of_the_place(tmp_path):
+    (tmp_path / "cache-0").write_text("not a directory")
+    with pytest.raises(StoreError):
+        repositories(tmp_path)[0].fetch()
 
 
 def test_a_server_that_does_not_answer_is_a_problem(bucket, tmp_path, monkeypatch):

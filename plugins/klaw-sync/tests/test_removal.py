@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from klaw_core import ConfigError, NotFoundError, RecordError
+from klaw_core import ConfigError, NotFoundError, RecordError, StoreError
 from klaw_journals import FileJournals
 from klaw_sync import Folder, MemoryKey, Sync
 
@@ -41,7 +41,7 @@ def world(tmp_path):
 
 def test_what_it_writes_later_is_read_by_nobody(world):
     one, two, lost, folder = world
-    assert one.remove("lost").host == "lost"
+    assert one.remove("lost", [folder]).host == "lost"
     one.run([folder])
     put(lost, "later")
     with pytest.raises(ConfigError, match="removed this one"):
@@ -55,7 +55,7 @@ def test_what_it_writes_later_is_read_by_nobody(world):
 
 def test_it_is_told_before_it_writes_again_and_changes_nothing(world):
     one, _, lost, folder = world
-    one.remove("lost")
+    one.remove("lost", [folder])
     put(one, "new")
     one.run([folder])
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_it_is_told_before_it_writes_again_and_changes_nothing(world):
 
 def test_it_can_join_again(world):
     one, two, lost, folder = world
-    one.remove("lost")
+    one.remove("lost", [folder])
     one.run([folder])
     put(lost, "later")
     with pytest.raises(ConfigError):
@@ -80,7 +80,7 @@ def test_it_can_join_again(world):
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_what_one_machine_had_read_before_it_learned_of_it_comes_to_all(world, tmp_path, order):
     one, two, lost, folder = world
-    one.remove("lost")
+    one.remove("lost", [folder])
     put(lost, "later")
     lost.run([folder])
     two.run([folder])  # it reads that file; only then it learns
@@ -99,7 +99,7 @@ def test_what_one_machine_had_read_before_it_learned_of_it_comes_to_all(world, t
 
 def test_a_machine_without_its_state_learns_it_again(world):
     one, _, lost, folder = world
-    one.remove("lost")
+    one.remove("lost", [folder])
     one.run([folder])
     put(lost, "later")
     with pytest.raises(ConfigError):
@@ -113,7 +113,7 @@ def test_a_machine_without_its_state_learns_it_again(world):
 
 def test_forgetting_packs_the_removal_along(world, tmp_path):
     one, two, _, folder = world
-    one.remove("lost")
+    one.remove("lost", [folder])
     one.run([folder])
     FileJournals(one.root).records("documents").forget(["memory/one"])
     for each in (one, two, one):
@@ -126,12 +126,103 @@ def test_forgetting_packs_the_removal_along(world, tmp_path):
 def test_names_that_name_none_or_several(world, tmp_path):
     one, _, _, folder = world
     with pytest.raises(NotFoundError, match="no machine 'nobody'"):
-        one.remove("nobody")
+        one.remove("nobody", [folder])
     with pytest.raises(RecordError, match="cannot remove itself"):
-        one.remove("one")
+        one.remove("one", [folder])
     other = machine(tmp_path / "elsewhere", "lost")
     for each in (other, one):
         put(each, "more")
         each.run([folder])
     with pytest.raises(RecordError, match="2 machines"):
-        one.remove("lost")
+        one.remove("lost", [folder])
+
+
+def test_what_nobody_has_read_yet_stays(world):
+    one, two, lost, folder = world
+    put(lost, "unread")
+    lost.run([folder])
+    reports = []
+    one.remove("lost", [folder], then=reports.append)
+    assert [report.received for report in reports] == [1]
+    for each in (one, two):
+        assert each.run([folder]).problems == ()
+    assert ids(one) == ids(two) == ["lost", "one", "two", "unread"]
+    assert list(two.examine(folder)) == []
+
+
+def test_a_machine_that_is_not_known_here_yet_is_removed(world, tmp_path):
+    one, _, _, folder = world
+    new = machine(tmp_path, "new")
+    put(new, "unread")
+    new.run([folder])
+    assert one.remove("new", [folder]).last == 1
+    assert ids(one) == ["lost", "one", "two", "unread"]
+
+
+@pytest.mark.parametrize("fault", ["fetch", "names", "get"])
+def test_a_machine_whose_files_cannot_be_read_is_not_removed(world, fault):
+    one, two, lost, folder = world
+    put(lost, "unread")
+    lost.run([folder])
+
+    class Broken(Folder):
+        """A folder that fails in one of its methods."""
+
+    def fail(_self, *_arguments):
+        raise StoreError("the disk is gone")
+
+    setattr(Broken, fault, fail)
+    with pytest.raises(StoreError, match=r"'lost' was not removed: .*the disk is gone"):
+        one.remove("lost", [Broken(folder.root)])
+    assert [each.host for each in one.machines() if each.is_removed] == []
+    for each in (one, two):
+        assert each.run([folder]).problems == ()
+    assert ids(one) == ids(two) == ["lost", "one", "two", "unread"]
+
+
+def test_a_machine_with_a_file_that_is_not_complete_is_not_removed(world):
+    one, two, lost, folder = world
+    before = set(folder.names())
+    put(lost, "unread")
+    lost.run([folder])
+    (name,) = set(folder.names()) - before
+    whole = (folder.root / name).read_bytes()
+    (folder.root / name).write_bytes(whole[:-1])
+    with pytest.raises(StoreError, match=rf"'lost' was not removed: .*{name}"):
+        one.remove("lost", [folder])
+    (folder.root / name).write_bytes(whole)
+    assert one.remove("lost", [folder]).is_removed
+    for each in (one, two):
+        assert each.run([folder]).problems == ()
+    assert ids(one) == ids(two) == ["lost", "one", "two", "unread"]
+
+
+def test_a_file_that_comes_after_the_run_is_not_refused(world):
+    one, two, lost, folder = world
+
+    def meanwhile(_report):
+        if "late" not in ids(lost):
+            put(lost, "late")
+            lost.run([folder])
+
+    with pytest.raises(StoreError, match="'lost' was not removed"):
+        one.remove("lost", [folder], then=meanwhile)
+    one.remove("lost", [folder], then=meanwhile)
+    two.run([folder])
+    assert ids(one) == ids(two) == ["late", "lost", "one", "two"]
+
+
+def test_a_removal_without_a_place_is_refused(world):
+    one, *_ = world
+    with pytest.raises(ConfigError, match="no place"):
+        one.remove("lost", [])
+
+
+def test_a_machine_that_was_removed_is_removed_again_whatever_it_has_written_since(world):
+    one, two, lost, folder = world
+    two.remove("lost", [folder])
+    put(lost, "later")
+    lost.run([folder])
+    two.run([folder])
+    assert one.remove("lost", [folder]).is_removed
+    assert ids(one) == ["lost", "one", "two"]

@@ -186,16 +186,19 @@ def status(settings: Settings) -> None:
 
 @command.command("remove", short_help="Stop reading what a machine writes.")
 @click.argument("machine", metavar="MACHINE")
+@click.argument("places", metavar="[DIR]...", nargs=-1)
 @common_options
 @pass_settings
-def remove(settings: Settings, *, machine: str) -> None:
+def remove(settings: Settings, *, machine: str, places: tuple[str, ...]) -> None:
     """Remove the machine named MACHINE (its name, or its id in `klaw sync status`), such as one that was lost or sold.
 
-    What it has written stays. What it writes from now on is not read by any machine, once that has synchronised. The
-    join code stays valid: whoever has it can join again.
+    First this machine synchronises with the folders DIR, or with the configured ones. If that fails, nothing is
+    removed. What the machine has written there stays. What it writes from now on is not read by any machine, once that
+    has synchronised. The join code stays valid: whoever has it can join again.
     """
     with _extension(settings) as sync:
-        removed = sync.sync.remove(machine)
+        _ = sync.sync.key  # a memory that is not shared is the first thing to say
+        removed = sync.remove(machine, places)
     if settings.json:
         print_json({"id": removed.id, "name": removed.host})
         return

@@ -80,11 +80,22 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         Raise ConfigError, NotFoundError if the memory is not shared, StoreError.
         """
         report = self.sync.run(self.remotes(places), dry_run=dry_run, missing=missing)
+        self._index(report)
+        return report
+
+    def remove(self, machine: str, places: Sequence[str] = ()) -> Machine:
+        """Synchronise with these places, or with the configured ones, then remove a machine. See :meth:`Sync.remove`.
+
+        Raise ConfigError, NotFoundError, RecordError, StoreError.
+        """
+        return self.sync.remove(machine, self.remotes(places), then=self._index)
+
+    def _index(self, report: SyncReport) -> None:
+        """Update the index of the journals that a run has changed."""
         for name in dict.fromkeys(_OWNERS[kind][0] for kind in report.changed):
             if name != "core_memory" and self._host is not None:
                 with suppress(NotFoundError):
                     self._host.index(name)
-        return report
 
     def start(self) -> Callable[[], object] | None:
         """Synchronise with the configured places every ``interval_seconds``, in a thread. Raise ConfigError.

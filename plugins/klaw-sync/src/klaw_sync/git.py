@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import define, field
 
-from klaw_core import StoreError, own_directory
+from klaw_core import StoreError, locked, own_directory
 from klaw_sync.errors import SegmentError
 from klaw_sync.remotes import MACHINE, MEMORY_FILE, Remote
 from klaw_sync.segments import MAX_FILE_BYTES, SUFFIX
@@ -50,10 +50,10 @@ class GitRepository(Remote):
 
     def fetch(self) -> None:
         """Get all branches of Klaw."""
-        if not (self.cache / "HEAD").exists():
-            self.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._git("init", "--quiet", "--bare")
-        self._git("fetch", "--quiet", "--prune", "--no-tags", self.address, f"+{_BRANCHES}/*:{_BRANCHES}/*")
+        with locked(self.cache, limit_seconds=_SECONDS):  # a run and `klaw doctor` may fetch at the same time
+            if not (self.cache / "HEAD").exists():
+                self._git("init", "--quiet", "--bare")
+            self._git("fetch", "--quiet", "--prune", "--no-tags", self.address, f"+{_BRANCHES}/*:{_BRANCHES}/*")
         self._trees, self._commits, self._changed = {}, {}, set()
         listed = self._git("for-each-ref", "--format=%(objectname) %(refname)", _BRANCHES).decode()
         for line in listed.splitlines():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
-from klaw_core import ConfigError, KlawError, NotFoundError, RecordError, locked
+from klaw_core import ConfigError, KlawError, NotFoundError, RecordError, StoreError, locked
 from klaw_journals import Traces, parse_json
 from klaw_sync.applying import Applying
 from klaw_sync.errors import SegmentError
@@ -87,27 +87,40 @@ class Sync(Here):
                         pass
         return key
 
-    def remove(self, name: str) -> Machine:
+    def remove(
+        self, name: str, remotes: Sequence[Remote], *, then: Callable[[SyncReport], object] = lambda _report: None
+    ) -> Machine:
         """Remove a machine by its id or host: what it writes from now on is not read. The next run tells the others.
 
-        Return the machine. Raise NotFoundError, RecordError if several have this name, StoreError.
+        First synchronise with ``remotes``, so that everything that the machine has written counts, and call ``then``
+        with the report. Return the machine. Raise StoreError, and remove nothing, if the run had a problem or a file of
+        the machine cannot be read; also raise NotFoundError, RecordError if several have this name, ConfigError.
         """
         _ = self.key  # a memory that is not shared has no machines
-        found = [one for one in self.machines() if name in {one.id, one.host}]
-        if not found:
-            raise NotFoundError(f"no machine {name!r} shares this memory", hint="klaw sync status lists them")
-        if len(found) > 1:
-            raise RecordError(f"{len(found)} machines have the name {name!r}", hint="name it by its id")
-        (machine,) = found
-        if machine.is_own:
-            raise RecordError("this machine cannot remove itself", hint="do it on another machine")
+        if not remotes:
+            raise ConfigError(["no place to synchronise with first"], hint="klaw sync remove MACHINE DIR")
+        report = self.run(remotes)
+        then(report)
+        told = f"machine {name!r} was not removed: "
+        if report.problems:
+            raise StoreError(told + report.problems[0], hint="klaw sync, until it has no problem; then try again")
         with locked(self.directory), State.open(self.directory / "state.db") as state:
             state.load_meta()
-            if machine.id not in state.removed:
-                state.meta["stamps"] = ""  # the next run has something to tell
-                with state.commit():
-                    state.add_removals([Removal(machine.id, machine.last, secrets.token_hex(8))])
-        return machine
+            machine = _named(self._machines(state), name)
+            if machine.is_removed:
+                return machine
+            for remote in remotes:
+                remote.fetch()
+                names = {each for each in remote.names() if each.startswith(f"{machine.id}/")}
+                if unread := names - state.segments(remote.location):  # every machine would refuse these
+                    raise StoreError(
+                        f"{told}{remote.location}/{min(unread)} is new or not complete",
+                        hint="klaw sync, until it reads the file; delete a file that cannot become complete",
+                    )
+            state.meta["stamps"] = ""  # the next run has something to tell
+            with state.commit():
+                state.add_removals([Removal(machine.id, machine.last, secrets.token_hex(8))])
+        return evolve(machine, is_removed=True)
 
     def run(self, remotes: Sequence[Remote], *, dry_run: bool = False, missing: Missing = "keep") -> SyncReport:
         """Synchronise with remotes. A remote that cannot be reached is a problem of the report.
@@ -136,20 +149,21 @@ class Sync(Here):
             return []
         with State.open(self.directory / "state.db") as state:
             state.load_meta()
-            own = state.meta.get("machine", "")
-            found = [
-                Machine(
-                    *(row["machine"], row["host"], row["last"], _moment_of(row["t"])),
-                    is_removed=row["machine"] in state.removed,
-                )
-                for row in state.machines()
-                if row["machine"] != own
-            ]
-            return (
-                [Machine(own, self.host, int(state.meta.get("segment", "0")), None, is_own=True), *found]
-                if own
-                else found
+            return self._machines(state)
+
+    def _machines(self, state: State) -> list[Machine]:
+        own = state.meta.get("machine", "")
+        found = [
+            Machine(
+                *(row["machine"], row["host"], row["last"], _moment_of(row["t"])),
+                is_removed=row["machine"] in state.removed,
             )
+            for row in state.machines()
+            if row["machine"] != own
+        ]
+        if not own:
+            return found
+        return [Machine(own, self.host, int(state.meta.get("segment", "0")), None, is_own=True), *found]
 
     def conflicts(self) -> list[Conflict]:
         """Return the values that another one has replaced although its writer had not seen them. Raise StoreError."""
@@ -162,11 +176,15 @@ class Sync(Here):
     def examine(self, remote: Remote) -> Iterator[str]:
         """Yield what is wrong with a remote: it is not reachable, has another memory, or files that cannot be read."""
         try:
-            self._require(remote, self.key)
-            names = remote.names()
-        except KlawError as error:
+            yield from self._examined(remote)
+        except KlawError as error:  # the others are examined nevertheless
             yield error.message
-            return
+
+    def _examined(self, remote: Remote) -> Iterator[str]:
+        key = self.key
+        remote.fetch()
+        self._require(remote, key)
+        names = remote.names()
         if (self.directory / "state.db").exists():
             with State.open(self.directory / "state.db") as state:
                 state.load_meta()
@@ -176,7 +194,7 @@ class Sync(Here):
             names = [name for name in names if name not in refused]
         for name in names:
             try:
-                segment = read_segment(self.key, remote.get(name))
+                segment = read_segment(key, remote.get(name))
             except SegmentError as error:
                 yield f"{name}: {error.message}"
             else:
@@ -247,6 +265,18 @@ class Sync(Here):
                 hint="check the join code: klaw sync code",
             )
         return True
+
+
+def _named(machines: Sequence[Machine], name: str) -> Machine:
+    """Return the machine of an id or host that can be removed. Raise NotFoundError, RecordError."""
+    found = [one for one in machines if name in {one.id, one.host}]
+    if not found:
+        raise NotFoundError(f"no machine {name!r} shares this memory", hint="klaw sync status lists them")
+    if len(found) > 1:
+        raise RecordError(f"{len(found)} machines have the name {name!r}", hint="name it by its id")
+    if found[0].is_own:
+        raise RecordError("this machine cannot remove itself", hint="do it on another machine")
+    return found[0]
 
 
 def _run(round_: Round) -> None:
