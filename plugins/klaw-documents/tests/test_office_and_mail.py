@@ -1,19 +1,30 @@
 """Spreadsheets, presentations, tables, mail and subtitles: what they become, and what hostile ones can do."""
 
 import io
+import os
+import signal
 import sys
 import zipfile
 from datetime import UTC, datetime
+from email.message import EmailMessage
+from html import escape
 from typing import ClassVar
 
 import pytest
 from documents_of_tests import DRAWING, MAIL, MAILBOX, SLIDE, SRT, VTT, archive, pptx, xlsx
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from klaw_core import ConversionError
+from klaw_documents import command, tables
 from klaw_documents.command import CommandConverter
 from klaw_documents.converters import ParsedConverter, SubtitleConverter, TableConverter
 from klaw_documents.options import CommandOptions, ParsedOptions, TableOptions, TextOptions
+from klaw_documents.parsers import mail
+from klaw_documents.parsers import pptx as presentations
+from klaw_documents.parsers.markup import markdown_of
 from klaw_documents.process import ParserProcess
+from klaw_documents.subtitles import text_of
 from klaw_testing.converter import ConverterContract
 
 for library in ("python_calamine", "selectolax"):
@@ -126,6 +137,147 @@ def test_a_message_of_html_only_is_read(convert):
     assert "steal" not in text
 
 
+def message(*parts, kind="mixed", subject="Outer"):
+    """Return a message of parts: messages, or pairs of a type and a text."""
+    made = EmailMessage()
+    made["Subject"] = subject
+    made["Content-Type"] = f"multipart/{kind}"
+    for part in parts:
+        if isinstance(part, EmailMessage):
+            made.attach(part)
+        else:
+            text = EmailMessage()
+            text.set_content(part[1], subtype=part[0])
+            made.attach(text)
+    return made
+
+
+def body_of(message):
+    """Return the text of a message below its heading."""
+    return mail.parse(message.as_bytes(), "a.eml").text.split("\n\n", 1)[1]
+
+
+HTML, PLAIN = ("html", "<p>Cast off</p>"), ("plain", "at six")
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        (message(HTML, PLAIN), "Cast off\n\nat six\n"),
+        (message(PLAIN, HTML), "at six\n\nCast off\n"),
+        (message(PLAIN, HTML, kind="alternative"), "at six\n"),
+        (message(HTML, PLAIN, kind="alternative"), "at six\n"),
+        (message(("plain", " "), HTML, kind="alternative"), "Cast off\n"),
+        (message(message(PLAIN, HTML, kind="alternative"), ("plain", "The list")), "at six\n\nThe list\n"),
+        (message(message(HTML, kind="related"), PLAIN, kind="alternative"), "at six\n"),
+        (message(message(HTML, PLAIN), kind="alternative"), "Cast off\n\nat six\n"),
+    ],
+)
+def test_only_one_of_alternatives_is_read_and_all_other_parts_in_order(given, body):
+    assert body_of(given) == body
+
+
+def test_an_attached_message_is_named_and_not_read():
+    inner = message(("plain", "I said this"), subject="Inner")
+    named, bare, bundle = EmailMessage(), EmailMessage(), message(("plain", "in a bundle"))
+    named.set_content(inner, filename="said.eml")
+    bare.set_content(inner)
+    bundle["Content-Disposition"] = 'attachment; filename="bundle"'
+    assert body_of(message(PLAIN, named, bare, bundle)) == "at six\n\nAttachments: said.eml, Inner, bundle\n"
+
+
+def test_a_message_with_a_disposition_of_its_own_is_read():
+    given = message(PLAIN)
+    given["Content-Disposition"] = "attachment; filename=a.eml"
+    assert body_of(given) == "at six\n"
+
+
+def headings_of(text):
+    """Return the headings of a text, as CommonMark has them."""
+    tokens = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table").parse(text)
+    return [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
+
+
+#: What begins blocks in Markdown and HTML, before, after and without words.
+BLOCKS = (
+    "# ## ``` ~~~~ <!-- --> <script> <pre> <? <!X <![CDATA[ <div> === = --- -- - > * + 1. 10) | |---| $$ %% \\ word"
+)
+PIECES = st.sampled_from([*BLOCKS.split(), "[a]:", "\t"])
+TEXTS = st.lists(st.one_of(PIECES, st.sampled_from([" ", "  ", "    ", "\n", "\n\n"])), max_size=12).map("".join)
+
+
+@given(TEXTS)
+@example("```\ncode")
+@example("> ```\ncode")
+@example("<!-- comment")
+@example("Title\n=====")
+@example("Regards\n-- \nAnn")
+@example("- Title\n  =")
+@example("1. # item")
+def test_no_text_of_a_message_changes_the_headings_of_the_others(text):
+    plain, page = EmailMessage(), EmailMessage()
+    plain.set_content(text)
+    page.set_content(f"<p>{escape(text)}<br>{escape(text)}</p><pre>{escape(text)}</pre>{escape(text)}", subtype="html")
+    table = EmailMessage()
+    table.set_content(
+        f"<table><caption>{escape(text)}</caption><tr><td>{escape(text)}</td></tr></table>", subtype="html"
+    )
+    between = [plain, page, table]
+    for number, part in enumerate(between):
+        part["Subject"] = f"Between {number}"
+    whole = b"".join(b"From a Mon May  6 07:08:09 2024\n" + each.as_bytes() + b"\n" for each in (*between, *between))
+    expected = [f"Between {number}" for number in (0, 1, 2, 0, 1, 2)]
+    assert headings_of(mail.parse(whole, "box.mbox").text) == expected
+
+
+@given(TEXTS)
+@example("```\ncode")
+@example("<!-- comment")
+@example("=")
+def test_no_text_of_a_page_changes_its_headings(text):
+    text = escape(text)
+    blocks = f"<p>{text}<br>{text}</p><ul><li>{text}<pre>{text}</pre></li></ul><blockquote>{text}</blockquote>"
+    table = f"<table><caption>{text}</caption><tr><td>{text}</td></tr></table>"
+    made = markdown_of(f"<h1>First</h1>{blocks}{table}<h1>Last</h1>{table}<p>{text}</p>")
+    assert headings_of(made) == ["First", "Last"]
+
+
+@given(TEXTS)
+@example("```\ncode")
+@example("<!-- comment")
+@example("Title\n=====")
+def test_no_text_of_a_slide_changes_the_headings_of_the_others(text):
+    talk = pptx([("One", escape(text), escape(text)), ("Two", escape(text), ""), ("Three", "", "")])
+    assert headings_of(presentations.parse(talk, "").text) == ["Slide 1: One", "Slide 2: Two", "Slide 3: Three"]
+
+
+@given(TEXTS)
+@example("```\ncode")
+@example("Title\n=====")
+def test_no_subtitle_makes_a_heading_or_swallows_the_next(text):
+    made = text_of(f"1\n00:01.000 --> 00:02.000\n{escape(text)}\n\n2\n10:00.000 --> 11:00.000\nlast words\n")
+    assert headings_of(f"{made}\n# After\n") == ["After"]
+    assert made.endswith("[0:10:00] last words\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<https://example.org>",
+        "<ann@example.org> wrote",
+        "> quoted",
+        "- item",
+        "1. item",
+        "#tag",
+        "a # b",
+        "x = y",
+        "a < b",
+    ],
+)
+def test_what_changes_no_heading_stays_as_it_is(text):
+    assert body_of(message(("plain", text))) == f"{text}\n"
+
+
 @pytest.mark.parametrize(
     "head",
     [
@@ -173,6 +325,29 @@ def test_a_guessed_encoding_is_in_the_metadata():
 def test_the_names_of_columns_do_not_multiply_a_table():
     data = f"{'a' * 100_000},{'b' * 100_000}\n".encode() + b"1,2\n" * 1000
     assert len(TableConverter().convert(data, "a.csv").text) < 200_000
+
+
+class Counted:
+    """Names of columns, which count how many of them were read."""
+
+    def __init__(self, count):
+        self.count, self.read = count, 0
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        for number in range(self.count):
+            self.read += 1
+            yield f"column {number}"
+
+
+def test_a_row_reads_only_the_names_of_its_own_cells(monkeypatch):
+    names = Counted(1000)
+    monkeypatch.setattr(tables, "_names", lambda _cells: names)
+    rows = [["heading"], *[["1", "2"]] * 50]
+    assert list(tables.rows_as_text(rows)) == ["- column 0: 1; column 1: 2"] * 50
+    assert names.read == 100
 
 
 @pytest.mark.parametrize(
@@ -259,7 +434,12 @@ class TestACommandOfTheUser:
     @pytest.mark.parametrize(
         ("code", "reason"),
         [
-            ("raise SystemExit(3)", "exit status 3"),
+            ("raise SystemExit(3)", "ended with the exit status 3$"),
+            ("raise SystemExit('\\n no\\a model \\nmore')", "ended with the exit status 1: no model$"),
+            ("import sys; sys.exit('no picture: ' + sys.argv[1])", "exit status 1: no picture: file.png$"),
+            ("import sys; sys.exit('x' * 1000000)", "exit status 1: x{200}$"),
+            ("import os, time; os.close(1); time.sleep(60)", "longer than 0.5 seconds"),
+            ("import os, time; os.close(1); os.close(2); time.sleep(60)", "longer than 0.5 seconds"),
             ("", "has no text"),
             ("import time; time.sleep(60)", "longer than 0.5 seconds"),
             ("import subprocess; subprocess.run(['sleep', '60'])", "longer than 0.5 seconds"),
@@ -269,6 +449,56 @@ class TestACommandOfTheUser:
     def test_what_fails_is_an_error_with_its_reason(self, code, reason):
         with pytest.raises(ConversionError, match=reason):
             self.python(code, timeout_seconds=0.5 if "0.5" in reason or "than" in reason else 60).convert(b"x", "a.png")
+
+    @pytest.fixture(params=["by_selector", "by_threads"])
+    def reader(self, request, monkeypatch):
+        monkeypatch.setattr(command, "_reader_of", getattr(command, request.param))
+
+    #: Leaves a process in a session of its own: it writes its number at first, and at its end, after 30 seconds.
+    LEFT = (
+        "import os, sys, time; from pathlib import Path; place = Path(sys.argv[1])\n"
+        "(place / 'new').write_text(str(os.getpid())); (place / 'new').rename(place / 'begun')\n"
+        "time.sleep(30); (place / 'ended').touch()"
+    )
+
+    @pytest.mark.usefixtures("reader")
+    @pytest.mark.parametrize(
+        ("streams", "printed"),
+        [("", ""), ("stdout=subprocess.DEVNULL,", "hi\n")],
+        ids=["its output", "only its errors"],
+    )
+    def test_a_process_that_it_leaves_in_another_session_does_not_hold_it(self, tmp_path, streams, printed):
+        code = (
+            f"import subprocess, sys, time, os; command = [sys.executable, '-c', {self.LEFT!r}, {str(tmp_path)!r}]\n"
+            f"subprocess.Popen(command, {streams} start_new_session=True)\n"
+            f"while not os.path.exists({str(tmp_path / 'begun')!r}): time.sleep(0.01)\n"
+            "print('hi')"
+        )
+        converter = self.python(code, timeout_seconds=60 if printed else 3)
+        try:
+            if printed:
+                assert converter.convert(b"x", "a.png").text == printed
+            else:
+                with pytest.raises(ConversionError, match="longer than 3 seconds") as failed:
+                    converter.convert(b"x", "a.png")
+                assert failed.value.keep
+            assert not (tmp_path / "ended").exists()
+        finally:
+            os.kill(int((tmp_path / "begun").read_text()), signal.SIGTERM)
+
+    @pytest.mark.usefixtures("reader")
+    def test_what_it_says_of_errors_does_not_stop_it(self):
+        code = "import sys; sys.stderr.write('x' * 1000000); print('y' * 1000000); sys.stderr.write('z' * 1000000)"
+        assert self.python(code).convert(b"x", "a.png").text == "y" * 1_000_000 + "\n"
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="a script for sh")
+    def test_a_program_of_the_working_directory_is_run(self, tmp_path, monkeypatch):
+        script = tmp_path / "ocr.sh"
+        script.write_text('#!/bin/sh\ncat "$1"\n')
+        script.chmod(0o755)
+        monkeypatch.chdir(tmp_path)
+        converter = CommandConverter(CommandOptions(command=("./ocr.sh", "{file}")))
+        assert converter.convert(b"scan", "a.png").text == "scan\n"
 
     def test_a_missing_program_is_named_and_tried_again_later(self):
         with pytest.raises(ConversionError, match="nowhere-at-all is not installed") as failed:

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from klaw_core import Conversion, ConversionError, Converter
 from klaw_documents.chunkers.languages import LANGUAGES, SUFFIXES
-from klaw_documents.options import CodeOptions, ParsedOptions, TableOptions, TextOptions
+from klaw_documents.options import CodeOptions, CommandOptions, ParsedOptions, TableOptions, TextOptions
 from klaw_documents.process import ParserProcess, process_of
 
 _PATTERNS: Mapping[str, tuple[str, ...]] = {
@@ -27,13 +27,13 @@ _PATTERNS: Mapping[str, tuple[str, ...]] = {
 # Increased when a parser returns another text for the same bytes.
 _VERSIONS: Mapping[str, str] = {
     "pdf": "1",
-    "docx": "1",
-    "html": "1",
-    "epub": "1",
+    "docx": "2",
+    "html": "2",
+    "epub": "2",
     "notebook": "1",
-    "pptx": "1",
+    "pptx": "2",
     "xlsx": "1",
-    "mail": "1",
+    "mail": "2",
 }
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _RST_FIELD = re.compile(r"^:(author|date):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -41,8 +41,32 @@ _ATTRIBUTE = re.compile(r"^:(author|revdate|date|keywords|tags):[ \t]+(\S.*?)[ \
 _HEAD = 4096  # characters at the start of a file that may contain its keywords
 
 
+@frozen
+class ConfiguredConverter(Converter):
+    """A converter whose options say if its files are only read on request."""
+
+    options: ParsedOptions | CommandOptions | TextOptions | TableOptions | CodeOptions
+
+    @property
+    def on_request(self) -> bool:
+        """Whether such files are only read if ``include`` matches them."""
+        return self.options.on_request
+
+
+@frozen
+class LimitedConverter(ConfiguredConverter):
+    """A converter that another process works for, with a limit of size of its own."""
+
+    options: ParsedOptions | CommandOptions
+
+    @property
+    def max_bytes(self) -> int:
+        """The maximum size of a file."""
+        return self.options.max_bytes
+
+
 @frozen(eq=False)
-class ParsedConverter(Converter):
+class ParsedConverter(LimitedConverter):
     """A converter whose parser runs in a separate process, with limits of time and memory."""
 
     name: str
@@ -59,16 +83,6 @@ class ParsedConverter(Converter):
         """The version of the parser."""
         return _VERSIONS[self.name]
 
-    @property
-    def on_request(self) -> bool:
-        """Whether such files are only read if ``include`` matches them."""
-        return self.options.on_request
-
-    @property
-    def max_bytes(self) -> int:
-        """The maximum size of a file."""
-        return self.options.max_bytes
-
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Parse a file. Raise ConversionError."""
         return self.process.parse(self.name, data, name)
@@ -80,15 +94,10 @@ def parsed_converter(name: str, options: ParsedOptions) -> ParsedConverter:
 
 
 @frozen
-class TextConverter(Converter):
+class TextConverter(ConfiguredConverter):
     """A converter of text files, which needs no process of its own: its time grows with the length of the text."""
 
     options: TextOptions | TableOptions | CodeOptions = field(factory=TextOptions)
-
-    @property
-    def on_request(self) -> bool:
-        """Whether such files are only read if ``include`` matches them."""
-        return self.options.on_request
 
 
 @frozen

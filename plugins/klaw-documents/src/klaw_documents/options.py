@@ -70,7 +70,8 @@ class CommandOptions:
     """Options of the converter that runs a command, such as ``["tesseract", "{file}", "-"]``.
 
     ``command``: the program and its arguments; empty turns the converter off. ``{file}`` is the path of a copy of the
-    file; without it, the file is the input of the command. What it prints is the text.
+    file; without it, the file is the input of the command. What it prints is the text. A program with a relative path
+    is looked for in the working directory; it runs in the directory of the copy.
     ``patterns``: the names of the files that it reads.
     ``environment``: the variables of the environment that it gets besides ``PATH`` and the like, such as an API key.
     ``version``: change it to convert all files again.

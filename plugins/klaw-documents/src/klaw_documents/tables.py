@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 
 from klaw_core import ConversionError
 
@@ -51,8 +52,9 @@ def rows_as_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _line(names: Sequence[str], cells: Sequence[str]) -> str:
-    named = zip([*names, *[""] * len(cells)], cells, strict=False)
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+    # The cells come first: a short row of a wide table does not read all names.
+    named = zip(cells, chain(names, repeat("")), strict=False)
+    return "; ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell)
 
 
 def _names(cells: Sequence[str]) -> list[str]:

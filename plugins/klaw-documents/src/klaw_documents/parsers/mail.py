@@ -11,8 +11,10 @@ from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from attrs import define, field
+
 from klaw_core import Conversion, ConversionError
-from klaw_documents.parsers.markup import markdown_of
+from klaw_documents.parsers.markup import escaped, markdown_of
 from klaw_documents.parsers.values import clean, described, one_line
 
 # A line that begins a message in a mailbox; in a message, such a line has a ">" before it.
@@ -20,7 +22,6 @@ _FROM = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _SHOWN = ("From", "To", "Cc", "Date")
 _MAX_PARTS = 1_000
-_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
 
 
 def parse(data: bytes, name: str) -> Conversion:
@@ -54,24 +55,51 @@ def _section(message: EmailMessage) -> Iterator[str]:
     shown = {name: _header(message, name) for name in _SHOWN}
     if lines := [f"{name}: {value}" for name, value in shown.items() if value]:
         yield "\n".join(lines)
-    plain: list[str] = []
-    html: list[str] = []
-    attached: list[str] = []
-    for number, part in enumerate(message.walk()):
-        if number == _MAX_PARTS:
-            break
-        if part.is_multipart():
-            continue
-        kind, file = part.get_content_type(), _file_of(part)
-        if file or kind not in {"text/plain", "text/html"}:
-            attached.append(file or kind)
-        else:
-            (plain if kind == "text/plain" else html).append(_content(part))
-    body = "\n\n".join(plain).strip() or "\n\n".join(map(markdown_of, html)).strip()
+    parts = _Parts()
+    body = parts.read(message).text
     if body:  # a heading in it is not one of the mailbox
-        yield _HEADING.sub(r"\\\1", clean(body))
-    if attached:
-        yield f"Attachments: {', '.join(map(one_line, attached))}"
+        yield escaped(clean(body))
+    if parts.attached:
+        yield f"Attachments: {', '.join(map(one_line, parts.attached))}"
+
+
+@define
+class _Body:
+    text: str = ""
+    is_plain: bool = True
+
+
+@define
+class _Parts:
+    """Reads the parts of a message, and notes what is attached, which is not read."""
+
+    attached: list[str] = field(factory=list)
+    _number: int = field(default=0, init=False)
+
+    def read(self, part: Any) -> _Body:
+        """Return the text of a part: one of alternatives, or all of its parts in their order."""
+        self._number += 1
+        if self._number > _MAX_PARTS:
+            return _Body()
+        kind, file = part.get_content_type(), _file_of(part)
+        is_whole = self._number == 1  # a message is not its own attachment
+        if (is_whole or not file) and part.get_content_maintype() == "multipart" and part.is_multipart():
+            bodies = [body for body in map(self.read, part.get_payload()) if body.text]
+            if kind == "multipart/alternative":
+                return next((body for body in bodies if body.is_plain), bodies[0] if bodies else _Body())
+            return _Body("\n\n".join(body.text for body in bodies), all(body.is_plain for body in bodies))
+        if not file and kind in {"text/plain", "text/html"}:
+            is_plain = kind == "text/plain"
+            return _Body((_content(part) if is_plain else markdown_of(_content(part))).strip(), is_plain)
+        self.attached.append(file or _subject_of(part) or kind)
+        return _Body()
+
+
+def _subject_of(part: Any) -> str:
+    """Return the subject of an attached message; empty if it has none."""
+    if part.get_content_type() != "message/rfc822" or not part.is_multipart():
+        return ""
+    return _header(part.get_payload(0), "Subject")
 
 
 def _header(message: Any, name: str) -> str:

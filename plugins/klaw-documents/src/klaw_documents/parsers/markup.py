@@ -30,8 +30,12 @@ _BLOCKS_NAMES = (
 _BLOCKS = frozenset(_BLOCKS_NAMES.split())
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _SPACE = re.compile(r"[ \t\n\f\r\u00a0]+")
+# What begins a heading, code or HTML at the start of a line, or makes a heading of the line before it.
+_STRUCTURE = r"#{1,6}(?:\s|$)|`{3}|~{3}|<[!?/]|<[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$)|[=-]+[ \t]*$"
 # Characters that would be Markdown at the start of a line.
-_MARKUP = re.compile(r"(#{1,6}(?:\s|$)|[-+*](?:\s|$)|\d{1,9}[.)](?:\s|$)|>|`{3}|~{3}|[=|-]{2,}\s*$)")
+_MARKUP = re.compile(rf"(?:{_STRUCTURE}|[-+*](?:\s|$)|\d{{1,9}}[.)](?:\s|$)|>|[=|-]{{2,}}\s*$)")
+# The same in quotes and lists, which stay what they are.
+_STRUCTURES = re.compile(rf"^((?:[ \t>]|[-+*][ \t]|\d{{1,9}}[.)][ \t])*)(?={_STRUCTURE})", re.MULTILINE)
 _MAX_DEPTH = 8  # the maximum depth of lists and quotes
 _MIN_SHARE = 0.2  # an element with a smaller share of a page's text is not its main part
 
@@ -51,6 +55,14 @@ def fenced(text: str, language: str) -> str:
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
+
+
+def escaped(text: str) -> str:
+    """Return a text without headings, fences and HTML: it changes no heading of the text around it.
+
+    Quotes, lists and what is inside of lines stay as they are.
+    """
+    return _STRUCTURES.sub(r"\1\\", text)
 
 
 def markdown_of(html: str) -> str:
@@ -298,10 +310,10 @@ class _Writer:
         width = max(map(len, rows), default=0)
         self._blank()
         if caption:
-            self._out += [caption, ""]
+            self._out += [escaped(caption), ""]
         if width < 2:  # noqa: PLR2004  # a table with one column is text
             for row in rows:
-                self._out += [row[0].replace("\\|", "|"), ""]
+                self._out += [escaped(row[0].replace("\\|", "|")), ""]
             return
         full = [[*row, *[""] * (width - len(row))] for row in rows]
         if not table.has_head:

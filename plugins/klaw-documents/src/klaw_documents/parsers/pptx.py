@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 from klaw_core import Conversion, ConversionError
 from klaw_documents.parsers.archives import open_archive, property_of, read_member, xml_of
+from klaw_documents.parsers.markup import escaped
 from klaw_documents.parsers.values import clean, described, iso_moment, one_line
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -71,9 +72,9 @@ def _slide(archive: zipfile.ZipFile, name: str, number: int) -> Iterator[str]:
             if kind in {"title", "ctrTitle"} and not title:
                 title = one_line(" ".join(lines))
             elif kind not in _REPEATED and lines:
-                texts.append("\n".join(lines))
+                texts.append(escaped("\n".join(lines)))
         elif shape.tag == f"{_A}tbl":
-            texts.append("\n".join(_rows(shape)))
+            texts.append(escaped("\n".join(_rows(shape))))
     notes = [
         text
         for target in _related(archive, name).values()
