@@ -56,6 +56,17 @@ def test_the_blocks_are_those_of_markdown_it(text: str) -> None:
     assert blocks_of(block_tokens(text)) == blocks_of(plain().parse(text))
 
 
+@given(st.lists(st.sampled_from(PARTS), max_size=24).map("".join))
+@example("> a\nb\n> c\n\n- d\n  e\n===\n")
+def test_the_texts_are_those_of_markdown_it(text: str) -> None:
+    assert texts_of(block_tokens(text, with_text=True)) == texts_of(plain().parse(text))
+
+
+def texts_of(tokens: Iterable[Any]) -> list[tuple[object, ...]]:
+    """Return the texts of paragraphs, headings and cells with their lines."""
+    return [(token.content, token.map) for token in tokens if token.type == "inline"]
+
+
 @pytest.mark.parametrize("note", NOTES, ids=lambda note: note.name)
 def test_the_blocks_of_real_pages_are_those_of_markdown_it(note: Path) -> None:
     text = note.read_text(encoding="utf-8")

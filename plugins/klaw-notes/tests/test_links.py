@@ -1,14 +1,21 @@
 """Links: what is read as one, which document it means, what links back, and what is broken."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from mdit_py_plugins.front_matter import front_matter_plugin
 
 from klaw_core import Memory, NotFoundError, load_config
 from klaw_core.cli.program import cli
+from klaw_notes.links import reading
 from klaw_notes.links.graph import BrokenLink, Edge
-from klaw_notes.links.reading import Link, links_of_metadata, links_of_text
+from klaw_notes.links.reading import Link, anchors_of, links_of_metadata, read_markdown
+from klaw_testing.laws import executed_lines
 
 VAULT = {
     "Home.md": "# Home\n\n[[Ferry]] and [the plan](plans/Dock%20plan.md#next-steps), [[Nowhere|gone]].\n",
@@ -69,11 +76,111 @@ def klaw(memory, tmp_path, config_file):
         ("`[[A]]` <!-- [[B]] --> ``[x](y.md)``", []),
         ("```\n[[A]]\n```\n[[B]]", [Link("B", line=4)]),
         ("[[#Here]] [[]] [x]() [[A", []),
+        ("Run:\n\n    if [[ -f x ]]\n\n[[B]]", [Link("B", line=5)]),
+        ("<!--\n[[Gone]]\n\n[c](c.md)\n-->\n[[B]]", [Link("B", line=6)]),
+        ("a <!-- [[Gone]]\n[[Gone]] --> [[B]]", [Link("B", line=2)]),
+        ("- ```sh\n  [[ -f x ]]\n  ```\n- [[B]]\n", [Link("B", line=4)]),
+        ("> ~~~\n> [[A]]\n\n[[B]]", [Link("B", line=4)]),
+        ("a `b\n[[A]]` [[B]] `c", [Link("B", line=2)]),
+        ("![see `[[A]]`](b.png) [[B]]", [Link("b.png", is_path=True), Link("B")]),
+        (
+            "| a | b |\n|---|---|\n| `c | [[B\\|d]] |\n| e | [f](g.md) |",
+            [Link("B", line=3), Link("g.md", "", 4, is_path=True)],
+        ),
+        ("> a [long\n> label](b.md)", [Link("b.md", is_path=True)]),
+        ("Title [[A]]\n===\n", [Link("A")]),
         ("[" * 5_000 + "](" * 5_000, []),
     ],
 )
 def test_what_a_link_is(text, found):
-    assert list(links_of_text(text)) == found
+    links, _ = read_markdown(text)
+    assert list(links) == found
+
+
+# Each part may be in code, in a comment, in both or in neither, as the parts around it decide.
+PARTS = (
+    *(
+        "[[T]]",
+        "[[T]]",
+        "[[T|x]]",
+        "[a](T)",
+        "![[[T]]](b.png)",
+        "![`a",
+        "](c.md)",
+        "](b`c)",
+        "[",
+        "]",
+        "\\`",
+        "\\",
+        "a",
+    ),
+    *("`", "`", "``", "```", "~~~", "<!--", "-->", "<b title='", "'>", "<https://x.org/`>", "<pre>", "</pre>", "<div>"),
+    *("\n", "\n", "\n\n", "    ", "\t", " ", "- ", "1. ", "> ", "# ", "---", "|", "|-|-|", "\r\n"),
+)
+IS_TARGET = re.compile(r"N\d+")
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PARTS), max_size=24))
+@example(["- ", "```", "\n", "[[T]]", "\n", "```", "\n", "[[T]]"])
+@example(["[a](b`c)", " ", "`", "[[T]]", "`"])
+@example(["![`a", "[[T]]", "`", "](c.md)"])
+def test_no_link_is_read_from_code_and_comments_and_none_else_is_missed(parts):
+    text = "".join(part.replace("T", f"N{number}") for number, part in enumerate(parts))
+    hidden, shown = set(), set()
+    for token in tokens_of(plain().parse(text)):
+        if token.type in {"code_block", "fence", "code_inline", "html_block", "html_inline"}:
+            hidden.update(IS_TARGET.findall(token.content))
+        elif token.type == "text":
+            shown.update(re.findall(r"\[\[(N\d+)\]\]", token.content))
+    links, _ = read_markdown(text)
+    read = {name for link in links for name in IS_TARGET.findall(link.target)}
+    assert read & hidden == set()
+    assert shown - read == set()
+
+
+def plain():
+    """Return markdown-it-py as it is, with the same rules for blocks."""
+    parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    parser.block.ruler.disable("reference")
+    return parser
+
+
+def tokens_of(tokens):
+    for token in tokens:
+        yield token
+        yield from tokens_of(token.children or ())
+
+
+@pytest.mark.parametrize("shape", ["`a ``b ", "<!-- ", "<a b='", "[`](", "![", "[[A]] `b` ", "[a](b"])
+def test_hostile_texts_take_linear_time(shape):
+    read_markdown("# [[warm]] `up`")
+    small, large = (executed_lines(lambda text=shape * times: read_markdown(f"[[A]] {text}")) for times in (300, 1200))
+    assert large <= 5 * small + 1000
+
+
+@pytest.mark.parametrize("name", [name for name, value in vars(reading).items() if isinstance(value, re.Pattern)])
+def test_a_pattern_that_is_searched_for_in_a_text_looks_at_a_limited_part_at_each_place(name):
+    pattern = getattr(reading, name)
+    only_at_the_start = {"_SCHEME", "_NOTE"}
+    widest = re._parser.parse(pattern.pattern, pattern.flags & re.VERBOSE).getwidth()[1]
+    assert name in only_at_the_start or widest < 200_000
+
+
+@pytest.mark.parametrize(
+    ("headings", "anchors"),
+    [
+        (["It's fine", "Version 1.2"], {"its-fine", "version-12"}),
+        (["Setup", "Setup", "Setup 1", "SETUP"], {"setup", "setup-1", "setup-1-1", "setup-2"}),
+        (["A - B", "snake_case", "Käse"], {"a---b", "a-b", "snake_case", "käse"}),
+        (["`klaw links` and [more](x.md)", "Own {#name}"], {"klaw-links-and-more", "own", "name"}),
+    ],
+)
+def test_headings_have_the_anchors_of_github(headings, anchors):
+    _, titles = read_markdown("\n\n```\n# no heading\n```\n".join(f"## {heading}" for heading in headings))
+    found = anchors_of(titles)
+    assert anchors <= found
+    assert "no-heading" not in found
 
 
 def test_relations_in_front_matter():
@@ -134,6 +241,44 @@ def test_a_link_means_no_document_of_another_source(memory, tmp_path):
     memory.index(tmp_path / "other")
     found = memory.extension("links").of("other/x.md")
     assert (found.to, [each.target for each in found.broken]) == ((), ["Home", "../vault/Home.md"])
+
+
+def test_a_path_means_no_document_elsewhere_with_its_name(memory, vault):
+    for name in ("x/a.md", "y/b.md", "b/c.md"):
+        (vault / name).parent.mkdir(exist_ok=True)
+        (vault / name).write_text("[b](b.md) [d](../b.md) [h](./Home.md) [i](y/b.md) [[b]]\n", "utf-8")
+    memory.index()
+    found = memory.extension("links").of("vault/x/a.md")
+    assert [each.target for each in found.broken] == ["b.md", "../b.md", "./Home.md"]
+    assert [edge.target for edge in found.to] == ["vault/y/b.md", "vault/y/b.md"]  # from the root; by name
+
+
+def test_a_fence_and_a_heading_count_through_all_chunks(memory, vault):
+    code = "".join(
+        f'if [[ -f "file {number}" ]]; then echo {number}; fi  # [x](gone{number}.md)\n' for number in range(400)
+    )
+    (vault / "Long.md").write_text(f"# Setup\n\n```sh\n{code}```\n\n## Setup\n\n[[Home]]\n", "utf-8")
+    (vault / "Short.md").write_text("[s](Long.md#setup-1) [t](Long.md#setup-2)\n", "utf-8")
+    memory.index()
+    links = memory.extension("links")
+    assert links.of("vault/Long.md").to == (Edge("vault/Long.md", 408, "vault/Home.md"),)
+    assert links.of("vault/Long.md").broken == ()
+    assert [edge.heading for edge in links.of("vault/Short.md").to] == ["setup-1"]
+    assert [each.target for each in links.of("vault/Short.md").broken] == ["Long.md#setup-2"]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_lines_are_those_of_the_file(memory, vault, line_end):
+    text = (
+        "# A\n\n\n\n\n\n[[Home]]\n\n\n\n\n\n\n## B\n\n"
+        + "Words of a long text. " * 300
+        + "\n\n\n\n\n\n## C\n\n[[Ferry]]\n"
+    )
+    lines = [number for number, line in enumerate(text.split("\n"), start=1) if "[[" in line]
+    assert len(lines) == 2
+    (vault / "Gaps.md").write_bytes(text.replace("\n", line_end).encode())
+    memory.index()
+    assert [edge.line for edge in memory.extension("links").of("vault/Gaps.md").to] == lines
 
 
 def test_neighbours_of_a_hit_are_part_of_a_context(memory):

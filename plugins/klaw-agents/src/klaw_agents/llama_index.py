@@ -11,7 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from pydantic import Field
 
 from klaw_agents.threads import in_thread
-from klaw_agents.turns import remember
+from klaw_agents.turns import place_of, remember
 from klaw_core import Filters, Memory, SearchResult
 from klaw_journals import Chat
 
@@ -79,18 +79,8 @@ class KlawMemoryBlock(BaseMemoryBlock[str]):
 
 
 def _node(result: SearchResult) -> NodeWithScore:
-    place = {
-        "path": result.path,
-        "start_line": result.start_line,
-        "end_line": result.end_line,
-        "origin": result.origin,
-        "source": result.source,
-        "created_at": result.created_at.isoformat(),
-        "is_weak": result.is_weak,
-        "trust": result.trust,
-    }
     # Metadata of documents comes first, but cannot change the location. A model reads the text and its path only.
-    metadata = {**result.metadata, **place}
+    metadata = {**result.metadata, **place_of(result)}
     hidden = [name for name in metadata if name != "path"]
     node = TextNode(
         id_=result.chunk_id,

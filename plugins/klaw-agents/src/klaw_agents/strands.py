@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from strands.memory import AddMessagesContext, MemoryEntry, MemoryStore, SearchOptions
 
 from klaw_agents.threads import in_thread
+from klaw_agents.turns import place_of
 from klaw_core import Filters, IndexReport, Memory, SearchResult, metadata_part
 from klaw_journals import Chat, Message, NewDocument
 
@@ -125,18 +126,7 @@ def _checked(number: int) -> int:
 
 
 def _entry(result: SearchResult) -> MemoryEntry:
-    place = {
-        "path": result.path,
-        "start_line": result.start_line,
-        "end_line": result.end_line,
-        "origin": result.origin,
-        "source": result.source,
-        "created_at": result.created_at.isoformat(),
-        "score": result.score,
-        "relevance": result.relevance,
-        "is_weak": result.is_weak,
-        "trust": result.trust,
-    }
+    place = {**place_of(result), "score": result.score, "relevance": result.relevance}
     # Metadata of the caller comes first, but cannot change the location.
     return MemoryEntry(content=result.content, metadata={**result.metadata, **place})
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, repeat
 from typing import Any
 
-from klaw_core import Memory, Tool
+from klaw_core import Memory, SearchResult, Tool
 from klaw_journals import Chat, Message
 
 _CONVERSATIONS = "conversations"
@@ -36,6 +36,20 @@ def remember(
         memory.conversations.append_many(messages)
         memory.index(origin=_CONVERSATIONS)
     return len(messages)
+
+
+def place_of(result: SearchResult) -> dict[str, Any]:
+    """Return where a result is from and how far it can be trusted, as the metadata of another framework's record."""
+    return {
+        "path": result.path,
+        "start_line": result.start_line,
+        "end_line": result.end_line,
+        "origin": result.origin,
+        "source": result.source,
+        "created_at": result.created_at.isoformat(),
+        "is_weak": result.is_weak,
+        "trust": result.trust,
+    }
 
 
 def offered(memory: Memory, allow: Collection[str]) -> list[tuple[Tool, Callable[[Any], str]]]:

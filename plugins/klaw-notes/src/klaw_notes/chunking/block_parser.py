@@ -38,6 +38,7 @@ _SPECIAL = frozenset("".join(_OPENS.values()))
 _RULES_A_TABLE = frozenset("|-:")
 _UNDERLINES = frozenset("=-")
 _CODE_INDENT = 4
+_WITH_TEXT = "with_text"  # in the environment of a parse
 
 # Lines without indentation that begin with none of these characters, up to an empty line: always one paragraph.
 _PLAIN = re.compile(r"(?:[^\s`~>*\-_+<#|:=0-9][^\n]*\n)++(?=[ \t]*\n)")
@@ -64,8 +65,8 @@ class _State(StateBlock):
 
     tokens: list[Any]
 
-    def __init__(self, text: str, parser: MarkdownIt) -> None:
-        super().__init__("", parser, {}, [])
+    def __init__(self, text: str, parser: MarkdownIt, env: dict[str, Any]) -> None:
+        super().__init__("", parser, env, [])
         self.src = text
         ends = [found.start() for found in _NEW_LINE.finditer(text)]
         starts = [0, *(end + 1 for end in ends)]
@@ -156,10 +157,12 @@ class _Blocks(ParserBlock):
         return found
 
 
-def block_tokens(text: str) -> list[Any]:
+def block_tokens(text: str, *, with_text: bool = False) -> list[Any]:
     """Return the block tokens of a text: CommonMark, tables and front matter; nothing inside a paragraph is parsed.
 
-    A paragraph has only the token that opens it; after that of a heading, another has its text.
+    A paragraph has only the token that opens it; after that of a heading, another has its text. ``with_text``: every
+    paragraph has such a token, too. The text is without the marks of quotes and items, and with one line for each line
+    of the token's ``map``.
 
     Link definitions are paragraphs, so that they stay part of the text.
     """
@@ -167,7 +170,7 @@ def block_tokens(text: str) -> list[Any]:
     source = (_LINE_ENDS.sub("\n", text) if "\r" in text else text).replace("\0", "\ufffd")
     if not source:
         return []
-    state = _State(source, parser)
+    state = _State(source, parser, {_WITH_TEXT: with_text})
     parser.block.tokenize(state, state.line, state.lineMax)
     return state.tokens
 
@@ -187,7 +190,7 @@ def _plain_paragraph(state: StateBlock, line: int) -> bool:
     if found is None:
         return False
     state.line = line + state.src.count("\n", found.start(), found.end())
-    _add_text(state, line, "paragraph_open", "p")
+    _add_paragraph(state, line)
     return True
 
 
@@ -216,16 +219,21 @@ def _paragraph(state: StateBlock, first: int, end: int) -> None:
     if level:
         text = state.getLines(first, line, state.blkIndent, False).strip()
         state.line = line + 1
-        _add_text(state, first, "heading_open", f"h{level}")
-        state.push("inline", "", 0).content = text
+        state.push("heading_open", f"h{level}", 0).map = [first, state.line]
+        inline = state.push("inline", "", 0)
+        inline.map, inline.content = [first, line], text
     else:
-        _add_text(state, first, "paragraph_open", "p")
+        _add_paragraph(state, first)
     state.parentType = parent
 
 
-def _add_text(state: StateBlock, first: int, kind: str, tag: str) -> None:
-    """Add the token that opens a paragraph or a heading, from line ``first`` to ``state.line``."""
-    state.push(kind, tag, 0).map = [first, state.line]
+def _add_paragraph(state: StateBlock, first: int) -> None:
+    """Add the token that opens a paragraph, from line ``first`` to ``state.line``, and its text if it is wanted."""
+    lines = [first, state.line]
+    state.push("paragraph_open", "p", 0).map = lines
+    if state.env[_WITH_TEXT]:
+        inline = state.push("inline", "", 0)
+        inline.map, inline.content = lines, state.getLines(first, state.line, state.blkIndent, False).strip()
 
 
 def _underlined(state: StateBlock, line: int, start: int) -> int:

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from klaw_core import AttachedExtension, Host, NotFoundError, ThreadLock, quoted
+from klaw_core import AttachedExtension, Host, NotFoundError, ThreadLock, line_starts, quoted
 from klaw_core.values.metadata import TRUST
 from klaw_notes.links.graph import DocumentLinks, LinkedDocument, LinkGraph
-from klaw_notes.links.reading import headings_of, links_of_metadata, links_of_text
+from klaw_notes.links.reading import anchors_of, links_of_metadata, read_markdown
 from klaw_notes.options import LinksOptions
 from klaw_tools import ArrangingExtension, ContextItem, ContextQuestion
 
 if TYPE_CHECKING:
-    from klaw_core import Snapshot, StoredChunk
+    from klaw_core import Chunk, Snapshot, StoredChunk
 
+_NEW_LINE = "\n"
 _LIST = 1_000  # documents per query
 _PRIORITY = 25  # after the chunks, which have 20
 _FOUND = 3  # best chunks whose neighbours are offered
@@ -105,23 +106,34 @@ def _listed(snapshot: Snapshot[Any], collection: str) -> Iterator[tuple[str, str
 
 
 def _document(path: str, chunks: Sequence[StoredChunk]) -> LinkedDocument:
-    """Return the links of a document; text that chunks share is read once."""
+    """Return the links of a document. Its text is read as a whole: code may begin in one chunk and end in another."""
     if not chunks:
         return LinkedDocument(path)
     metadata = chunks[0].metadata
-    links = [*links_of_metadata(metadata)]
-    headings: set[str] = set()
-    last = 0
-    for stored in chunks:
-        found = stored.chunk
-        headings.update(headings_of(found.text))
-        headings.update(headings_of("\n".join(f"# {heading}" for heading in found.heading)))
-        links += [link for link in links_of_text(found.text, found.start_line) if link.line > last]
-        last = max(last, found.end_line)
+    in_text, titles = read_markdown(_joined(stored.chunk for stored in chunks))
+    links = [*links_of_metadata(metadata), *in_text]
+    # The headings of other markup are only known to its chunker.
+    known = dict.fromkeys((title,) for stored in chunks for title in stored.chunk.heading)
+    headings = anchors_of(titles) | anchors_of(known)
     aliases = metadata.get("aliases", ())
     given = (metadata.get("title"), *(aliases if isinstance(aliases, tuple) else (aliases,)))
     names = tuple(name for name in given if isinstance(name, str) and name)
-    return LinkedDocument(path, tuple(dict.fromkeys(links)), names, frozenset(headings))
+    return LinkedDocument(path, tuple(dict.fromkeys(links)), names, headings)
+
+
+def _joined(chunks: Iterable[Chunk]) -> str:
+    """Return the text of a document's chunks, each at its offset and line. What no chunk has was white space."""
+    parts: list[str] = []
+    length, line = 0, 1
+    for chunk in chunks:
+        gap = max(0, chunk.start - length)
+        breaks = min(gap, max(0, chunk.start_line - line))
+        # Spaces come before the line ends: behind them they would indent the chunk's first line, which makes code.
+        added = f"{' ' * (gap - breaks)}{_NEW_LINE * breaks}{chunk.text[max(0, length - chunk.start) :]}"
+        parts.append(added)
+        length += len(added)
+        line += len(line_starts(added)) - 1
+    return "".join(parts)
 
 
 def _item(stored: StoredChunk, because: str) -> ContextItem:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from attrs import field, frozen
 
-from klaw_notes.links.reading import Link, slug
+from klaw_notes.links.reading import Link, anchor
 
 # What notes embed, and Klaw doesn't index: a link to such a file is no broken one.
 _MEDIA = (
@@ -21,7 +21,10 @@ _NOTES = (".md", ".markdown", ".mdx", ".qmd", ".rmd", ".txt", ".canvas", ".org",
 
 @frozen
 class LinkedDocument:
-    """What the graph knows of a document: its links, the names that links may call it by, and its headings as slugs."""
+    """What the graph knows of a document: its links, the names that links may call it by, and its headings.
+
+    ``headings`` are anchors, see :func:`klaw_notes.links.reading.anchors_of`.
+    """
 
     path: str
     links: tuple[Link, ...] = ()
@@ -105,7 +108,7 @@ class LinkGraph:
             target = self._resolved(link, document.path)
             if target:
                 known = self.documents[target].headings
-                if not link.heading or not known or slug(link.heading) in known:
+                if not link.heading or not known or anchor(link.heading) in known:
                     edges.append(Edge(document.path, link.line, target, link.heading, link.kind))
                     continue
                 reason = f"{target} has no heading {link.heading!r}"
@@ -120,12 +123,14 @@ class LinkGraph:
     def _resolved(self, link: Link, source: str) -> str:
         """Return the path of the document that a link in ``source`` means; empty if there is none.
 
-        A path is tried from the document's directory, then from the root of its source; a name is the end of a path,
-        an alias or a title. Of several documents the nearest is meant: of the same directory, then the least deep.
+        A path is tried from the document's directory, then, unless it begins with ``.``, from the root of its source.
+        What is no path is also a name: the end of a path, an alias or a title. Of several documents with it the nearest
+        is meant: of the same directory, then the least deep.
         """
         origin = source.partition("/")[0]
         directory = posixpath.dirname(source)
-        for base in (directory, origin):
+        is_relative = link.target.startswith(("./", "../"))
+        for base in (directory,) if is_relative else (directory, origin):
             path = posixpath.normpath(posixpath.join(base, link.target.lstrip("/") if base == origin else link.target))
             if path.startswith(f"{origin}/"):
                 for suffix in ("", *_NOTES):
@@ -135,7 +140,7 @@ class LinkGraph:
                     if f"{path}/{index}".casefold() in self._by_path:
                         return self._by_path[f"{path}/{index}".casefold()]
         parts = [part for part in link.target.split("/") if part not in {".", "..", ""}]
-        if not parts or (link.is_path and len(parts) < link.target.count("/")):
+        if not parts or link.is_path:
             return ""
         found = [path for path in self._candidates(origin, parts) if path]
         return min(found, key=lambda path: (posixpath.dirname(path) != directory, path.count("/"), path), default="")

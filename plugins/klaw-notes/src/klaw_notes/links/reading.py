@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from unicodedata import normalize
 from urllib.parse import unquote
 
 from attrs import frozen
 
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
-# Code and comments are no places of links.
-_VERBATIM = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)|<!--.*?-->")
 _WIKI = re.compile(
-    r"\[\[(?P<target>[^\[\]|#^]{0,300})(?:#(?P<heading>[^\[\]|]{0,300}))?(?:\^[^\[\]|]{0,100})?"
-    r"(?:\|[^\[\]]{0,500})?\]\]"
+    r"\[\[(?P<target>[^\[\]|#^\n]{0,300})(?:#(?P<heading>[^\[\]|\n]{0,300}))?(?:\^[^\[\]|\n]{0,100})?"
+    r"(?:\|[^\[\]\n]{0,500})?\]\]"
 )
 _MARKDOWN = re.compile(
     r"\[(?:[^\[\]]|\[[^\[\]]{0,200}\]){0,500}\]"
-    r"\((?:<(?P<angle>[^<>]{1,500})>|(?P<plain>[^\s()<>]{1,500}))(?:\s[^()]{0,200})?\)"
+    r"\((?:<(?P<angle>[^<>\n]{1,500})>|(?P<plain>[^\s()<>]{1,500}))(?:\s[^()]{0,200})?\)"
 )
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#")
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _NOTE = re.compile(r"[^\s:]+\.(?:md|markdown|mdx|qmd|rmd)(?:#.*)?", re.IGNORECASE)
 _MAX_LINKS = 2_000  # of a document
+_NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
 
 
 @frozen
@@ -40,37 +38,48 @@ class Link:
     is_path: bool = False
 
 
-def links_of_text(text: str, first_line: int = 1) -> Iterator[Link]:
-    """Yield at most 2,000 links of a Markdown text, in order, without those to other places than documents."""
-    if "](" not in text and "[[" not in text:
-        return
-    fence = ""
-    left = _MAX_LINKS
-    for number, line in enumerate(text.split("\n"), start=first_line):
-        if mark := _FENCE.match(line):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-            continue
-        if fence or "[" not in line:
-            continue
-        for link in _links_of_line(_VERBATIM.sub(" ", line), number):
+def read_markdown(text: str) -> tuple[tuple[Link, ...], tuple[Sequence[str], ...]]:
+    """Return at most 2,000 links of a Markdown text to documents, and what each heading is called, in order.
+
+    What markdown-it-py takes for code or HTML has no links. Time is linear in the text.
+    """
+    # They import markdown-it-py, which a search does not need.
+    from klaw_notes.chunking.headings import names
+    from klaw_notes.links.verbatim import prose_of, without_verbatim
+
+    links: list[Link] = []
+    headings: list[Sequence[str]] = []
+    for prose in prose_of(text):
+        if prose.is_heading:
+            headings.append(names(" ".join(prose.text.split("\n"))))
+        if len(links) < _MAX_LINKS and ("[[" in prose.text or "](" in prose.text):
+            links += _links_in(without_verbatim(prose.text), prose.line)
+    return tuple(links[:_MAX_LINKS]), tuple(headings)
+
+
+def _links_in(text: str, first_line: int) -> Iterator[Link]:
+    """Yield the links of a text without code, in order."""
+    found = [*_WIKI.finditer(text), *_MARKDOWN.finditer(text)]
+    line, counted = first_line, 0
+    for match in sorted(found, key=lambda match: match.start()):
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        if link := _wiki_link(match, line) if match.re is _WIKI else _markdown_link(match, line):
             yield link
-            left -= 1
-            if not left:
-                return
 
 
-def _links_of_line(line: str, number: int) -> Iterator[Link]:
-    for match in _WIKI.finditer(line):
-        target, heading = match["target"].strip(), (match["heading"] or "").strip()
-        if target:
-            yield Link(target, _block_free(heading), number)
-    for match in _MARKDOWN.finditer(line):
-        given = match["angle"] or match["plain"]
-        if _SCHEME.match(given):
-            continue
-        path, _, heading = unquote(given).partition("#")
-        if path := path.partition("?")[0]:
-            yield Link(path, heading, number, is_path=True)
+def _wiki_link(match: re.Match[str], line: int) -> Link | None:
+    target, heading = match["target"].strip(), (match["heading"] or "").strip()
+    return Link(target, _block_free(heading), line) if target else None
+
+
+def _markdown_link(match: re.Match[str], line: int) -> Link | None:
+    given = match["angle"] or match["plain"]
+    if _SCHEME.match(given):
+        return None
+    path, _, heading = unquote(given).partition("#")
+    path = path.partition("?")[0]
+    return Link(path, heading, line, is_path=True) if path else None
 
 
 def _block_free(heading: str) -> str:
@@ -85,7 +94,7 @@ def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
         for text in value if isinstance(value, tuple) else (value,):
             if not isinstance(text, str):
                 continue
-            found = list(_links_of_line(text, 1))
+            found = list(_links_in(text, 1))
             if not found and _NOTE.fullmatch(text):
                 path, _, heading = text.partition("#")
                 found = [Link(path, heading, is_path=True)]
@@ -93,12 +102,29 @@ def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
                 yield Link(link.target, link.heading, 1, key, link.is_path)
 
 
-def headings_of(text: str) -> Iterator[str]:
-    """Yield the headings of a Markdown text, as :func:`slug` makes them comparable."""
-    for match in _HEADING.finditer(text):
-        yield slug(match[1])
+def anchors_of(headings: Iterable[Sequence[str]]) -> frozenset[str]:
+    """Return the anchors of a document's headings, each given by its text and other names, in order.
+
+    They are GitHub's, with ``-1`` at the second of a text; each is there also with single hyphens, as other programs
+    write it, and so are the other names.
+    """
+    found: set[str] = set()
+    used: dict[str, int] = {}
+    for text, *others in headings:
+        first = name = anchor(text)
+        while name in used:
+            used[first] += 1
+            name = f"{first}-{used[first]}"
+        used[name] = 0
+        for each in (name, *map(anchor, others)):
+            found.update((each, "-".join(filter(None, each.split("-")))))
+    return frozenset(found)
 
 
-def slug(heading: str) -> str:
-    """Return the words of a heading, as it is written or as the fragment of an address: ``next-steps``."""
-    return " ".join(re.findall(r"\w+", heading.casefold()))
+def anchor(heading: str) -> str:
+    """Return a heading, or the fragment of an address, as GitHub makes an anchor of it: ``its-fine``, ``version-12``.
+
+    It is in lower case, with hyphens for spaces, and without what is no letter, digit, underscore or hyphen.
+    """
+    words = " ".join(normalize("NFC", heading).lower().split())
+    return _NOT_IN_ANCHOR.sub("", words).replace(" ", "-")
