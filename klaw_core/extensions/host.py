@@ -16,6 +16,7 @@ from klaw_core.errors import (
     KlawError,
     PluginContractError,
     PluginError,
+    StoreError,
     as_klaw_error,
     check_base,
     isolated,
@@ -85,8 +86,7 @@ def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Exte
 
     This is for commands that must work without a database: export, and the checks of files.
     """
-    built: dict[str, Extension] = {}
-    failed: dict[str, KlawError] = {}
+    built, failed = dict[str, Extension](), dict[str, KlawError]()
     registry.load_listed()
     for name in registry.listed_names(EXTENSION):
         try:
@@ -105,8 +105,7 @@ def having(extensions: Mapping[str, Extension], ability: type[T]) -> list[tuple[
 class Extensions:
     """The extensions of one memory, built in ``context``; those that use the memory are attached to ``host``.
 
-    Safe to use from several threads.
-    An extension that cannot be built is left out and reported by :meth:`problems`; :meth:`get` raises its error.
+    Safe to use from several threads. One that cannot be built is left out; :meth:`problems` and :meth:`get` tell why.
     """
 
     config: Config
@@ -136,11 +135,7 @@ class Extensions:
     def all(self) -> Mapping[str, Extension]:
         """Return every installed extension that works, by name."""
         self.registry.load_listed()
-        for name in self.registry.listed_names(EXTENSION):
-            try:
-                self.get(name)
-            except KlawError as error:
-                self._failed[name] = error
+        tuple(self._working(self.registry.listed_names(EXTENSION)))
         return dict(self._built)
 
     def having(self, ability: type[T]) -> list[tuple[str, T]]:
@@ -190,23 +185,29 @@ class Extensions:
         return stop
 
     def emit(self, event: Event) -> None:
-        """Send an event to its listeners. Their exceptions are logged."""
-        for listener in [*self._listeners_for(type(event)), *self._listeners]:
+        """Send an event to its listeners, and log their exceptions. Raise StoreError if an extension cannot forget."""
+        kind, failed = type(event), dict[str, KlawError]()
+        for name, listener in [*self._listeners_for(kind), *(("", callback) for callback in self._listeners)]:
             try:
                 listener(event)
             except (Exception, SystemExit) as error:  # noqa: BLE001  # it may raise anything; the event has happened
                 import logging  # its import is slow, and most listeners do not fail
 
-                told = type(event).__name__, as_klaw_error(error)
-                logging.getLogger("klaw").warning("a listener failed at %s: %s", *told)
+                failed[name] = as_klaw_error(error)
+                logging.getLogger("klaw").warning("a listener failed at %s: %s", kind.__name__, failed[name])
+        if kind.__name__ == "ForgetEvent":
+            failed |= {name: self._failed[name] for name in self.registry.listeners(kind) if name in self._failed}
+            for name in filter(None, failed):
+                told = f"removed from the index, but the extension {name!r} may have its text: {failed[name]}"
+                raise StoreError(told, hint="`klaw index` removes it there")
 
-    def _listeners_for(self, kind: type) -> Iterator[Callable[[Event], None]]:
+    def _listeners_for(self, kind: type) -> Iterator[tuple[str, Callable[[Event], None]]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built, none to close."""
         names = self.registry.listeners(kind)
         used = names if kind.__name__ != "CloseEvent" else filter(self._built.__contains__, names)
-        for _, extension in self._working(used):
+        for name, extension in self._working(used):
             if isinstance(extension, ListeningExtension):
-                yield extension.on
+                yield name, extension.on
 
     def _working(self, names: Iterable[str]) -> Iterator[tuple[str, Extension]]:
         """Yield the extensions of these names, without those that fail."""

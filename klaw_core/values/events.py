@@ -52,7 +52,7 @@ class SearchEvent:
 
 @frozen
 class ForgetEvent:
-    """Documents were removed from the index and from the data of their source."""
+    """Documents were removed from the index and from their source. An extension that fails has not forgotten them."""
 
     paths: tuple[str, ...]
 

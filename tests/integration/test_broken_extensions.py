@@ -20,8 +20,10 @@ from klaw_core import (
     Entry,
     Extension,
     Filters,
+    ForgetEvent,
     IndexEvent,
     KlawError,
+    ListeningExtension,
     LiveComponent,
     Memory,
     NewDocument,
@@ -31,6 +33,7 @@ from klaw_core import (
     RecordError,
     SearchEvent,
     Source,
+    StoreError,
     StoreFullError,
 )
 
@@ -301,6 +304,36 @@ def test_a_listener_that_exits_does_not_end_a_search(with_bad, home):
         memory.index(home.notes)
         memory.on_change(leave)
         assert memory.search("heron")
+
+
+class Keeping(ListeningExtension):
+    """An extension that keeps what it should forget."""
+
+    name = "bad"
+
+    def on(self, event):
+        fail(event)
+
+
+def test_an_extension_that_cannot_forget_is_an_error_after_all_others_were_told(home):
+    told = []
+    home.write("a.md", "The heron.\n")
+    components = [LiveComponent("extension", "bad", Keeping(), listens=(ForgetEvent,))]
+    with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
+        memory.index(home.notes)
+        memory.on_change(told.append)
+        with pytest.raises(StoreError, match="removed from the index, but the extension 'bad' .*a defect") as raised:
+            memory.forget("notes/a.md")
+        assert "klaw index" in raised.value.hint
+        assert told == [ForgetEvent(("notes/a.md",))]
+        assert not memory.search("heron", mode="fts")
+
+
+def test_a_callback_that_fails_at_forgetting_is_no_error(with_bad, home):
+    with with_bad() as memory:
+        memory.index(home.notes)
+        memory.on_change(fail)
+        assert memory.forget("notes/a.md").paths == ("notes/a.md",)
 
 
 class TestDocuments:
