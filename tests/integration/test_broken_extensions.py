@@ -322,7 +322,7 @@ def test_an_extension_that_cannot_forget_is_an_error_after_all_others_were_told(
     with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
         memory.index(home.notes)
         memory.on_change(told.append)
-        with pytest.raises(StoreError, match="removed from the index, but the extension 'bad' .*a defect") as raised:
+        with pytest.raises(StoreError, match=r"removed from the index, but the extension 'bad' .*a defect") as raised:
             memory.forget("notes/a.md")
         assert "klaw index" in raised.value.hint
         assert told == [ForgetEvent(("notes/a.md",))]
