@@ -152,10 +152,10 @@ AGENT_FRAMEWORKS = {
     "agent-framework-core": ">=1.23,<2",
     "llm": ">=0.32",
 }
-# More of them, which are large (1.2 GB) or want other versions of what those above want. Hermes Agent pins each of its
-# libraries; with others it works as well.
+# More of them, which are large (an environment of 1.5 GB) or want other versions of what those above want. Hermes Agent
+# pins each of its libraries; with others it works as well.
 LARGE_FRAMEWORKS = {"crewai": ">=1.15,<2", "claude-agent-sdk": ">=0.2.180,<1", "dspy": ">=3.4,<4"}
-# Of Open WebUI (4 GB with all that it can do), what its functions need.
+# Of Open WebUI, what its functions need: the rest brings PyTorch.
 ALONE = ["hermes-agent>=0.19,<1", "open-webui>=0.12,<0.13"]
 OF_OPEN_WEBUI = [
     *("aiosqlite", "beautifulsoup4", "fastapi", "greenlet", "markdown", "python-mimeparse", "python-socketio"),
@@ -531,7 +531,7 @@ def install_agents(session: nox.Session, *tools: str) -> None:
 
 @nox.session(name="agents-large")
 def agents_large(session: nox.Session) -> None:
-    """Hold klaw-agents against the frameworks that the session `agents` leaves out: large ones, and Hermes Agent."""
+    """Hold klaw-agents against the large frameworks and Hermes Agent, with its README's examples of them."""
     plugins = [*DEFAULT_PLUGINS, *with_requirements(ROOT, ["klaw-agents"])]
     frameworks = [name + versions for name, versions in LARGE_FRAMEWORKS.items()]
     install_plugins(session, plugins, *frameworks, *OF_OPEN_WEBUI, *TEST_TOOLS)

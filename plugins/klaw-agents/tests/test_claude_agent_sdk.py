@@ -39,53 +39,75 @@ def events(call):
     yield {"type": "message_stop"}
 
 
+class Server(ThreadingHTTPServer):
+    """Answers as Anthropic's API: what the model wants next (``calls``), and what it was asked."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.calls, self.asked = [], []
+
+
+class Api(BaseHTTPRequestHandler):
+    def log_message(self, *_arguments):
+        pass
+
+    def do_POST(self):
+        self.server.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for event in events(self.server.calls.pop(0) if self.server.calls else None):
+            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+
 @pytest.fixture
-def ask(tmp_path):
-    """Return a function that runs a prompt with options and calls of the model; it returns what was said and asked."""
-    calls, asked = [], []
-
-    class Api(BaseHTTPRequestHandler):
-        def log_message(self, *_arguments):
-            pass
-
-        def do_POST(self):
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
-            for event in events(calls.pop(0) if calls else None):
-                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
+def server(usual_memory, monkeypatch):
+    """Start the server, and let Claude Code find it."""
+    server = Server(("127.0.0.1", 0), Api)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     environment = {
         "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_port}",
         "ANTHROPIC_API_KEY": "none",
-        "HOME": str(tmp_path),
-        "CLAUDE_CONFIG_DIR": str(tmp_path / "claude"),
+        "CLAUDE_CONFIG_DIR": f"{usual_memory['HOME']}/claude",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_TELEMETRY": "1",
     }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def ask(server):
+    """Return a function that runs a prompt with options and calls of the model; it returns what was said and asked."""
 
     async def run(memory, prompt, options):
-        chosen = klaw_options(memory, env=environment, cwd=str(tmp_path), setting_sources=[], **options)
+        chosen = klaw_options(memory, setting_sources=[], **options)
         return [message async for message in query(prompt=prompt, options=chosen)]
 
     def ask(memory, prompt, *wanted, **options):
-        calls[:] = wanted
-        asked.clear()
+        server.calls[:] = wanted
+        server.asked.clear()
         said = asyncio.run(run(memory, prompt, options))
         blocks = [
             each for message in said if isinstance(message, AssistantMessage | UserMessage) for each in message.content
         ]
         results = [json.loads(each.content[0]["text"]) for each in blocks if isinstance(each, ToolResultBlock)]
-        return results, [each.text for each in blocks if isinstance(each, TextBlock)], list(asked)
+        return results, [each.text for each in blocks if isinstance(each, TextBlock)], list(server.asked)
 
-    yield ask
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    return ask
+
+
+def test_the_example_of_the_readme_remembers(server, ran):
+    server.calls.append(("memory_search", {"query": "sister"}))
+    assert ran("Claude Agent SDK") == "Noted.\n"
+    recalled, answered = (json.dumps(each["messages"]) for each in server.asked)
+    assert "My sister Ada keeps bees in Kiel." in recalled
+    assert answered.count("My sister Ada keeps bees in Kiel.") == 2  # and again in the answer of the tool
 
 
 def test_the_prompt_has_what_the_memory_says_about_it(ask, memory):

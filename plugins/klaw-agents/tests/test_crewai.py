@@ -77,3 +77,11 @@ def test_the_same_question_is_asked_again(memory):
     assert "bees" not in search.run(query="hobby")
     memory.save("Her hobby: bees.")
     assert "bees" in search.run(query="hobby", limit=None)
+
+
+def test_the_example_of_the_readme_remembers(openai_api, ran):
+    openai_api.wanted.append(("memory_search", {"query": "sister"}))
+    assert "Noted." in ran("CrewAI")
+    first, last = openai_api.asked
+    assert "Where does my sister keep bees?" in str(first["messages"])
+    assert "My sister Ada keeps bees in Kiel." in last["messages"][-1]["content"]

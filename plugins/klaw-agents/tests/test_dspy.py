@@ -68,3 +68,35 @@ def test_the_tools_are_offered_unchanged(memory):
         name: (tool.description, dict(tool.properties))
         for name, tool in memory.toolbox(allow=["memory_forget"]).items()
     }
+
+
+#: What a model says in DSPy's form, for each of the modules of the example.
+SAID = """
+[[ ## reasoning ## ]]
+A note says so.
+
+[[ ## answer ## ]]
+In Kiel.
+
+[[ ## next_thought ## ]]
+Enough is known.
+
+[[ ## next_tool_name ## ]]
+finish
+
+[[ ## next_tool_args ## ]]
+{}
+
+[[ ## completed ## ]]
+"""
+
+
+def test_the_example_of_the_readme_remembers(openai_api, ran):
+    search = {"finish": "memory_search", "{}": '{"query": "sister"}'}
+    openai_api.says = SAID
+    openai_api.wanted += [SAID, SAID.replace("finish", search["finish"]).replace("{}", search["{}"])]
+    assert ran("DSPy").splitlines() == ["In Kiel.", "In Kiel."]
+    retrieved, asked, *found = [str(each["messages"]) for each in openai_api.asked]
+    assert "My sister Ada keeps bees in Kiel." in retrieved
+    assert "My sister Ada keeps bees in Kiel." not in asked
+    assert "My sister Ada keeps bees in Kiel." in found[0]

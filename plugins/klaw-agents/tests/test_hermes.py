@@ -4,8 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from agent.memory_manager import MemoryManager
@@ -25,66 +24,28 @@ agent.shutdown_memory_provider([])
 
 
 @pytest.fixture
-def ask(tmp_path):
-    """Return a function that runs Hermes in a process of its own and returns the requests to the model."""
-    calls, asked = [], []
+def ask(usual_memory, openai_api, example):
+    """Set Hermes up as the README says; return a function that runs it in a process of its own.
 
-    class Api(BaseHTTPRequestHandler):
-        def log_message(self, *_arguments):
-            pass
+    The function returns the requests to the model.
+    """
 
-        def do_GET(self):
-            self.send_error(404)
+    def run(*command):
+        own = {name: value for name, value in os.environ.items() if name != "HERMES_HOME"} | usual_memory
+        done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if "messages" not in body:
-                self.send_error(404)
-                return
-            asked.append(body)
-            delta, reason = {"role": "assistant", "content": "Noted."}, "stop"
-            if calls:
-                name, arguments = calls.pop(0)
-                function = {"name": name, "arguments": json.dumps(arguments)}
-                call = {"index": 0, "id": "1", "type": "function", "function": function}
-                delta, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
-            for choice in ({"delta": delta, "finish_reason": None}, {"delta": {}, "finish_reason": reason}):
-                chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-                line = json.dumps({**chunk, "choices": [{"index": 0, **choice}]})
-                self.wfile.write(f"data: {line}\n\n".encode())
-            self.wfile.write(b"data: [DONE]\n\n")
-
-    plugin = tmp_path / "hermes" / "plugins" / "klaw"
-    plugin.mkdir(parents=True)
-    (plugin / "__init__.py").write_text("from klaw_agents.hermes import register  # a MemoryProvider\n")
-    (tmp_path / "hermes" / "config.yaml").write_text("memory:\n  provider: klaw\n")
-    (tmp_path / "none.toml").touch()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    own = {
-        "HOME": str(tmp_path),
-        "HERMES_HOME": str(tmp_path / "hermes"),
-        "KLAW_DATA_DIR": str(tmp_path / "data"),
-        "KLAW_CONFIG": str(tmp_path / "none.toml"),
-        "KLAW_EMBEDDER": "none",
-    }
+    commands = f"PATH={Path(sys.executable).parent}:$PATH\n{example('Hermes Agent')}"
+    run("bash", "-e", "-c", commands)
 
     def ask(session, message, *wanted):
-        calls[:] = wanted
-        asked.clear()
-        command = [sys.executable, "-c", _AGENT, f"http://127.0.0.1:{server.server_port}/v1", session, message]
-        done = subprocess.run(command, env=os.environ | own, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert "Noted." in done.stdout, done.stderr
-        return list(asked)
+        openai_api.wanted[:] = wanted
+        openai_api.asked.clear()
+        assert "Noted." in run(sys.executable, "-c", _AGENT, openai_api.url, session, message)
+        return list(openai_api.asked)
 
-    yield ask
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    return ask
 
 
 def test_what_was_said_and_saved_in_one_run_is_known_in_the_next(ask, memory):

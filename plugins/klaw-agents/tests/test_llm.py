@@ -1,6 +1,10 @@
 """``llm`` finds Klaw by its entry point: fragments and tools, through its command line and its Python interface."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import llm
 import pytest
@@ -72,6 +76,25 @@ def test_a_fragment_may_be_a_document_or_lines_of_one(tmp_path):
         memory.index(notes)
     assert klaw_llm.load("notes/bees.md") == "# Bees\n\nAda keeps them.\n\nIn Kiel.\n"
     assert klaw_llm.load("notes/bees.md:3-3").strip() == "Ada keeps them."
+
+
+@pytest.mark.usefixtures("usual_memory")
+def test_the_examples_of_the_readme_remember(tmp_path, openai_api, example):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "garden.md").write_text("# Garden\n\nIn May, sow the beans.\n")
+    with Memory.open() as memory:
+        memory.save("My sister Ada keeps bees in Kiel.")
+        memory.index(tmp_path / "notes")
+    openai_api.wanted += ["Noted.", "Noted.", ("memory_search", {"query": "bees"})]
+    commands = f"PATH={Path(sys.executable).parent}:$PATH\n{example('llm')}"
+    own = os.environ | {"LLM_USER_PATH": str(tmp_path / "llm")}
+    done = subprocess.run(["bash", "-e", "-c", commands], env=own, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["Noted."] * 3, done.stderr
+    present, garden, called, bees = (json.dumps(each["input"]) for each in openai_api.asked)
+    assert "My sister Ada keeps bees in Kiel." in present
+    assert "In May, sow the beans." in garden
+    assert "Kiel" not in called
+    assert "My sister Ada keeps bees in Kiel." in bees
 
 
 def test_a_question_to_which_the_memory_says_nothing_is_an_error_that_says_so(klaw):

@@ -12,12 +12,6 @@ from klaw_agents import open_webui
 from klaw_agents.open_webui import Filter
 from klaw_core import Agents, StoreError, load_config
 
-_PASTED = '''"""
-title: Klaw
-requirements: klaw-agents
-"""
-from klaw_agents.open_webui import Filter
-'''
 _CHAT = """
 import asyncio, json, sys
 from types import SimpleNamespace
@@ -50,21 +44,17 @@ asyncio.run(run(*sys.argv[1:]))
 """
 
 
-def test_a_user_is_answered_in_a_later_process_and_another_one_is_not(tmp_path):
-    (tmp_path / "none.toml").touch()
+def test_a_user_is_answered_in_a_later_process_and_another_one_is_not(tmp_path, usual_memory, example):
     own = {
-        "HOME": str(tmp_path),
+        **usual_memory,
         "DATA_DIR": str(tmp_path),
         "DATABASE_URL": f"sqlite:///{tmp_path}/webui.db",
         "WEBUI_SECRET_KEY": "secret",
         "OFFLINE_MODE": "true",
-        "KLAW_DATA_DIR": str(tmp_path / "klaw"),
-        "KLAW_CONFIG": str(tmp_path / "none.toml"),
-        "KLAW_EMBEDDER": "none",
     }
 
     def sent(user, question):
-        command = [sys.executable, "-c", _CHAT, _PASTED, user, question]
+        command = [sys.executable, "-c", _CHAT, example("Open WebUI"), user, question]
         done = subprocess.run(command, env=os.environ | own, cwd=tmp_path, capture_output=True, text=True, check=False)
         (line,) = [each for each in done.stdout.splitlines() if each.startswith("SENT ")] or [done.stderr]
         return json.loads(line.removeprefix("SENT "))
