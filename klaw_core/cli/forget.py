@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
-    from klaw_core.values.runs import ForgetReport
+    from klaw_core.values.runs import ForgetReport, SourceStatus
 
 _MAX_SHOWN = 60  # characters of a memory in the question
 
@@ -41,10 +43,21 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
     from klaw_core.cli.notices import notify
 
     if place is not None:
-        command = f"klaw index {quote(str(place.root))}{'' if trust == 'owner' else f' --trust {trust}'}"
+        command = _index_again(place, trust)
         notify(settings, f"its files stay; `{command}` indexes them again")
     if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in before and not target.endswith("/"):
         notify(settings, f"`klaw restore {quote(gone.paths[0])}` undoes this")
+
+
+def _index_again(place: SourceStatus, trust: str) -> str:
+    """Return the command that indexes a workspace again as it was. Its patterns are not known here."""
+    from klaw_core.values.collections import MEMORY
+
+    root = Path(str(place.root))
+    words = ["klaw", "index", str(root)]
+    words += [] if place.origin == root.name else ["--name", place.origin]
+    words += [] if place.collection == MEMORY else ["--collection", place.collection]
+    return shlex.join([*words, *([] if trust == "owner" else ["--trust", trust])])
 
 
 def ask_to_forget(memory: Memory, target: str) -> None:

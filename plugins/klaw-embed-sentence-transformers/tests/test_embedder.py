@@ -137,6 +137,18 @@ def test_a_forked_process_gets_an_error(minilm: SentenceTransformersEmbedder, mo
         minilm.embed_query("kettle")
 
 
+def test_a_process_that_was_forked_before_the_model_was_loaded_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = object()
+    monkeypatch.setattr("klaw_embed_sentence_transformers.embedder.load", lambda _: loaded)
+    made_before = SentenceTransformersEmbedder(SentenceTransformersOptions(path="anywhere"))
+    own = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: own + 1)
+    assert made_before._ready() is loaded
+    monkeypatch.undo()
+    with pytest.raises(EmbedderUnavailableError, match="forked"):
+        made_before._ready()
+
+
 def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     real_import = builtins.__import__
 

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import shlex
+import shutil
 import sys
 
 import attrs
@@ -397,6 +399,16 @@ class TestSaveAndForget:
         assert json.loads(result.stdout)["chunks"] == 3
         assert "its files stay; `klaw index /" in result.stderr
         assert indexed("forget", "notes/", "--yes").exit_code == 1
+
+    def test_the_command_that_indexes_a_forgotten_workspace_again_makes_it_as_it_was(self, indexed, user_home):
+        place, options = user_home / "manuals", ("--name", "other", "--collection", "docs", "--trust", "foreign")
+        shutil.copytree(user_home / "notes", place)
+        assert indexed("index", str(place), *options).exit_code == 0
+        told = indexed("forget", "other/", "--yes").stderr
+        _, *arguments = shlex.split(told.partition("its files stay; `")[2].partition("`")[0])
+        assert arguments == ["index", str(place), *options]
+        assert indexed(*arguments).exit_code == 0
+        assert '"docs"' in indexed("search", "OIDC", "--collection", "docs", "--json").stdout
 
     @pytest.mark.parametrize("command", [("get", "notes"), ("forget", "notes", "--yes")])
     def test_a_workspace_without_a_slash_gets_a_hint(self, indexed, command):

@@ -39,8 +39,7 @@ class SentenceTransformersEmbedder:
 
     def __init__(self, options: SentenceTransformersOptions) -> None:
         self._options = options
-        self._loaded = Lazy(lambda: load(options))
-        self._process = os.getpid()
+        self._loaded = Lazy(lambda: (os.getpid(), load(options)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model})"
@@ -74,12 +73,13 @@ class SentenceTransformersEmbedder:
         return self._ready().tokenizer.count(texts) if texts else []
 
     def _ready(self) -> LoadedModel:
-        if os.getpid() != self._process:
+        process, loaded = self._loaded.get()
+        if os.getpid() != process:
             raise EmbedderUnavailableError(
                 "PyTorch was loaded before this process was forked",
                 hint="start worker processes with the method 'spawn' or 'forkserver'",
             )
-        return self._loaded.get()
+        return loaded
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
         loaded = self._ready()
