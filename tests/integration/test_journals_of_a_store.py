@@ -206,7 +206,7 @@ class TableText:
         with self.tables.lock:
             yield
 
-    def replace(self, text, /):
+    def replace(self, text, _forgotten=(), /):
         self.tables.texts[self.name] = text.encode()
 
     def keep_aside(self, data, /):

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from klaw_journals import FileJournals, Traces, format_ts
+from klaw_memories import CoreMemory
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.desks import Desk, desks
 from klaw_sync.values import KINDS
@@ -60,6 +61,10 @@ class Place:
     @property
     def journals(self) -> FileJournals:
         return FileJournals(self.root)
+
+    @property
+    def core(self) -> CoreMemory:
+        return CoreMemory(self.journals.text("core_memory"))
 
     def run(self):
         return self.sync.run([self.folder])
@@ -165,6 +170,25 @@ class Net(RuleBasedStateMachine):
         body = {"section": "user", "key": "k", "value": text}
         self._core(place, lambda _held: [body])
         self._wrote(place, "core_memory", body, text, over=before)
+
+    @rule(i=which)
+    def set_core_as_an_agent(self, i):
+        """What somebody else wrote is kept in the history of this machine."""
+        place, text = self.place(i), self.token()
+        before = tuple(body["value"] for body in place.records("core_memory"))
+        place.core.update("user", "k", text, trust="agent")
+        body = {"section": "user", "key": "k", "value": text}
+        self._wrote(place, "core_memory", body, text, over=before)
+
+    @rule(i=which)
+    def forget_core(self, i):
+        """The owner deletes a key."""
+        place = self.place(i)
+        gone = {body["value"] for body in place.records("core_memory")}
+        gone |= {fact.value for fact in place.core.history()}
+        if gone:
+            place.core.delete("user", "k")
+            self.forgotten |= gone
 
     @rule(i=which, own=st.booleans())
     def say(self, i, own):

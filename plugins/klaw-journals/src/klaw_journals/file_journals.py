@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import count
@@ -152,8 +152,10 @@ class FileText:
         """Hold the lock of the directory. Raise StoreError."""
         return locked(self.path.parent)
 
-    def replace(self, text: str, /) -> None:
-        """Replace the file atomically. Raise StoreError."""
+    def replace(self, text: str, forgotten: Iterable[str] = (), /) -> None:
+        """Replace the file atomically, after the names of what is forgotten were written down. Raise StoreError."""
+        if forgotten:
+            Traces(self.path.parent).note_records(self.path.stem, forgotten)
         write_atomically(self.path, text)
 
     def keep_aside(self, data: bytes, /) -> str:

@@ -5,7 +5,7 @@ There are three kinds: records by id, logs of messages, and single texts. :class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -163,8 +163,11 @@ class OwnedText(Protocol):
     def changing(self) -> AbstractContextManager[None]:
         """Lock the text against other writers within the block. Raise StoreError."""
 
-    def replace(self, text: str, /) -> None:
-        """Replace the text; durable when this returns. Raise StoreError."""
+    def replace(self, text: str, forgotten: Iterable[str] = (), /) -> None:
+        """Replace the text; durable when this returns. Raise StoreError.
+
+        ``forgotten`` names parts that are forgotten with it: other machines that have a copy of them forget them, too.
+        """
 
     def keep_aside(self, data: bytes, /) -> str:
         """Store a copy of an invalid text, once; return its place. Raise OSError, StoreError."""

@@ -7,6 +7,7 @@ that means nothing without the key of the memory. Without the file ``sync/key`` 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
@@ -25,12 +26,18 @@ DIRECTORY = "sync"
 
 _DIGEST_BYTES = 16
 _MAX_KEY_CHARACTERS = 200
+_SEPARATORS = re.compile(r"[\s_-]+")  # between the words of a key of core memory
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
 def digest(value: object) -> str:
     """Return a hash of a JSON value, which depends neither on the order of keys nor on spaces."""
     return blake2b(_encode(value).encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def plain_key(key: str) -> str:
+    """Return what the spellings of a key of core memory have in common: case, spaces, ``_`` and ``-`` do not count."""
+    return _SEPARATORS.sub(" ", key).strip().casefold() or key
 
 
 @frozen

@@ -4,7 +4,6 @@ The file may be edited by hand at any time: Klaw reads it again for every call a
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from attrs import asdict, field, frozen
 
 from klaw_core import NotFoundError, RecordError, StoreCorruptError, operations
 from klaw_journals import FileJournals, OwnedText, parse_json
+from klaw_journals.traces import plain_key
 from klaw_journals.trust import OWNER, Trust, check_trust, lowest
 from klaw_memories.user_md import parse_user_md
 from klaw_redaction import Redactor
@@ -26,7 +26,6 @@ MAX_KEY_CHARACTERS = 200
 MAX_VALUE_CHARACTERS = 10_000
 
 _MAX_LISTED_KEYS = 20  # in an error message
-_SEPARATORS = re.compile(r"[\s_-]+")  # between the words of a key
 
 _TRUST = "trust"  # the field of the file with the classes of the keys that the owner did not write
 _HISTORY = "history"  # the field of the file with what others replaced or removed
@@ -187,7 +186,8 @@ class CoreMemory:
     def delete(self, section: str, key: str, *, trust: Trust = OWNER) -> None:
         """Remove one key, for somebody of a class. If it is the owner, its history goes, too.
 
-        Raise NotFoundError if it does not exist, StoreCorruptError, StoreError.
+        Machines that share the memory forget then what its owner deletes, when they synchronise. Raise NotFoundError if
+        the key does not exist, StoreCorruptError, StoreError.
         """
         _check_section(section)
         check_trust(trust)
@@ -203,7 +203,7 @@ class CoreMemory:
             _keep(table, section, key, trust)
             table[section].pop(key, None)
             _set_class(table, section, key, OWNER)
-            self._save(table, size)
+            self._save(table, size, [f"{section}.{plain_key(key)}"] if trust == OWNER else [])
 
     @property
     def has_user_md(self) -> bool:
@@ -253,8 +253,11 @@ class CoreMemory:
                 raise self._broken(data, f"its {section!r} is not an object")
         return table, len(data)
 
-    def _save(self, table: Mapping[str, Any], before: int) -> None:
-        """Write the file. Raise RecordError if it would be too large and has grown, StoreError."""
+    def _save(self, table: Mapping[str, Any], before: int, forgotten: Sequence[str] = ()) -> None:
+        """Write the file. Raise RecordError if it would be too large and has grown, StoreError.
+
+        ``forgotten`` names keys that its owner has deleted.
+        """
         text = json.dumps(table, ensure_ascii=False, indent=2) + "\n"
         size = len(text.encode("utf-8", "surrogatepass"))
         past = len(json.dumps(table.get(_HISTORY, ""), ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass"))
@@ -263,7 +266,7 @@ class CoreMemory:
                 f"core memory is full: it would have {size:,} bytes; the limit is {_MAX_WRITTEN_BYTES:,}",
                 hint="keep only facts that always apply: save others with `klaw save`, and delete outdated ones",
             )
-        self.place.replace(text)
+        self.place.replace(text, forgotten)
 
     def _broken(self, data: bytes, reason: str) -> StoreCorruptError:
         """Store a copy of the invalid file; return an error that names both files."""
@@ -292,26 +295,22 @@ class Spellings:
         self._exact = set(keys)
         self._plain: dict[str, str] = {}
         for key in keys:
-            self._plain.setdefault(_plain(key), key)
+            self._plain.setdefault(plain_key(key), key)
 
     def find(self, key: str) -> str:
         """Return the spelling of a key; the given one if it has none."""
-        return key if key in self._exact else self._plain.get(_plain(key), key)
+        return key if key in self._exact else self._plain.get(plain_key(key), key)
 
     def add(self, key: str) -> str:
         """Return the spelling of a key, which from now on is the given one if it has none."""
         found = self.find(key)
         self._exact.add(found)
-        self._plain.setdefault(_plain(found), found)
+        self._plain.setdefault(plain_key(found), found)
         return found
 
 
-def _plain(key: str) -> str:
-    return _SEPARATORS.sub(" ", key).strip().casefold() or key
-
-
 def _is_same(key: str, other: str) -> bool:
-    return _plain(key) == _plain(other)
+    return plain_key(key) == plain_key(other)
 
 
 def _history(table: Mapping[str, Any]) -> list[Any]:

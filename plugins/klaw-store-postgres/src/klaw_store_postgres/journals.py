@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
@@ -429,8 +429,8 @@ class PostgresText:
         with self.journals.lock(f"text-{digest(self.name) & (2**64 - 1):016x}"):
             yield
 
-    def replace(self, text: str, /) -> None:
-        """Replace the text."""
+    def replace(self, text: str, _forgotten: Iterable[str] = (), /) -> None:
+        """Replace the text, which all machines share."""
         sql = """INSERT INTO owned_texts (tenant, name, content) VALUES (%s, %s, %s)
                  ON CONFLICT (tenant, name) DO UPDATE SET content = excluded.content"""
         data = text.encode()

@@ -12,6 +12,8 @@ from klaw_sync.here import Round
 from klaw_sync.merging import Conflict, Merged, is_alive, merge
 from klaw_sync.values import KINDS, Trace, Version, is_deletion
 
+_NOTED = "noted"  # the name in `meta` of the scopes that were forgotten while a journal could not be read
+
 
 @define(eq=False)
 class Applying:
@@ -55,15 +57,21 @@ class Applying:
         report.missing = len(round_.lost)
 
     def _others(self) -> list[Trace]:
-        """Return the traces of other machines whose texts have left the journals here now."""
+        """Return the traces of other machines whose texts have left the journals here now.
+
+        The history of a journal that was not read may still have some: their scopes are noted for when it is.
+        """
         state, unread = self.round.state, self.round.unread
         waiting = {scope for version in state.versions.values() if version.kind in unread for scope in version.scopes}
-        return [
+        gone = [
             Trace(scope, name)
             for scope, names in state.traces.items()
             if scope not in waiting
             for name in names - state.done[scope]
         ]
+        noted = {*state.meta.get(_NOTED, "").split(), *(trace.scope for trace in gone)}
+        state.meta[_NOTED] = " ".join(sorted(noted)) if unread else ""
+        return gone
 
     def _note_arrived(self) -> None:
         """Write down which messages another machine wrote, before they are here: it reads them for facts."""
@@ -82,7 +90,7 @@ class Applying:
         if not wanted and not desk.stamp:
             return False
         plan = _Plan(self.round, desk, self.merged, [body for v, body in wanted if v not in self.hidden])
-        return desk.settle(plan.ordered if desk.kind.ordered else plan.unordered)
+        return desk.settle(plan.ordered if desk.kind.ordered else plan.unordered, plan.is_past)
 
     def _point(self) -> None:
         """Note which version each record of the journals is now."""
@@ -174,11 +182,22 @@ class _Plan:
 
     def _is_doomed(self, body: Body) -> bool:
         """Return whether something was forgotten elsewhere that a record without a version had not seen."""
-        state = self.round.state
         if self._key(body) in self.round.doomed:
             return True
-        scopes = self.desk.kind.scopes(self.round.here.traces, self.desk.place, body)
-        return any(state.traces.get(scope, set()) - state.done.get(scope, set()) for scope in scopes)
+        return any(map(self._is_new, self._scopes(body)))
+
+    def is_past(self, body: object) -> bool:
+        """Return whether an earlier value, which only this machine has, was forgotten elsewhere."""
+        noted = self.round.state.meta.get(_NOTED, "").split()
+        return isinstance(body, dict) and any(scope in noted or self._is_new(scope) for scope in self._scopes(body))
+
+    def _scopes(self, body: Body) -> Sequence[str]:
+        return self.desk.kind.scopes(self.round.here.traces, self.desk.place, body)
+
+    def _is_new(self, scope: str) -> bool:
+        """Return whether it was forgotten elsewhere, and the journals here have not forgotten it yet."""
+        state = self.round.state
+        return bool(state.traces.get(scope, set()) - state.done.get(scope, set()))
 
 
 def _told(conflict: Conflict) -> str:

@@ -17,8 +17,10 @@ from klaw_sync.values import KINDS, Kind
 Body = dict[str, Any]
 #: Returns the records to keep, in order, for those that are there.
 Change = Callable[[list[Body]], Sequence[Mapping[str, Any]]]
+Forgotten = Callable[[Any], bool]
 
 _SECTIONS = ("user", "agent")
+_HISTORY = "history"  # the field of core memory with what an agent has replaced
 _TRUST = "trust"  # the field of core memory with the classes of keys that the owner did not write
 _MAX_TEXT_BYTES = 16 << 20
 
@@ -50,17 +52,21 @@ class Desk:
             return ""
         return f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}"
 
-    def settle(self, change: Change) -> bool:
-        """Replace the records; return whether they differ. Raise RecordError, StoreError."""
+    def settle(self, change: Change, is_forgotten: Forgotten = lambda _record: False) -> bool:
+        """Replace the records; return whether they differ. Raise RecordError, StoreError.
+
+        ``is_forgotten`` says of a record that is only kept on this machine, such as an earlier value of core memory,
+        whether its owner has forgotten it elsewhere.
+        """
         journals = FileJournals(self.root)
         if self.kind.form == "records":
             return journals.records(self.kind.name).settle(lambda held: change([dict(record) for record in held]))
         if self.kind.form == "log":
             group, _, name = self.place.partition("/")
             return journals.logs(self.kind.name).log(group, name).settle(change)
-        return self._settle_text(change)
+        return self._settle_text(change, is_forgotten)
 
-    def _settle_text(self, change: Change) -> bool:
+    def _settle_text(self, change: Change, is_forgotten: Forgotten) -> bool:
         text = FileJournals(self.root).text(self.kind.name)
         with text.changing():
             data = text.read(_MAX_TEXT_BYTES + 1)
@@ -77,8 +83,13 @@ class Desk:
                 for key, value in _section(table, section).items()
             ]
             wanted = [dict(body) for body in change(list(held))]
-            if wanted == held:
+            past = table.get(_HISTORY)
+            left = [each for each in past if not is_forgotten(each)] if isinstance(past, list) else past
+            if wanted == held and left == past:
                 return False
+            if left != past:
+                table.pop(_HISTORY)
+                table |= {_HISTORY: left} if left else {}
             for section in _SECTIONS:
                 table[section] = {body["key"]: body["value"] for body in wanted if body["section"] == section}
             classes = {

@@ -10,7 +10,7 @@ from attrs import define, frozen
 
 from klaw_core import RecordError
 from klaw_journals import Traces
-from klaw_journals.traces import digest
+from klaw_journals.traces import digest, plain_key
 
 #: The kind of a line that is a trace, of one that names a machine, and of one that removes one.
 TRACE = "tomb"
@@ -208,6 +208,9 @@ class Kind:
         if self.form == "log":
             group = place.partition("/")[0]
             return traces.scope(self.name, group, digest(body)), traces.scope(self.name, group)
+        if self.form == "text":  # all spellings of a key are forgotten with it
+            names = body["of"] if is_deletion(body) else body
+            return (traces.scope(self.name, f"{names.get('section')}.{plain_key(str(names.get('key')))}"),)
         own = traces.scope(self.name, self.id_of(body))
         return (own, traces.scope(self.name, renamed(body)["id"])) if self.content else (own,)
 
