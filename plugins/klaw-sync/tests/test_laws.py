@@ -210,7 +210,7 @@ class Net(RuleBasedStateMachine):
         journal = place.journals.records("facts")
         if journal.get([name]):
             return
-        quotes = [{"chat": GROUP, "message": message["id"], "start": 0, "end": 4}]
+        quotes = [{"chat": GROUP, "message": message["id"], "start": 0, "end": len(message["content"])}]
         fact = {"id": name, "op": "assert", "ts": format_ts(place.now), "text": message["content"], "quotes": quotes}
         journal.append([fact, {"id": f"b-{self.tokens}-{place.name}", "op": "batch", "ts": format_ts(place.now)}])
 
@@ -222,9 +222,13 @@ class Net(RuleBasedStateMachine):
         names = sorted(journal.ids())
         if names:
             name = names[j % len(names)]
-            text = journal.get([name])[name]["text"]
+            text, before = journal.get([name])[name]["text"], set(Traces(place.root).read())
             journal.forget([name])
             self.forgotten.add(text)
+            new = {trace for _, trace in set(Traces(place.root).read()) - before}
+            for body in place.records("saved"):  # a text of the same id that has another one here stays
+                scopes, seen = self.written[body["text"]]
+                self.written[body["text"]] = scopes, seen | new
 
     @rule(i=which, j=st.integers(0, 3))
     def forget_message(self, i, j):

@@ -44,6 +44,10 @@ def texts(sync):
     return [record["text"] for record in documents(sync).replay().records.values()]
 
 
+def holding(root, text):
+    return [path for path in sorted(root.rglob("*")) if path.is_file() and text.encode() in path.read_bytes()]
+
+
 def meet(one, other, folder):
     for each in (one, other, one, other):
         each.run([folder])
@@ -105,6 +109,107 @@ def test_a_summary_goes_with_a_message_that_it_covers(world):
     meet(*world)
     assert [one.exists for one in summaries] == [False, False]
     assert not log(other).exists
+
+
+def test_a_fact_goes_with_the_message_that_it_quotes_though_others_have_the_same_id(world, tmp_path):
+    one, other, _ = world
+    named = {word: {**MESSAGE, "content": f"{word} said"} for word in ("first", "second", "third")}
+    log(one).append(*named.values())
+    meet(*world)
+    quote = {"chat": "telegram_1", "message": "m1", "start": 0, "end": len("second said")}
+    facts(other).append([{**FACT, "text": "second said", "quotes": [quote]}])
+    facts(other).append([{**FACT, "id": "f-2", "text": "in other words", "quotes": [quote]}])
+    third = {**quote, "message": f"m1~{'0' * 32}", "end": len("third said")}
+    facts(other).append([{**FACT, "id": "f-3", "text": "third said", "quotes": [third]}])
+    log(one).remove(lambda line: line.value == named["second"])
+    meet(*world)
+    assert [[*facts(each).ids()] for each in (one, other)] == [["f-3"]] * 2
+    assert holding(tmp_path, "second said") == holding(tmp_path, "in other words") == []
+
+
+def test_a_summary_goes_with_the_last_message_of_an_id(world):
+    one, other, _ = world
+    log(one).append(MESSAGE, {**MESSAGE, "content": "said again"})
+    meet(*world)
+    summaries = [FileJournals(each.root).logs("summaries").log("telegram_1", "summaries") for each in (one, other)]
+    summary = {"ts": "2026-01-02T10:00:00.000Z", "content": "said", "from_message_id": "m1", "to_message_id": "m1"}
+    summaries[1].append(summary)
+    log(one).remove(lambda line: line.value["content"] == "said again")
+    meet(*world)
+    assert [one.exists for one in summaries] == [False, False]
+
+
+def test_a_summary_of_what_was_said_before_and_after_a_purge_that_is_late(world, tmp_path):
+    """The later message had seen the purge, the earlier one had not: together they had not."""
+    one, other, folder = world
+    third = Sync(tmp_path / "third", host="third")
+    (third.root / "sync").mkdir(parents=True)
+    KEY.save(third.root / "sync" / "key")
+    log(one).append(MESSAGE)
+    for each in (one, other, third):
+        each.run([folder])
+    log(one).delete()
+    before = set(folder.names())
+    one.run([folder])
+    purge = set(folder.names()) - before  # the files that are late on the other machine
+    third.run([folder])
+    log(third).append({**MESSAGE, "id": "m2", "content": "later"})
+    third.run([folder])
+    late = Folder(tmp_path / "late")
+    for name in folder.names():
+        if name not in purge:
+            late.put(name, folder.get(name))
+    late.put("klaw-memory.json", folder.get("klaw-memory.json"))
+    other.run([late])
+    assert [line.value["id"] for line in log(other).read()] == ["m1", "m2"]
+    summary = {"ts": "2026-01-02T10:00:00.000Z", "content": "told", "from_message_id": "m1", "to_message_id": "m2"}
+    FileJournals(other.root).logs("summaries").log("telegram_1", "summaries").append(summary)
+    other.run([late])
+    for name in purge:
+        late.put(name, folder.get(name))
+    other.run([late])
+    assert [line.value["id"] for line in log(other).read()] == ["m2"]
+    assert holding(other.root, "told") == []
+
+
+@pytest.mark.parametrize("event", ["", "lost state", "other text forgotten"])
+def test_a_text_that_got_another_id_is_forgotten_with_its_first_one(world, tmp_path, event):
+    """The third machine only has the first text, under the id that both texts were saved under."""
+    one, other, folder = world
+    third, second = Sync(tmp_path / "third", host="third"), Folder(tmp_path / "second")
+    (third.root / "sync").mkdir(parents=True)
+    KEY.save(third.root / "sync" / "key")
+    saved = [FileJournals(each.root).records("saved") for each in (one, other, third)]
+    record = {"id": "saved/2026-01-01/0123456789ab", "created_at": "2026-01-01T10:00:00.000Z", "source": "t"}
+    for journal, text in zip(saved, ("alpha", "beta"), strict=False):
+        journal.append([{**record, "text": f"{text} text"}])
+    one.run([folder, second])
+    third.run([second])
+    meet(*world)
+    assert {body["text"] for body in saved[0].replay().records.values() if body["id"] == record["id"]} == {"beta text"}
+    if event == "lost state":
+        (one.root / "sync" / "state.db").unlink()
+    elif event == "other text forgotten":
+        saved[0].forget([record["id"]])
+    meet(*world)
+    assert holding(other.root, "alpha text") != []
+    saved[2].forget([record["id"]])
+    for each in (third, one, other, third, one):
+        each.run([folder, second])
+    assert holding(tmp_path, "alpha text") == []
+
+
+def test_a_text_that_got_another_id_stays_when_the_other_one_is_forgotten(world, tmp_path):
+    one, other, _ = world
+    saved = [FileJournals(each.root).records("saved") for each in (one, other)]
+    record = {"id": "saved/2026-01-01/0123456789ab", "created_at": "2026-01-01T10:00:00.000Z", "source": "t"}
+    for journal, text in zip(saved, ("alpha", "beta"), strict=True):
+        journal.append([{**record, "text": f"{text} text"}])
+    meet(*world)
+    saved[1].forget([record["id"]])
+    meet(*world)
+    assert [[body["text"] for body in each.replay().records.values()] for each in saved] == [["alpha text"]] * 2
+    assert holding(tmp_path, "beta text") == []
 
 
 def test_a_deletion_and_a_concurrent_change_are_a_conflict(world):

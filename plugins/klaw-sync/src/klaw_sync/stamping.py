@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,9 +28,10 @@ class Stamping:
     round: Round
     is_new: bool
     _items: list[Item] = field(factory=list)
-    #: The messages of each chat that other records are derived from, in order, and by id.
+    #: The messages of each chat that other records are derived from, in order; and the places of each id, which writers
+    #: may have used for several.
     _said: dict[str, list[Item]] = field(factory=lambda: defaultdict(list))
-    _places: dict[str, dict[str, int]] = field(factory=lambda: defaultdict(dict))
+    _places: dict[str, dict[str, list[int]]] = field(factory=lambda: defaultdict(lambda: defaultdict(list)))
 
     def stamp(self) -> None:
         """Take over the traces of what was forgotten here, make versions, and note what is missing."""
@@ -70,7 +71,7 @@ class Stamping:
             if desk.kind.is_source:
                 group = desk.place.partition("/")[0]
                 for item in items:
-                    self._places[group].setdefault(item.kind.id_of(item.body), len(self._said[group]))
+                    self._places[group][item.kind.id_of(item.body)].append(len(self._said[group]))
                     self._said[group].append(item)
             return held
 
@@ -85,11 +86,17 @@ class Stamping:
             self.round.report.problems += (error.message,)
 
     def _live(self, merged: Merged) -> dict[tuple[str, str, str], str]:
-        """Return the versions that are shown now, by their content: an equal record is one of them."""
+        """Return the versions that are shown now, by their content: an equal record is one of them.
+
+        Also by the content that stands for them, such as that of a text under another id: a version of that would not
+        belong to the first id, and would stay when it is forgotten.
+        """
         live = {}
         for v in sorted(merged.shown, reverse=True):
-            version = self.round.state.versions[v]
-            if not KINDS[version.kind].register or merged.shown[v][0] == v:
+            version, (stands_for_it, body) = self.round.state.versions[v], merged.shown[v]
+            if not KINDS[version.kind].register:
+                live[version.kind, version.place, digest(body)] = v
+            if not KINDS[version.kind].register or stands_for_it == v:
                 live[version.kind, version.place, digest(version.body)] = v
         return live
 
@@ -97,11 +104,12 @@ class Stamping:
         """Make a version of a record, unless something forgot it that it had not seen."""
         state, kind = self.round.state, item.kind
         own = kind.scopes(self.round.here.traces, item.place, item.body)
+        if held is not None and kind.content:  # a text under an id of its own still belongs to that of its writer
+            own = (*own, *held.scopes)
         over = [held] if held is not None and kind.register and is_alive(held, state.traces) else []
         seen = {name for scope in own for name in state.done.get(scope, ()) if name in item.seen}
         derived = self._derived(item)
-        for version in (*over, *derived):
-            seen |= version.seen
+        seen = seen.union(self._seen_by_all(derived), *(version.seen for version in over))
         scopes = dict.fromkeys((*own, *(scope for version in derived for scope in version.scopes)))
         line = int(state.meta["line"]) + 1
         version = Version(
@@ -128,8 +136,28 @@ class Stamping:
         found = [doomed.get(source.key) or state.versions.get(state.here.get(source.key, "")) for source in find(item)]
         return [version for version in found if version is not None]
 
+    def _seen_by_all(self, sources: Sequence[Version]) -> set[str]:
+        """Return the traces that had been seen by each of these versions that they concern.
+
+        A trace that has not arrived yet may concern each of them.
+        """
+        seen: set[str] = set().union(*(version.seen for version in sources))
+        return {
+            name
+            for name in seen
+            if all(name in one.seen or self._scopes.get(name, one.scopes[0]) not in one.scopes for one in sources)
+        }
+
+    @cached_property
+    def _scopes(self) -> dict[str, str]:
+        """The scope of each trace, by its name."""
+        return {name: scope for scope, names in self.round.state.traces.items() for name in names}
+
     def _quoted(self, item: Item) -> list[Item]:
-        """Return the message that a record quotes. With several quotes, it stays when one of them goes."""
+        """Return the message that a record quotes. With several quotes, it stays when one of them goes.
+
+        If several messages have the id, it is that with the quoted text, or else it could be each of them.
+        """
         quotes = item.body.get("quotes")
         if not isinstance(quotes, list) or not all(isinstance(one, dict) for one in quotes):
             return []
@@ -138,8 +166,9 @@ class Stamping:
             return []
         ((group, name),) = quoted
         places = self._places.get(group, {})
-        place = places.get(name, places.get(name.rpartition("~")[0]))
-        return [] if place is None else [self._said[group][place]]
+        found = places.get(name) or places.get(name.rpartition("~")[0]) or []
+        named = [self._said[group][place] for place in found]
+        return [one for one in named if _has_quote(one.body, quotes, item.body.get("text"))] or named
 
     def _covered(self, item: Item) -> list[Item]:
         """Return the messages from the first to the last one that a record names."""
@@ -148,7 +177,7 @@ class Stamping:
         if first is None and last is None:
             return []
         said, places = self._said.get(group, []), self._places.get(group, {})
-        start, end = places.get(str(first), 0), places.get(str(last), len(said))
+        start, end = min(places.get(str(first)) or [0]), max(places.get(str(last)) or [len(said)])
         return said[start : end + 1][:_MAX_COVERED]
 
     # -- moments
@@ -214,6 +243,15 @@ class Stamping:
             state.add_traces(gone, done=True)
         state.here = {key: v for key, v in state.here.items() if v not in lost}
         self.round.lost = set()
+
+
+def _has_quote(said: Body, quotes: Sequence[Mapping[str, Any]], text: object) -> bool:
+    """Return whether a message has a text at the place of one of these quotes."""
+    content = said.get("content")
+    ranges = [(quote.get("start"), quote.get("end")) for quote in quotes]
+    return isinstance(content, str) and any(
+        content[start:end] == text for start, end in ranges if isinstance(start, int) and isinstance(end, int)
+    )
 
 
 def _is_same(held: Version, item: Item) -> bool:
