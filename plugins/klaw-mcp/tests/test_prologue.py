@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -12,9 +13,9 @@ import pytest
 from mcp.server.stdio import stdio_server
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from klaw_mcp.prologue import HANDSHAKE_VERSIONS, Wire, answer, version
+from klaw_mcp.prologue import HANDSHAKE_VERSIONS, INSTRUCTIONS, Wire, answer, version
 from klaw_mcp.server import OPTIONS, make_server
-from klaw_mcp.tools import Policy, Toolbox
+from klaw_mcp.tools import NAMES, Policy, Toolbox
 
 
 def request(asked, request_id=1):
@@ -34,6 +35,16 @@ def answers_of_the_sdk(first):
 
     anyio.run(serve)
     return [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+def test_the_instructions_name_tools_that_exist_and_say_what_to_do_with_what_is_outdated():
+    named = set(re.findall(r"memory_\w+", INSTRUCTIONS))
+    assert named <= {*NAMES}
+    assert {"memory_search", "memory_save", "memory_core_update"} <= named
+    (sentence,) = (each for each in INSTRUCTIONS.split(". ") if "outdated" in each)
+    assert "tell the user" in sentence
+    assert "supersedes" in sentence
+    assert len(INSTRUCTIONS) < 800
 
 
 @pytest.mark.parametrize("asked", [*HANDSHAKE_PROTOCOL_VERSIONS, "2026-07-28", "1999-01-01", "zzz"])
