@@ -189,10 +189,12 @@ def test_an_index_without_pairs_is_filled_again(connection: apsw.Connection) -> 
     assert PACKED.check(connection, "memory", None) == []
 
 
-def test_words_of_an_earlier_form_are_added_again(connection: apsw.Connection) -> None:
-    connection.execute("DROP TABLE outdated_words")
+@pytest.mark.parametrize("name", ["letters-and-properties", "names-like-function-words"])
+def test_words_of_an_earlier_form_are_added_again(connection: apsw.Connection, name: str) -> None:
+    if name == "letters-and-properties":
+        connection.execute("DROP TABLE outdated_words")
     fill(connection, "an old town hall", "another")
-    next(step for step in PACKED.migrations() if step.name == "letters-and-properties").apply(connection)
+    next(step for step in PACKED.migrations() if step.name == name).apply(connection)
     assert PACKED.outdated(connection, "memory").tolist() == [1, 2]
     assert PACKED.key_digest(connection, "memory") is None
     assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [1]
@@ -200,3 +202,12 @@ def test_words_of_an_earlier_form_are_added_again(connection: apsw.Connection) -
     fill(connection, "an old town hall", "another")
     assert not len(PACKED.outdated(connection, "memory"))
     assert PACKED.key_digest(connection, "memory") is not None
+
+
+@pytest.mark.parametrize("index", [EXACT, PACKED], ids=["exact", "packed"])
+@pytest.mark.parametrize("question", ["Ines", "where does Ines live", '"Ines Howe"', "inés"])
+def test_a_name_with_the_stem_of_a_function_word_is_found_and_nothing_else(
+    connection: apsw.Connection, index: Fts5Index, question: str
+) -> None:
+    fill(connection, *("a letter in a box, and how it came in",) * 20, "the house of Ines Howe")
+    assert [hit.key for hit in index.search(connection, Query(question), 9)] == [21]

@@ -1,7 +1,7 @@
 """How words are kept: in blocks of terms, of what is added and of what earlier versions kept."""
 
 import random
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import apsw
 import numpy as np
@@ -83,6 +83,28 @@ def test_words_of_earlier_versions_are_found(options, monkeypatch):
             assert {hit.key for hit in index.search(snapshot.resource, Query("harbour"), 9)} == {2, 3}
             assert index.search(snapshot.resource, Query(agent), 9) == ()
         store.close()
+
+
+def test_words_of_an_earlier_form_are_outdated_for_every_agent(options, monkeypatch):
+    from klaw_store_postgres import store as module
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.words.index import WordIndex
+
+    own = evolve(options, schema="names_like_function_words")
+    index = WordIndex()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MIGRATIONS", module.MIGRATIONS[:10])
+        for agent in ("a", "b"):
+            with closing(PostgresStore(own, agent=agent)) as store, store.write() as transaction:
+                index.add(transaction.resource, "memory", [stored(1, "Ines in the harbour")], None)
+                assert not len(index.outdated(transaction.resource, "memory"))
+    for agent in ("a", "b"):
+        with closing(PostgresStore(own, agent=agent)) as store, store.write() as transaction:
+            assert index.outdated(transaction.resource, "memory").tolist() == [1]
+            index.remove(transaction.resource, "memory", [1])
+            index.add(transaction.resource, "memory", [stored(1, "Ines in the harbour"), stored(2, "in")], None)
+            assert not len(index.outdated(transaction.resource, "memory"))
+            assert [hit.key for hit in index.search(transaction.resource, Query("Ines"), 9)] == [1]
 
 
 def test_a_segment_of_any_size_is_written_again(options, monkeypatch):

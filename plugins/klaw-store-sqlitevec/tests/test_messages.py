@@ -1,5 +1,6 @@
 """The rows of conversations keep their contract, and what is particular to their tables."""
 
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -59,6 +60,22 @@ def test_the_words_agree_with_the_messages(store):
         transaction.messages.purge(CHAT)
         assert not list(check_messages(connection, ""))
         assert connection.execute("SELECT term FROM words").fetchall() == []
+
+
+def test_words_of_an_earlier_form_are_made_again(store):
+    put_messages(store, make_message(1, "Ines"))
+    location = store.location
+    store.close()
+    migration = "0017-names-like-function-words"
+    with apsw.Connection(location) as connection:
+        connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+        connection.execute("INSERT INTO messages_fts (rowid, content) SELECT key, content FROM messages")
+        connection.execute("DELETE FROM klaw_migrations WHERE name = ?", (migration,))
+        assert connection.changes() == 1
+    with closing(SqliteStore(Path(location))) as again, again.write() as transaction:
+        assert not list(check_messages(transaction.resource, ""))
+        transaction.messages.purge(CHAT)
+        assert not list(check_messages(transaction.resource, ""))
 
 
 def test_keys_survive_a_vacuum_and_are_never_reused(store):

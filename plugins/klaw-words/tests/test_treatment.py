@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from klaw_words.tokenizer import tokenizer
-from klaw_words.treatment import fold, index_text
+from klaw_words.query import compile_query
+from klaw_words.tokenizer import FUNCTION_TERMS, makes_pairs, tokenizer
+from klaw_words.treatment import _function_words, fold, index_text
 
 
 def test_stemming_is_loaded_with_the_first_cyrillic_word() -> None:
@@ -61,3 +62,27 @@ def test_other_letters_stay_apart(one: str, other: str) -> None:
 def test_a_folded_letter_is_folded_for_good() -> None:
     folded = {character: fold(character) for character in map(chr, range(0x80, 0x3000))}
     assert not {character: text for character, text in folded.items() if fold(text) != text}
+
+
+@pytest.mark.parametrize("name", ["Ines", "Inés", "Andes", "Howe", "herring", "Mai", "Wes", "ＩＮＥＳ", "Doe"])
+def test_a_word_with_the_stem_of_a_function_word_is_not_that_word(name: str) -> None:
+    terms = tokenizer()
+    (known,) = terms(name.encode() if name.isascii() else fold(name).encode())
+    assert known in FUNCTION_TERMS
+    (found,) = terms(index_text(name).strip().encode())
+    assert found not in FUNCTION_TERMS
+    (asked,) = compile_query(name)
+    assert terms(asked.words[0].encode()) == [found]
+    assert makes_pairs(found)
+
+
+def test_inflections_of_what_is_no_function_word_stay_one_word() -> None:
+    terms = tokenizer()
+    assert len({*terms(index_text("canned canning Cans").encode())}) == 1
+    assert terms(index_text("can may his").encode()) == [b"can", b"mai", b"hi"]
+
+
+def test_the_stems_of_the_function_words_are_the_function_terms() -> None:
+    text = " ".join(_function_words())
+    assert index_text(text) == text
+    assert set(tokenizer()(text.encode())) == FUNCTION_TERMS

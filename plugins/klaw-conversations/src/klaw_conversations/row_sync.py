@@ -37,7 +37,7 @@ _MAX_AHEAD_BYTES = 16 * 1024 * 1024
 
 
 # Changes with the form of the rows, so that those of earlier versions are made again.
-_FORM = "letters"
+_FORM = "names"
 
 #: A message or a summary, with the path of its document; empty if its file is gone.
 _Part: TypeAlias = tuple[str, object]

@@ -103,7 +103,8 @@ class Fts5Index(Index[apsw.Connection]):
             Migration("context", _add_context),
             Migration("packed", _add_packed),
             Migration("pairs", _add_pairs),
-            Migration("letters-and-properties", _mark_outdated),
+            Migration("letters-and-properties", _note_outdated),
+            Migration("names-like-function-words", _mark_outdated),
         )
 
     def prepare(self, resource: apsw.Connection, /) -> None:
@@ -387,9 +388,14 @@ def _add_pairs(resource: apsw.Connection) -> None:
         resource.execute(sql.packed.make_room_for_pairs)
 
 
-def _mark_outdated(resource: apsw.Connection) -> None:
+def _note_outdated(resource: apsw.Connection) -> None:
     """Mark all rows, because letters are folded and properties are words now. The next index run adds them again."""
     resource.execute(CREATE_OUTDATED)
+    _mark_outdated(resource)
+
+
+def _mark_outdated(resource: apsw.Connection) -> None:
+    """Mark all rows, because words are written in another form now. The next index run adds them again."""
     for collection in made(resource):
         resource.execute(statements(collection).mark_outdated, (collection,))
 

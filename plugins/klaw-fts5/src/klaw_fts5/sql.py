@@ -173,7 +173,7 @@ class Statements:
         self.merge_marked = _MERGE_MARKED.format(table=table)
         self.optimize = f"INSERT INTO {table}({table}) VALUES ('optimize')"
         self.reset = f"INSERT INTO {table}({table}) VALUES ('delete-all')"
-        self.mark_outdated = f"INSERT INTO outdated_words SELECT ?, id FROM {table}_docsize"
+        self.mark_outdated = f"INSERT OR IGNORE INTO outdated_words SELECT ?, id FROM {table}_docsize"
         self.keys = f"SELECT rowid FROM {table} ORDER BY rowid"
         self.check = f"PRAGMA integrity_check({table})"
         self.count = f"SELECT COUNT(*) FROM {table}_docsize"

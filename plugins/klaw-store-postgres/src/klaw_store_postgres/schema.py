@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from klaw_core import Migration, StoreError, update_command
 from klaw_store_postgres.isolation import AGENT_SETTING, isolate
 from klaw_store_postgres.metadata import add_numbers, add_parents
-from klaw_store_postgres.words.tables import create_tables, mark_outdated, replace_postings
+from klaw_store_postgres.words.tables import create_tables, mark_outdated, note_outdated, replace_postings
 
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
@@ -255,7 +255,8 @@ MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0007-numbers-in-metadata", add_numbers),
     Migration("0008-no-tables-of-extensions", _drop_record_of_extensions),
     Migration("0009-parents-of-tags", add_parents),
-    Migration("0010-letters-and-properties", mark_outdated),
+    Migration("0010-letters-and-properties", note_outdated),
+    Migration("0011-names-like-function-words", mark_outdated),
 )
 
 

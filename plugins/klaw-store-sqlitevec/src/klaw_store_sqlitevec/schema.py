@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from klaw_core import Migration, StoreError
 from klaw_store_sqlitevec.checksums import add_checksums
-from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
+from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS, refill_words
 from klaw_store_sqlitevec.errors import damaged
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
 from klaw_store_sqlitevec.metadata import add_compared
@@ -271,6 +271,7 @@ MIGRATIONS = (
     Migration("0014-numbers-in-metadata", add_compared),
     Migration("0015-embedding-hashes", _add_embedding_hashes),
     Migration("0016-parents-of-tags", add_compared),
+    Migration("0017-names-like-function-words", refill_words),
 )
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 
 from attrs import evolve, frozen
 
-from klaw_words.treatment import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
+from klaw_words.treatment import KEPT, LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
 
 MAX_CHARACTERS = 10_000
 MAX_COMPILED = 1_024
@@ -55,7 +55,8 @@ class Term:
         prefix that is itself a word is used.
         """
         yield self
-        if self.literal or self.prefix or not widen or len(self.words[-1]) < _MIN_PARTIAL:
+        last = self.words[-1]
+        if self.literal or self.prefix or not widen or len(last) < _MIN_PARTIAL or last.endswith(KEPT):
             return
         yield Term(self.words, prefix=True)
         if len(self.words) == 1 and self.words[0].isalpha():

@@ -20,8 +20,8 @@ from typing import Protocol
 from attrs import field, frozen
 
 from klaw_words.query import Term
-from klaw_words.tokenizer import tokenizer
-from klaw_words.treatment import fold, index_text
+from klaw_words.tokenizer import FUNCTION_TERMS, tokenizer
+from klaw_words.treatment import fold, index_text, keep
 
 #: A function that returns the texts of chunks, given their keys.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]
@@ -150,8 +150,11 @@ class Suggester:
     def _stems(self, words: Sequence[str]) -> list[str]:
         """Return the term of each word (letters only), or ``""`` if the tokenizer does not make one term of it."""
         joined = " ".join(words)
-        if joined.isascii():  # needs no word treatment, and each word is one term
-            return tokenizer().terms(joined.encode())
+        if joined.isascii():  # each word is one term, and of the word treatment it needs only what is rare
+            stems = tokenizer().terms(joined.encode())
+            return [
+                keep(word) if stem.encode() in FUNCTION_TERMS else stem for word, stem in zip(words, stems, strict=True)
+            ]
         terms = tokenizer().each([index_text(word).strip().encode() for word in words])
         return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
 

@@ -8,7 +8,8 @@ written in Python would only work from Python. This module adds what that tokeni
 - letters that people write for one another are one letter (:mod:`klaw_words.letters`): ``ł``, ``l``; ``ή``, ``η``;
 - word characters: the tokenizer knows Unicode 6.1, and treats ``₽`` and newer emoji as letters;
 - scripts without spaces: each character becomes a word; queries join them again as phrases;
-- Russian inflection: Snowball's stems.
+- Russian inflection: Snowball's stems;
+- words that the tokenizer's stemmer takes for function words are none: ``Ines``, ``herring`` (:func:`keep`).
 
 Changing any of this changes the words of every index, and needs a migration that empties the tables.
 """
@@ -52,6 +53,15 @@ _CYRILLIC = "[\u0400-\u052f]+"
 # look-behind keeps the time linear on long runs of ASCII.
 _RUN = r"(?<![0-9A-Za-z])[0-9A-Za-z]*+[^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*"
 
+#: The end of what :func:`keep` replaces: a letter for the tokenizer, and no ending for its stemmer.
+KEPT = "\u02bc"
+_FUNCTION_WORDS = """
+the of and in a is that as by it its be being are this was an which have having has can will do doing if we you i all
+but would so some when other others there their theirs they what who whom whose how where why she he his hers him her my
+your yours our ours me more than then them been were had did does could should may also most such these those
+"""
+_WORDS = re.compile("[0-9A-Za-z\x80-\U0010ffff]+")
+
 # The longest run that is cached: words repeat, sentences do not.
 _CACHED_LENGTH = 32
 _stemming = ThreadLock("the stemmer")
@@ -69,11 +79,33 @@ class CharacterTable(dict[int, str]):
 
 
 def index_text(text: str, /) -> str:
-    """Return ``text`` as SQLite's tokenizer should read it; ASCII is unchanged, including its case."""
-    if text.isascii():
-        return text
-    # No run crosses a space. Splitting at spaces first is faster than searching the whole text for runs.
-    return " ".join([word if word.isascii() else _treat(word) for word in text.split(" ")])
+    """Return ``text`` as SQLite's tokenizer should read it; ASCII is unchanged but for what :func:`keep` replaces."""
+    if not text.isascii():
+        # No run crosses a space. Splitting at spaces first is faster than searching the whole text for runs.
+        text = " ".join([word if word.isascii() else _treat(word) for word in text.split(" ")])
+    # Most texts have no such word, and this is the fastest way to know. Now only ASCII characters separate words.
+    words = set(_WORDS.findall(text))
+    return _WORDS.sub(_kept, text) if any(keep(word) != word for word in words) else text
+
+
+@lru_cache(maxsize=65_536)
+def keep(word: str, /) -> str:
+    """Return a word as it is, or its stem with a mark, if the stem is a function word's, and the word is none.
+
+    Otherwise ``Ines`` would be found as ``in`` and ``Andes`` as ``and``, which nearly every text contains.
+    """
+    if len(word) > _CACHED_LENGTH or (folded := word.lower()) in _function_words():
+        return word
+    from klaw_words.tokenizer import FUNCTION_TERMS, tokenizer
+
+    terms = tokenizer()(folded.encode())
+    return f"{terms[0].decode()}{KEPT}" if len(terms) == 1 and terms[0] in FUNCTION_TERMS else word
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    """Return the English function words whose stems are ``FUNCTION_TERMS``, as they are written."""
+    return frozenset(_FUNCTION_WORDS.split())
 
 
 def fold(text: str, /) -> str:
@@ -96,16 +128,24 @@ def is_unspaced(text: str, /) -> bool:
 
 
 def stem(folded: str, /) -> str:
-    """Replace each Cyrillic word of a folded text by its stem.
+    """Return a word of a folded text as the index has it: a Cyrillic one is stemmed, others as by :func:`keep`.
 
     Words of other Cyrillic languages get the Russian rules too; questions and texts lose the same endings.
     """
-    return folded if folded.isascii() else _pattern(_CYRILLIC).sub(_stem_of, folded)
+    return keep(_stem_cyrillic(folded))
+
+
+def _stem_cyrillic(text: str) -> str:
+    return text if text.isascii() else _pattern(_CYRILLIC).sub(_stem_of, text)
 
 
 def _stem_of(word: re.Match[str]) -> str:
     with _stemming.hold():  # Snowball's stemmer is not thread-safe: it stores the current word
         return _russian()(word[0]) or word[0]
+
+
+def _kept(match: re.Match[str]) -> str:
+    return keep(match[0])
 
 
 def _treat(word: str) -> str:
@@ -122,7 +162,7 @@ def _treated(match: re.Match[str]) -> str:
 
 
 def _stem_run(run: str) -> str:
-    return stem(_nfkc_casefold(run).translate(_INDEXING))
+    return _stem_cyrillic(_nfkc_casefold(run).translate(_INDEXING))
 
 
 # Keys are the parts between spaces and, because a comma may follow a word, the runs inside them.

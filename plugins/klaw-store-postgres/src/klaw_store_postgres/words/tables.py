@@ -80,10 +80,17 @@ def replace_postings(session: Session) -> None:
     isolate(session, "word_blocks")
 
 
-def mark_outdated(session: Session) -> None:
+def note_outdated(session: Session) -> None:
     """Mark the rows of all chunks, because letters are folded and properties are words now.
 
     The next index run of each agent adds them again, and makes the rows of messages again.
     """
     session.run("ALTER TABLE word_rows ADD COLUMN is_outdated boolean NOT NULL DEFAULT true")
     session.run("ALTER TABLE word_rows ALTER COLUMN is_outdated SET DEFAULT false")
+
+
+def mark_outdated(session: Session) -> None:
+    """Mark the rows of all chunks, because words that are no function words are kept apart from these now."""
+    session.run("ALTER TABLE word_rows NO FORCE ROW LEVEL SECURITY")
+    session.run("UPDATE word_rows SET is_outdated = true")
+    session.run("ALTER TABLE word_rows FORCE ROW LEVEL SECURITY")
