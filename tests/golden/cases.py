@@ -98,7 +98,10 @@ COMMANDS = {
     "status": ["status", "status -v", "status --json"],
     "reindex": ["reindex", "reindex --json", "reindex --embedding none"],
     "doctor": ["doctor", "doctor --json", "doctor --fix"],
-    "export": ["export", "export all.jsonl", "export all.jsonl --json"],
+    "export": [
+        *("export", "export all.jsonl", "export all.jsonl --json"),
+        *("export --format okf", "export --format okf", "export --format okf bundle --json", "export --format okf -"),
+    ],
     "import": [
         *(
             "export all.jsonl",

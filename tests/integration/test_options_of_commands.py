@@ -114,6 +114,7 @@ COMMANDS = [
 
 #: Options that these tests do not try, and why.
 ELSEWHERE = {
+    "export --format": "writes a directory in place of a file; tests/test_okf.py of klaw-notes",
     "save --edit": "opens an editor; tests/test_versions.py of klaw-memories",
     "init --yes": "concerns the USER.md of the current directory; tests of klaw-memories",
     "forget --yes": "without it, the command asks on a terminal",

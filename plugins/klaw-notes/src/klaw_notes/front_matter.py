@@ -56,7 +56,7 @@ def read_front_matter(text: str) -> tuple[Metadata, str]:
     match = _BLOCK.match(text[:_MAX_CHARACTERS])
     if match is None:
         return {}, text
-    values = _parsed(match.group(1))
+    values = parse_yaml(match.group(1))
     if values is None:
         values = _plain_values(match.group(1))
     if values is None:
@@ -92,7 +92,8 @@ def _read_toml(text: str) -> tuple[Metadata, str]:
     return _as_metadata(values), _SOLID.sub(" ", match.group(0)) + text[match.end() :]
 
 
-def _parsed(block: str) -> dict[Any, Any] | None:
+def parse_yaml(block: str) -> dict[Any, Any] | None:
+    """Return the values of a block; None if it is not a mapping in valid YAML without aliases."""
     import yaml  # imported for the first note that has front matter
 
     loader = _loader()
@@ -146,7 +147,7 @@ def _plain_values(block: str) -> dict[Any, Any] | None:
             fields.append([line])
     values: dict[Any, Any] = {}
     for first, *more in fields:
-        parsed = _parsed("\n".join((first, *more)))
+        parsed = parse_yaml("\n".join((first, *more)))
         key, _, value = (part.strip() for part in first.partition(":"))
         if parsed is not None:
             values |= parsed

@@ -9,6 +9,8 @@ _RECORDS = {
     "workspace": ("workspace", "workspaces"),
     "core": ("fact of core memory", "facts of core memory"),
     "saved": ("saved memory", "saved memories"),
+    "note": ("note", "notes"),
+    "document": ("document", "documents"),
     "message": ("message", "messages"),
     "summary": ("summary", "summaries"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,17 +17,42 @@ if TYPE_CHECKING:
 
 
 @click.command("export", short_help="Export saved memories, conversations and other records.")
-@click.argument("file", default="klaw-export.jsonl", type=click.Path(dir_okay=False, allow_dash=True))
+@click.argument("file", required=False, type=click.Path(allow_dash=True))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "okf"]),
+    default="jsonl",
+    help="okf: notes and saved memories as a directory in Open Knowledge Format, for other programs",
+)
 @common_options
 @pass_settings
-def command(settings: Settings, *, file: str) -> None:
+def command(settings: Settings, *, file: str | None, form: str) -> None:
     """Write your own data to FILE as JSON Lines: saved memories, conversations, and all other journals; - is stdout."""
+    if form == "okf":
+        _bundle(settings, file or "klaw-okf")
+    else:
+        _records(settings, file or "klaw-export.jsonl")
+
+
+def _bundle(settings: Settings, directory: str) -> None:
+    if directory == "-":
+        raise click.UsageError("a bundle is a directory, and cannot be written to standard output")
+    with settings.open_memory() as memory:
+        links: Any = memory.extension("links")
+        report = links.bundle(memory, Path(directory))
+    _report(settings, directory, report)
+
+
+def _records(settings: Settings, file: str) -> None:
     from klaw_core import discover
     from klaw_core.cli.kit import notify
     from klaw_core.extensions.host import build_extensions
     from klaw_doctor.export import export
     from klaw_journals.opening import keeps_journals
 
+    if Path(file).is_dir():
+        raise click.BadParameter(f"File {file!r} is a directory.", param_hint="'[FILE]'")
     target = sys.stdout.buffer if file == "-" else Path(file)
     failed: Mapping[str, KlawError] = {}
     config = settings.load_config()

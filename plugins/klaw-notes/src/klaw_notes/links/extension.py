@@ -16,7 +16,10 @@ from klaw_notes.options import LinksOptions
 from klaw_tools import ArrangingExtension, ContextItem, ContextQuestion
 
 if TYPE_CHECKING:
-    from klaw_core import Chunk, Snapshot, StoredChunk
+    from pathlib import Path
+
+    from klaw_core import Chunk, Memory, Metadata, Snapshot, StoredChunk
+    from klaw_journals.records import ExportReport
 
 _NEW_LINE = "\n"
 _LIST = 1_000  # documents per query
@@ -71,6 +74,18 @@ class LinksExtension(AttachedExtension, ArrangingExtension):
         hint = f"one of {', '.join(found)}" if found else "`klaw list` shows the paths"
         who = "several documents have" if found else "no document has"
         raise NotFoundError(f"{who} the name {quoted(target)}", hint=hint)
+
+    def bundle(self, memory: Memory, directory: Path) -> ExportReport:
+        """Write what is indexed as a bundle in Open Knowledge Format, to a new or empty directory. Raise StoreError."""
+        from klaw_notes.okf import write_bundle
+
+        return write_bundle(memory, self.graph(), self._metadata, directory)
+
+    def _metadata(self, collection: str, path: str) -> Metadata:
+        assert self._host is not None
+        with self._host.read() as snapshot:
+            chunks = snapshot.outline(collection, path)
+        return chunks[0].metadata if chunks else {}
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
         """Yield the items, and the neighbours of the best chunks."""

@@ -90,37 +90,10 @@ class LinkGraph:
     def named(self, name: str) -> Sequence[str]:
         """Return the documents that a name can mean, of all sources: a part of the path, an alias, a title."""
         origins = {path.partition("/")[0] for path in self.documents}
-        found = (self._resolved(Link(name), f"{origin}/") for origin in sorted(origins))
+        found = (self.target_of(Link(name), f"{origin}/") for origin in sorted(origins))
         return [path for path in found if path]
 
-    @cached_property
-    def _backlinks(self) -> Mapping[str, Sequence[Edge]]:
-        found: dict[str, list[Edge]] = defaultdict(list)
-        for _, document in sorted(self.documents.items()):
-            for edge in self._edges(document)[0]:
-                if edge.target != document.path:
-                    found[edge.target].append(edge)
-        return found
-
-    def _edges(self, document: LinkedDocument) -> tuple[Sequence[Edge], Sequence[BrokenLink]]:
-        edges, broken = [], []
-        for link in document.links:
-            target = self._resolved(link, document.path)
-            if target:
-                known = self.documents[target].headings
-                if not link.heading or not known or anchor(link.heading) in known:
-                    edges.append(Edge(document.path, link.line, target, link.heading, link.kind))
-                    continue
-                reason = f"{target} has no heading {link.heading!r}"
-            elif link.target.lower().endswith(_MEDIA):
-                continue
-            else:
-                reason = "no such document"
-            written = f"{link.target}#{link.heading}" if link.heading else link.target
-            broken.append(BrokenLink(document.path, link.line, written, reason, link.kind))
-        return edges, broken
-
-    def _resolved(self, link: Link, source: str) -> str:
+    def target_of(self, link: Link, source: str) -> str:
         """Return the path of the document that a link in ``source`` means; empty if there is none.
 
         A path is tried from the document's directory, then, unless it begins with ``.``, from the root of its source.
@@ -144,6 +117,33 @@ class LinkGraph:
             return ""
         found = [path for path in self._candidates(origin, parts) if path]
         return min(found, key=lambda path: (posixpath.dirname(path) != directory, path.count("/"), path), default="")
+
+    @cached_property
+    def _backlinks(self) -> Mapping[str, Sequence[Edge]]:
+        found: dict[str, list[Edge]] = defaultdict(list)
+        for _, document in sorted(self.documents.items()):
+            for edge in self._edges(document)[0]:
+                if edge.target != document.path:
+                    found[edge.target].append(edge)
+        return found
+
+    def _edges(self, document: LinkedDocument) -> tuple[Sequence[Edge], Sequence[BrokenLink]]:
+        edges, broken = [], []
+        for link in document.links:
+            target = self.target_of(link, document.path)
+            if target:
+                known = self.documents[target].headings
+                if not link.heading or not known or anchor(link.heading) in known:
+                    edges.append(Edge(document.path, link.line, target, link.heading, link.kind))
+                    continue
+                reason = f"{target} has no heading {link.heading!r}"
+            elif link.target.lower().endswith(_MEDIA):
+                continue
+            else:
+                reason = "no such document"
+            written = f"{link.target}#{link.heading}" if link.heading else link.target
+            broken.append(BrokenLink(document.path, link.line, written, reason, link.kind))
+        return edges, broken
 
     def _candidates(self, origin: str, parts: Sequence[str]) -> Iterator[str]:
         name = _stem(parts[-1]).casefold()

@@ -59,13 +59,19 @@ def read_markdown(text: str) -> tuple[tuple[Link, ...], tuple[Sequence[str], ...
 
 def _links_in(text: str, first_line: int) -> Iterator[Link]:
     """Yield the links of a text without code, in order."""
+    for link, _ in matches_in(text, first_line):
+        yield link
+
+
+def matches_in(text: str, first_line: int) -> Iterator[tuple[Link, re.Match[str]]]:
+    """Yield the links of a text without code, in order, each with its match: ``[[…]]``, or else a Markdown link."""
     found = [*_WIKI.finditer(text), *_MARKDOWN.finditer(text)]
     line, counted = first_line, 0
     for match in sorted(found, key=lambda match: match.start()):
         line += text.count("\n", counted, match.start())
         counted = match.start()
         if link := _wiki_link(match, line) if match.re is _WIKI else _markdown_link(match, line):
-            yield link
+            yield link, match
 
 
 def _wiki_link(match: re.Match[str], line: int) -> Link | None:

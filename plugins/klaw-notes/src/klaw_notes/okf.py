@@ -1,0 +1,260 @@
+"""Write what is indexed as a bundle in Open Knowledge Format 0.2, which other programs read.
+
+A bundle is a directory of Markdown files (https://github.com/GoogleCloudPlatform/knowledge-catalog, ``okf/SPEC.md``).
+Each has front matter with a ``type``; links are Markdown links, with paths from the root of the bundle. ``index.md``
+lists a directory, so no other file may have this name, nor ``log.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from attrs import frozen
+
+from klaw_core import Memory, Metadata, NotFoundError, SkippedEntry, StoreError
+from klaw_core.cli.kit import counted
+from klaw_journals.records import ExportReport
+from klaw_notes.front_matter import parse_yaml, read_front_matter
+from klaw_notes.links.reading import Link, anchor, links_of_metadata
+from klaw_notes.links.relinking import AddressOf, relinked, relinked_value
+
+if TYPE_CHECKING:
+    from klaw_notes.links.graph import LinkGraph
+
+VERSION = "0.2"
+_TYPES = {"note": "Note", "saved": "Memory", "document": "Document"}
+_OF_ORIGIN = {"saved": "saved", "documents": "document"}
+_MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
+_RESERVED = {"index.md", "log.md"}
+_PAGE = 1_000  # documents per query
+# What a name has not on some systems, or what would end the path of a link.
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\\\\:*?\"<>|#]")
+_NOT_QUOTED = "/!$&'+,;=@~"
+_BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)", re.DOTALL)
+_NEW_LINE = "\n"
+# Text that needs no quotation marks, also in YAML 1.1, which has more words for true and false.
+_WORD = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[a-z][a-z_]*", re.IGNORECASE)
+_LONGEST_ADDRESS = 500  # of a link that Klaw reads
+
+
+@frozen
+class _Concept:
+    """A document of a bundle: its path in the memory, its collection, what it is, and its path in the bundle."""
+
+    path: str
+    collection: str
+    kind: str
+    name: str
+
+
+def write_bundle(
+    memory: Memory, graph: LinkGraph, metadata_of: Callable[[str, str], Metadata], directory: Path
+) -> ExportReport:
+    """Write a bundle to a new or empty directory, complete or not at all. Raise StoreError.
+
+    It has the Markdown files of workspaces, saved memories and documents of programs. ``metadata_of`` returns the
+    metadata of an indexed document, given by its collection and path.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise StoreError(f"{directory} is there and not empty", hint="name a directory that does not exist")
+    parent = Path(os.path.realpath(directory)).parent
+    if not parent.is_dir():
+        raise StoreError(f"cannot write {directory}: no such directory: {parent}", hint="create it first")
+    concepts, left_out = _concepts(memory)
+    names = {concept.path: concept.name for concept in concepts}
+    counts: Counter[str] = Counter()
+    skipped: list[SkippedEntry] = []
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=parent))
+        try:
+            listed: dict[str, Metadata] = {}
+            for concept in concepts:
+                try:
+                    written = memory.get(concept.path).content
+                except NotFoundError as error:  # it was forgotten in the meantime
+                    skipped.append(SkippedEntry(concept.path, error.message, keep=True))
+                    continue
+                found = metadata_of(concept.collection, concept.path)
+                text = _concept_text(concept.kind, written, found, _addresses(graph, concept.path, names))
+                _write(temporary / concept.name, text)
+                listed[concept.name] = found
+                counts[concept.kind] += 1
+            for place, text in _indexes(listed):
+                _write(temporary / place, text)
+            if directory.is_dir():
+                directory.rmdir()  # it is empty
+            temporary.rename(directory)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"{directory} cannot be written: {error.strerror}", hint="check the path") from error
+    notices = [f"left out {counted(count, 'document')} of {what}" for what, count in sorted(left_out.items())]
+    return ExportReport(dict(counts), tuple(skipped), tuple(notices))
+
+
+def _concepts(memory: Memory) -> tuple[Sequence[_Concept], Mapping[str, int]]:
+    """Return what goes into a bundle, and the number of other documents by what they are."""
+    workspaces = {each.name for each in memory.workspaces.list()}
+    found: list[_Concept] = []
+    left_out: Counter[str] = Counter()
+    taken: set[str] = set()
+    for collection in memory.collections():
+        after = ""
+        while page := memory.documents(collection=collection, after=after, limit=_PAGE):
+            for record in page:
+                kind = "note" if record.origin in workspaces else _OF_ORIGIN.get(record.origin, "")
+                if not kind:
+                    left_out[record.origin] += 1
+                elif kind == "note" and not record.path.lower().endswith(_MARKDOWN):
+                    left_out["another kind than Markdown"] += 1
+                else:
+                    found.append(_Concept(record.path, collection, kind, _free_name(record.path, taken)))
+            after = page[-1].path
+    return found, left_out
+
+
+def _free_name(path: str, taken: set[str]) -> str:
+    """Return the path of a document in a bundle, which no other has, also where upper and lower case are the same."""
+    parts = [_NOT_IN_NAMES.sub("-", part) for part in path.split("/")]
+    parts = [f"_{part[1:]}" if part.startswith(".") else part for part in parts if part]
+    whole = PurePosixPath(*parts)
+    stem = whole.with_suffix("") if whole.suffix.lower() in _MARKDOWN else whole
+    if f"{stem.name}.md".casefold() in _RESERVED:
+        stem = stem.with_name(f"{stem.name}-note")
+    name, number = f"{stem}.md", 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{stem}-{number}.md"
+    taken.add(name.casefold())
+    return name
+
+
+def _addresses(graph: LinkGraph, path: str, names: Mapping[str, str]) -> AddressOf:
+    """Return the function that gives links of a document their addresses in the bundle; empty if they have none."""
+
+    def address_of(link: Link) -> str:
+        name = names.get(graph.target_of(link, path), "")
+        heading = f"#{anchor(link.heading)}" if link.heading else ""
+        address = f"/{_quoted(name)}{_quoted(heading)}" if name else ""
+        return address if len(address) <= _LONGEST_ADDRESS else ""
+
+    return address_of
+
+
+def _quoted(text: str) -> str:
+    """Return a part of an address. Letters of all languages stay, so that people can read it."""
+    return "".join(each if each.isalnum() or each in f"#-_.{_NOT_QUOTED}" else quote(each) for each in text)
+
+
+def _concept_text(kind: str, text: str, metadata: Metadata, address_of: AddressOf) -> str:
+    """Return the file of a document: its front matter with a type, and its text, both with new addresses."""
+    if kind != "note":
+        fields = {"type": _TYPES[kind], **{key: value for key, value in metadata.items() if "." not in key}}
+        return f"{_front_matter(fields, address_of)}{relinked(text, address_of)}"
+    text = text.removeprefix("\ufeff")
+    own, blanked = read_front_matter(text)
+    begin = _body(blanked) if blanked != text else 0
+    body = relinked(text[begin:], address_of)
+    return f"{_kept(text, own, address_of) or _front_matter({**own, **_type_of(own)}, address_of)}{body}"
+
+
+def _type_of(metadata: Metadata) -> Metadata:
+    given = metadata.get("type")
+    return {"type": given if isinstance(given, str) and given.strip() else _TYPES["note"]}
+
+
+def _body(blanked: str) -> int:
+    """Return where the text begins behind front matter, which is blanked out."""
+    end = 0
+    for line in blanked.splitlines(keepends=True):
+        if line.strip():
+            break
+        end += len(line)
+    return end
+
+
+def _kept(text: str, metadata: Metadata, address_of: AddressOf) -> str:
+    """Return the front matter as it is written, with a type; empty if that would not be valid YAML."""
+    match = _BLOCK.match(text)
+    if match is None or parse_yaml(match[1]) is None:
+        return ""
+    added = "" if _type_of(metadata)["type"] == metadata.get("type") else f"type: {_TYPES['note']}\n"
+    block = relinked_value(match[1], address_of)
+    for path, address in _paths_in(metadata, address_of):
+        block = re.sub(rf"(?<=[\s\"'\[,]){re.escape(path)}(?=[\s\"'\],])", address.replace("\\", r"\\"), block)
+    values = parse_yaml(added + block)
+    usable = values is not None and values.get("type") and len(values) == len(parse_yaml(match[1]) or ()) + bool(added)
+    return f"---\n{added}{block}---\n" if usable else ""
+
+
+def _paths_in(metadata: Metadata, address_of: AddressOf) -> Iterator[tuple[str, str]]:
+    """Yield the values of front matter that are the path of a note, and what they become."""
+    for value in metadata.values():
+        for text in value if isinstance(value, tuple) else (value,):
+            links = list(links_of_metadata({"": text}))
+            if isinstance(text, str) and len(links) == 1 and text.startswith(links[0].target):
+                address = address_of(links[0])
+                if address and "%" not in address:  # such a value is a path, and not an address
+                    yield text, address
+
+
+def _front_matter(fields: Metadata, address_of: AddressOf) -> str:
+    """Return front matter; JSON is YAML."""
+    changed = dict(_paths_in(fields, address_of))
+
+    def new(value: object) -> object:
+        if isinstance(value, tuple):
+            return [new(each) for each in value]
+        return changed.get(value) or relinked_value(value, address_of) if isinstance(value, str) else value
+
+    rows = (f"{_yaml(key)}: {_yaml(new(value))}" for key, value in fields.items())
+    return "\n".join(("---", *rows, "---", ""))
+
+
+def _yaml(value: object) -> str:
+    return value if isinstance(value, str) and _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+
+
+def _indexes(listed: Mapping[str, Metadata]) -> Iterator[tuple[str, str]]:
+    """Yield the index of each directory: its documents and its directories."""
+    documents: dict[PurePosixPath, list[str]] = {PurePosixPath("."): []}
+    for name in listed:
+        place = PurePosixPath(name)
+        documents.setdefault(place.parent, []).append(name)
+        for above in place.parents:
+            documents.setdefault(above, [])
+    for directory, names in sorted(documents.items()):
+        inside = [each for each in sorted(documents) if each.parent == directory and each != directory]
+        sections = [
+            ("Documents", [_entry(PurePosixPath(name).name, listed[name]) for name in sorted(names)]),
+            ("Directories", [f"* [{_label(each.name)}]({_quoted(each.name)}/)" for each in inside]),
+        ]
+        body = "\n".join(f"# {title}\n\n{_NEW_LINE.join(rows)}\n" for title, rows in sections if rows)
+        head = f'---\nokf_version: "{VERSION}"\n---\n' if directory == PurePosixPath(".") else ""
+        yield str(directory / "index.md"), f"{head}{body}"
+
+
+def _entry(name: str, metadata: Metadata) -> str:
+    title, description = metadata.get("title"), metadata.get("description")
+    shown = title if isinstance(title, str) and title.strip() else name.removesuffix(".md")
+    after = f" - {' '.join(description.split())}" if isinstance(description, str) and description.strip() else ""
+    return f"* [{_label(' '.join(shown.split()))}]({_quoted(name)}){after}"
+
+
+def _label(text: str) -> str:
+    return re.sub(r"([\[\]\\`<])", r"\\\1", text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8", newline="")
