@@ -162,14 +162,23 @@ def memory(tmp_path):
 
 
 def test_names_that_are_reserved_or_equal_are_changed(memory, tmp_path):
-    memory.add([NewDocument(name, name) for name in ("a:b", "a*b", "A-b", "x/../.y", "log", "LOG.md")])
+    given = [
+        "a:b",
+        "a*b",
+        "A-b",
+        "x/../.y",
+        "log",
+        "LOG.md",
+        "n",
+        "n.md/n.MD/n",
+        *(f"{'ö' * 300}{end}" for end in "ab"),
+    ]
+    memory.add([NewDocument(name, name) for name in given])
     memory.extension("links").bundle(memory, tmp_path / "bundle")
     names = sorted(name.removeprefix("documents/") for name in concepts_of(tmp_path / "bundle"))
     assert [name.casefold() for name in names if name.startswith("index")] == []
-    assert len({name.casefold() for name in names}) == 6
-    assert sorted(text for _, text in concepts_of(tmp_path / "bundle").values()) == sorted(
-        ["a:b", "a*b", "A-b", "x/../.y", "log", "LOG.md"]
-    )
+    assert len({name.casefold() for name in names}) == len(given)
+    assert sorted(text for _, text in concepts_of(tmp_path / "bundle").values()) == sorted(given)
 
 
 def test_what_is_saved_has_its_tags_and_what_is_no_text_of_yours_is_left_out(memory, tmp_path):

@@ -35,6 +35,7 @@ _TYPES = {"note": "Note", "saved": "Memory", "document": "Document"}
 _OF_ORIGIN = {"saved": "saved", "documents": "document"}
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _RESERVED = {"index.md", "log.md"}
+_LONGEST_NAME = 200  # bytes of a part of a path
 _PAGE = 1_000  # documents per query
 # What a name has not on some systems, or what would end the path of a link.
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\\\\:*?\"<>|#]")
@@ -125,9 +126,9 @@ def _concepts(memory: Memory) -> tuple[Sequence[_Concept], Mapping[str, int]]:
 
 def _free_name(path: str, taken: set[str]) -> str:
     """Return the path of a document in a bundle, which no other has, also where upper and lower case are the same."""
-    parts = [_NOT_IN_NAMES.sub("-", part) for part in path.split("/")]
-    parts = [f"_{part[1:]}" if part.startswith(".") else part for part in parts if part]
-    whole = PurePosixPath(*parts)
+    *directories, last = (_usable(part) for part in path.split("/") if part)
+    # No directory has the name of a file.
+    whole = PurePosixPath(*(re.sub(r"\.(?=md\Z)", "-", each, flags=re.IGNORECASE) for each in directories), last)
     stem = whole.with_suffix("") if whole.suffix.lower() in _MARKDOWN else whole
     if f"{stem.name}.md".casefold() in _RESERVED:
         stem = stem.with_name(f"{stem.name}-note")
@@ -137,6 +138,15 @@ def _free_name(path: str, taken: set[str]) -> str:
         name = f"{stem}-{number}.md"
     taken.add(name.casefold())
     return name
+
+
+def _usable(part: str) -> str:
+    """Return a part of a path as every system takes it: visible, and short enough with a number and an ending."""
+    name = _NOT_IN_NAMES.sub("-", part)
+    name = f"_{name[1:]}" if name.startswith(".") else name
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    return name.encode()[:_LONGEST_NAME].decode(errors="ignore")
 
 
 def _addresses(graph: LinkGraph, path: str, names: Mapping[str, str]) -> AddressOf:
