@@ -214,3 +214,22 @@ class TestMachines:
         (found,) = json.loads(klaw("one", "sync", "doctor", folder, "--json", status=1))
         assert found["place"] == folder
         assert file.name in found["problem"]
+
+
+@pytest.mark.usefixtures("joined")
+def test_a_machine_that_is_removed_with_a_new_key_reads_nothing_new(klaw, folder):
+    klaw("two", "save", "the harbour is closed")
+    for machine in ("two", "one"):
+        klaw(machine, "sync", folder)
+    old = klaw("one", "sync", "code").strip()
+    name = next(machine["id"] for machine in json.loads(klaw("one", "sync", "status", "--json"))["machines"][1:])
+    klaw("one", "sync", "remove", name, folder, "--new-key")
+    new = klaw("one", "sync", "code").strip()
+    assert new.startswith(old[:70])
+    assert new != old
+    klaw("one", "save", "the kiln is warm")
+    klaw("one", "sync", folder)
+    assert klaw("two", "sync", folder).startswith("sent 0 · received 0")
+    assert json.loads(klaw("two", "search", "kiln", "--json")) == []
+    klaw("three", "sync", "join", folder, code=new)
+    assert "the kiln is warm" in klaw("three", "search", "kiln")

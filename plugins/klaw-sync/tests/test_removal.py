@@ -9,6 +9,8 @@ import pytest
 from klaw_core import ConfigError, NotFoundError, RecordError, StoreError
 from klaw_journals import FileJournals
 from klaw_sync import Folder, MemoryKey, Sync
+from klaw_sync.errors import SegmentError
+from klaw_sync.segments import read
 
 KEY = MemoryKey("00112233445566aa", bytes(range(32)))
 
@@ -226,3 +228,107 @@ def test_a_machine_that_was_removed_is_removed_again_whatever_it_has_written_sin
     two.run([folder])
     assert one.remove("lost", [folder]).is_removed
     assert ids(one) == ["lost", "one", "two"]
+
+
+class TestANewKey:
+    """``remove(…, new_key=True)``: what is written from then on can be read by those who have the new code."""
+
+    @pytest.fixture
+    def renewed(self, world):
+        one, two, lost, folder = world
+        before = {name: folder.get(name) for name in folder.names()}
+        one.remove("lost", [folder], new_key=True)
+        put(one, "secret")
+        one.run([folder])
+        return one, two, lost, folder, before
+
+    def test_the_removed_machine_reads_nothing_new_and_what_it_had_read_stays(self, renewed):
+        one, _, lost, folder, before = renewed
+        report = lost.run([folder])
+        assert ids(lost) == ["lost", "one", "two"]
+        assert len(report.waiting) > 0
+        assert {"newer key" in each for each in report.waiting} == {True}
+        assert lost.key == KEY
+        new = [folder.get(name) for name in folder.names() if name not in before]
+        for data in new:
+            with pytest.raises(SegmentError, match="newer key"):
+                read(KEY, data)
+            read(one.key, data)
+        for data in before.values():
+            assert [each.body for each in read(KEY, data).versions] == [
+                each.body for each in read(one.key, data).versions
+            ]
+
+    def test_the_others_read_it_once_they_have_the_new_code(self, renewed, tmp_path):
+        one, two, _, folder, _ = renewed
+        assert "newer key" in two.run([folder]).waiting[0]
+        put(two, "old")
+        two.run([folder])  # with the old key
+        two.join(folder, one.key.code)
+        assert two.key == one.key != KEY
+        put(two, "new")
+        before = set(folder.names())
+        two.run([folder])
+        for name in set(folder.names()) - before:
+            with pytest.raises(SegmentError, match="newer key"):
+                read(KEY, folder.get(name))
+        third = Sync(tmp_path / "third", host="third")
+        third.join(folder, one.key.code)
+        for each in (one, third, two):
+            assert (each.run([folder]).problems, each.run([folder]).waiting) == ((), ())
+        assert ids(one) == ids(two) == ids(third) == ["lost", "new", "old", "one", "secret", "two"]
+        assert one.run([folder]).sent == 0
+
+    def test_what_was_forgotten_before_stays_forgotten(self, renewed):
+        one, two, _, folder, _ = renewed
+        two.join(folder, one.key.code)
+        FileJournals(two.root).records("documents").forget(["memory/secret", "memory/one"])
+        for each in (two, one, two, one):
+            assert each.run([folder]).problems == ()
+        assert ids(one) == ids(two) == ["lost", "two"]
+        bodies = [each.body for name in folder.names() for each in read(one.key, folder.get(name)).versions]
+        assert sorted(body["text"] for body in bodies if body is not None) == ["text lost", "text two"]
+
+    def test_an_older_code_takes_no_key_away_and_two_new_ones_are_both_kept(self, renewed):
+        one, two, _, folder, _ = renewed
+        newer = one.key
+        one.join(folder, KEY.code)
+        assert one.key == newer
+        two.remove("lost", [folder], new_key=True)
+        put(two, "of two")
+        two.run([folder])
+        other = two.key
+        two.join(folder, newer.code)
+        one.join(folder, other.code)
+        assert {*one.key.newer} == {*two.key.newer} == {*newer.newer, *other.newer}
+        for each in (one, two, one):
+            assert each.run([folder]).waiting == ()
+        assert ids(one) == ids(two) == ["lost", "of two", "one", "secret", "two"]
+
+    def test_another_memory_is_refused(self, renewed):
+        one, _, _, folder, _ = renewed
+        with pytest.raises(ConfigError, match="another key"):
+            one.join(folder, MemoryKey(KEY.memory, bytes(32)).renewed().code)
+
+    def test_a_machine_that_is_removed_already_gets_no_newer_key_either(self, renewed):
+        one, _, _, folder, _ = renewed
+        one.remove("lost", [folder], new_key=True)
+        assert len(one.key.newer) == 2
+
+    def test_readable_segments_are_not_taken_with_another_key(self, world):
+        one, two, _, folder = world
+        for each in (one, two):
+            each.plain = True
+        one.remove("lost", [folder], new_key=True)
+        put(one, "secret")
+        one.run([folder])
+        assert "newer key" in two.run([folder]).waiting[0]
+        two.join(folder, one.key.code)
+        assert two.run([folder]).waiting == ()
+        assert "secret" in ids(two)
+
+    def test_a_code_with_several_keys_is_a_code(self):
+        key = KEY.renewed().renewed()
+        assert MemoryKey.parse(key.code) == key
+        with pytest.raises(RecordError):
+            MemoryKey.parse(key.code[:-20])

@@ -187,22 +187,31 @@ def status(settings: Settings) -> None:
 @command.command("remove", short_help="Stop reading what a machine writes.")
 @click.argument("machine", metavar="MACHINE")
 @click.argument("places", metavar="[DIR]...", nargs=-1)
+@click.option("--new-key", is_flag=True, help="Write with a new key from now on, which the machine does not have.")
 @common_options
 @pass_settings
-def remove(settings: Settings, *, machine: str, places: tuple[str, ...]) -> None:
+def remove(settings: Settings, *, machine: str, places: tuple[str, ...], new_key: bool) -> None:
     """Remove the machine named MACHINE (its name, or its id in `klaw sync status`), such as one that was lost or sold.
 
     First this machine synchronises with the folders DIR, or with the configured ones. If that fails, nothing is
     removed. What the machine has written there stays. What it writes from now on is not read by any machine, once that
     has synchronised. The join code stays valid: whoever has it can join again.
+
+    With --new-key, MACHINE cannot read what is written with the new key; it can still read what was written before.
+    Each other machine needs the new join code: `klaw sync code` here, `klaw sync join DIR` there. Until it has that, it
+    writes with the old key and reads nothing new.
     """
     with _extension(settings) as sync:
         _ = sync.sync.key  # a memory that is not shared is the first thing to say
-        removed = sync.remove(machine, places)
+        removed = sync.remove(machine, places, new_key=new_key)
     if settings.json:
         print_json({"id": removed.id, "name": removed.host})
         return
     notify(settings, f"removed {removed.host or removed.id}; the next `klaw sync` tells the other machines")
+    if new_key:
+        notify(
+            settings, "each other machine needs the new code: `klaw sync code` here, then `klaw sync join DIR` there"
+        )
 
 
 @command.command("doctor", short_help="Examine the folders.")

@@ -83,12 +83,12 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         self._index(report)
         return report
 
-    def remove(self, machine: str, places: Sequence[str] = ()) -> Machine:
+    def remove(self, machine: str, places: Sequence[str] = (), *, new_key: bool = False) -> Machine:
         """Synchronise with these places, or with the configured ones, then remove a machine. See :meth:`Sync.remove`.
 
         Raise ConfigError, NotFoundError, RecordError, StoreError.
         """
-        return self.sync.remove(machine, self.remotes(places), then=self._index)
+        return self.sync.remove(machine, self.remotes(places), then=self._index, new_key=new_key)
 
     def _index(self, report: SyncReport) -> None:
         """Update the index of the journals that a run has changed."""

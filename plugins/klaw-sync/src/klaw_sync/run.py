@@ -72,25 +72,33 @@ class Sync(Here):
         key = MemoryKey.parse(code)
         with locked(self.directory):
             held = MemoryKey.load(self.directory / "key")
-            if held is not None and held != key:
+            both = key if held is None else held.joined(key)
+            if both is None:
                 raise ConfigError(
                     ["this memory is shared already, with another key"], hint=f"move {quote(str(self.directory))} away"
                 )
             remote.fetch()
             self._require(remote, key)
-            key.save(self.directory / "key")
+            both.save(self.directory / "key")
             with State.open(self.directory / "state.db") as state:
                 state.load_meta()
                 if state.meta.get("machine", "") in state.removed:
                     state.meta["machine"] = ""  # the next run takes a new id
                     with state.commit():
                         pass
-        return key
+        return both
 
     def remove(
-        self, name: str, remotes: Sequence[Remote], *, then: Callable[[SyncReport], object] = lambda _report: None
+        self,
+        name: str,
+        remotes: Sequence[Remote],
+        *,
+        then: Callable[[SyncReport], object] = lambda _report: None,
+        new_key: bool = False,
     ) -> Machine:
         """Remove a machine by its id or host: what it writes from now on is not read. The next run tells the others.
+
+        With ``new_key``, this machine writes with a new key from now on, which the others get by :meth:`join`.
 
         First synchronise with ``remotes``, so that everything that the machine has written counts, and call ``then``
         with the report. Return the machine. Raise StoreError, and remove nothing, if the run had a problem or a file of
@@ -108,6 +116,8 @@ class Sync(Here):
             state.load_meta()
             machine = _named(self._machines(state), name)
             if machine.is_removed:
+                if new_key:
+                    self._renew()
                 return machine
             for remote in remotes:
                 remote.fetch()
@@ -117,10 +127,15 @@ class Sync(Here):
                         f"{told}{remote.location}/{min(unread)} is new or not complete",
                         hint="klaw sync, until it reads the file; delete a file that cannot become complete",
                     )
+            if new_key:  # first: what tells the others is written with it
+                self._renew()
             state.meta["stamps"] = ""  # the next run has something to tell
             with state.commit():
                 state.add_removals([Removal(machine.id, machine.last, secrets.token_hex(8))])
         return evolve(machine, is_removed=True)
+
+    def _renew(self) -> None:
+        self.key.renewed().save(self.directory / "key")
 
     def run(self, remotes: Sequence[Remote], *, dry_run: bool = False, missing: Missing = "keep") -> SyncReport:
         """Synchronise with remotes. A remote that cannot be reached is a problem of the report.

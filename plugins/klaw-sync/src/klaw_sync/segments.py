@@ -1,6 +1,7 @@
 """Segments: files of versions and traces, which are never changed, and whose names contain the hash of their content.
 
-line 1  {"klaw":"segment","v":1,"memory":…,"machine":…,"n":…,"z":"zlib","crypt":"xchacha20","size":…,"covers":[…]}
+line 1  {"klaw":"segment","v":1,"memory":…,"machine":…,"n":…,"z":"zlib","crypt":"xchacha20","size":…,"covers":[…],
+        "key":…}  "key" is the name of the key, unless it is the first one
 rest    the encrypted (or authenticated), compressed lines
 """
 
@@ -93,6 +94,7 @@ class Writer:
                 "crypt": "xchacha20" if self.encrypt else "none",
                 "size": len(data),
                 "covers": list(covers),
+                **({"key": self.key.name} if self.key.name else {}),
             }
         )
         protect = self.key.seal if self.encrypt else self.key.sign
@@ -132,7 +134,8 @@ def read(key: MemoryKey, data: bytes) -> Segment:
     if not is_name(name):
         raise SegmentError("its first line does not name a machine")
     sealed = data[len(whole) :]
-    compressed = key.open(whole, sealed) if head.get("crypt") == "xchacha20" else key.verify(whole, sealed)
+    unlock = key.open if head.get("crypt") == "xchacha20" else key.verify
+    compressed = unlock(whole, sealed, head.get("key", ""))
     found = head.get("covers")
     covers = tuple(item for item in found if isinstance(item, str) and is_name(item)) if isinstance(found, list) else ()
     return _parsed(Segment(name, str(machine), number, covers), _unpacked(compressed, size))
