@@ -41,7 +41,7 @@ except ModuleNotFoundError:  # the documentation has a session of its own; the o
 ROOT = Path(__file__).parent
 
 sys.path.insert(0, str(ROOT / "tests" / "plugins"))
-pytest_plugins = ["executed", "campaigns", "features", "installed", "order", "preloaded", "collector"]
+pytest_plugins = ["executed", "campaigns", "features", "installed", "order", "preloaded", "collector", "promises"]
 
 #: A line of a page that shows an error; its command may fail.
 _ERROR = re.compile(r"klaw[a-z ]*: |error |\d+ errors?$")

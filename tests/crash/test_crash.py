@@ -23,6 +23,7 @@ SEEDED = {
 SEEDED_POINTS = 10
 
 
+@pytest.mark.promise("D6", "D18", "D21")
 @pytest.mark.needs("klaw-conversations")
 @pytest.mark.parametrize("scene", SCENES)
 def test_whatever_was_acknowledged_is_there_after_a_crash(drive, cases, scene):

@@ -222,6 +222,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.promise("D25")
 @pytest.mark.parametrize("what", KNOWN)
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "dropped"])
 def test_an_interrupt_at_a_known_place_leaves_nothing(life, what, keep):
@@ -374,6 +375,7 @@ class TestHolds:
             pass
         assert hold.done == ["take", "give back", "give back"]
 
+    @pytest.mark.promise("D25")
     def test_an_operation_ends_the_holds_that_were_begun_in_it_the_last_first(self):
         ended = []
 
@@ -435,6 +437,7 @@ class TestHolds:
             assert not acquired_elsewhere(lock)
         assert acquired_elsewhere(lock)
 
+    @pytest.mark.promise("D26")
     def test_a_wait_for_a_thread_ends_and_names_it(self, monkeypatch):
         monkeypatch.setattr("klaw_core.holds.LOCK_SECONDS", 0.01)
         lock, holds_it, may_end = ThreadLock("the shelf"), threading.Event(), threading.Event()

@@ -24,6 +24,7 @@ def index(trial, **kill):
     return trial.klaw("index", str(trial.root / "notes"), **kill)
 
 
+@pytest.mark.promise("D8", "D23")
 def test_killed_between_two_calls_no_text_is_sent_again(trial):
     calls = trial.chunks // TEXTS_PER_CALL
     for call in (2, 3):  # the first is the probe's, which makes the vector space

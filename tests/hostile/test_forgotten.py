@@ -53,6 +53,7 @@ def test_a_purged_chat_leaves_no_bytes_though_it_was_context_and_summary(memory)
     assert memory.search("altogether")
 
 
+@pytest.mark.promise("D9", "D40", "D45")
 def test_what_an_interrupted_rebuild_left_holds_nothing_that_was_forgotten(memory, monkeypatch):
     path = memory.save("the secret is xylophonium").path
     memory.save("the harbour")

@@ -60,6 +60,7 @@ def use(root: Path) -> None:
     memory.close()
 
 
+@pytest.mark.promise("D43", "S3")
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o722])
 @pytest.mark.parametrize("name", FILES)
 def test_a_link_in_a_directory_that_others_write_is_not_written_through(tmp_path, name, mode):
@@ -74,6 +75,7 @@ def test_a_link_in_a_directory_that_others_write_is_not_written_through(tmp_path
     assert (data / name).is_symlink()
 
 
+@pytest.mark.promise("D43", "S3")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to somebody else")
 @pytest.mark.parametrize("name", FILES)
 def test_a_link_of_somebody_else_is_not_written_through(tmp_path, name):

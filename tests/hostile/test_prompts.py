@@ -167,6 +167,7 @@ def world(tmp_path_factory):
         yield SimpleNamespace(memory=memory, model=model, home=home, facts=extension)
 
 
+@pytest.mark.promise("S10", "T21")
 @pytest.mark.parametrize("part", [None, "stable", "volatile"])
 @pytest.mark.parametrize("budget", [300, 2_000, 50_000])
 def test_a_context(world, part, budget):

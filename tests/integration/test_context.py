@@ -56,6 +56,7 @@ def filled_up(items, budget):
     return context
 
 
+@pytest.mark.promise("T16")
 @given(items=_items, budget=st.integers(-5, 300))
 def test_the_budget_is_never_exceeded(items, budget):
     context = filled_up(items, budget)

@@ -163,6 +163,7 @@ def test_every_hint_is_a_reindex_which_repairs_the_damage(home, database, check,
         assert memory.index().unchanged == 41
 
 
+@pytest.mark.promise("D13", "D38")
 @pytest.mark.parametrize("damage", [zero_the_documents, have_lost_a_table], ids=lambda damage: damage.__name__)
 def test_an_open_memory_replaces_the_database_itself(home, database, check, damage):
     damage(database)
@@ -209,6 +210,7 @@ def test_a_deleted_or_empty_database_is_noticed_and_filled_by_an_index_run(home,
             check(memory)
 
 
+@pytest.mark.promise("D9", "D40", "D45")
 def test_what_was_set_aside_is_kept_twice_and_leaves_with_what_is_forgotten(home, database):
     dice = random.Random(1)
     for number in range(4):
@@ -318,6 +320,7 @@ def test_damaged_words_stop_an_index_run_with_a_hint(home, database, check):
         assert memory.doctor().findings == ()
 
 
+@pytest.mark.promise("D37")
 def test_words_that_no_page_leads_to_are_a_finding(home, database):
     with home.open() as memory:
         memory.save(" ".join(f"word{number}" for number in range(2000)), created_at=MOMENT)

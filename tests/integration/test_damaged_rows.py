@@ -41,6 +41,7 @@ def checks(memory):
     return [finding.check for finding in memory.doctor().findings]
 
 
+@pytest.mark.promise("D35")
 @pytest.mark.parametrize(
     "change",
     [

@@ -106,6 +106,7 @@ class TestWithoutEmbedding:
         memory.index(embed=False)
         assert memory.search("lantern").notices == ()
 
+    @pytest.mark.promise("D7")
     def test_embed_continues_in_order_and_can_be_stopped(self, home, memory, notes, monkeypatch, check):
         monkeypatch.setattr(type(embedder_of(memory)), "remote", True, raising=False)  # told of, and kept, call by call
         memory.index(notes, embed=False)
@@ -419,12 +420,14 @@ class TestWhileAnotherRunEmbeds:
         with held_elsewhere(memory, "embedding"):
             assert memory.index(on_progress=look).removed == 1
 
+    @pytest.mark.promise("D32")
     def test_a_run_with_something_to_embed_waits(self, home, memory, notes, look):
         memory.index(notes)
         home.write("new.md", "a lantern on the pier")
         with held_elsewhere(memory, "embedding"), pytest.raises(LookupError):
             memory.index(on_progress=look)
 
+    @pytest.mark.promise("D32")
     def test_embed_waits(self, memory, notes, look):
         memory.index(notes, embed=False)
         with held_elsewhere(memory, "embedding"), pytest.raises(LookupError):
@@ -456,6 +459,7 @@ def other_embedder(home, **attributes):
     home.extra.append(("embedder", evolve(plain, factory=factory)))
 
 
+@pytest.mark.promise("D22")
 @pytest.mark.parametrize("way", ["index", "save", "append"])
 def test_the_first_run_writes_words_before_it_calls_the_server(home, way):
     """Not even what its model is called, or how long its vectors are: a server that stalls would hold the words up."""

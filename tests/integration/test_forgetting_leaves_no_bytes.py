@@ -21,6 +21,7 @@ def others(memory, count: int) -> list[str]:
     return [memory.save(f"the harbour of day {number} and its gulls").path for number in range(count)]
 
 
+@pytest.mark.promise("D9", "D44", "S4")
 @pytest.mark.parametrize("before", [0, 3])
 @pytest.mark.parametrize("after", [0, 3])
 def test_a_saved_memory_leaves_no_bytes(home, check, before, after):
@@ -35,6 +36,7 @@ def test_a_saved_memory_leaves_no_bytes(home, check, before, after):
     assert left_behind(home) == []
 
 
+@pytest.mark.promise("D9")
 def test_the_vector_of_a_memory_leaves_no_bytes(home):
     text = f"the secret is {WORD}"
     with home.open() as memory:

@@ -46,6 +46,7 @@ def weak_hash(monkeypatch):
     monkeypatch.setattr(saved_module, "text_hash", weak)
 
 
+@pytest.mark.promise("D42", "T26")
 @pytest.mark.usefixtures("weak_hash")
 def test_texts_whose_ids_collide_are_distinguished(memory):
     texts = [f"harbour {letter}" for letter in "acegikmo"]

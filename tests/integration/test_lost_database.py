@@ -2,12 +2,15 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from klaw_core import Chat, Message, NewDocument
 
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")
 
 
+@pytest.mark.promise("D19")
 def test_an_index_run_makes_a_deleted_database_again(make_home, check, dump):
     home = make_home("sqlite")
     home.write("a.md", "# Pier\n\nThe lantern hangs at the pier.\n")

@@ -276,6 +276,7 @@ class TestGet:
         with pytest.raises(NotFoundError):
             memory.get(str(home.notes / target.removeprefix("notes/")) if "out" in target else "nothing")
 
+    @pytest.mark.promise("T25")
     @pytest.mark.parametrize("name", [".env", ".git/config", "node_modules/x.md", "key.pem", "sub/.hidden.md"])
     def test_get_does_not_read_files_that_are_not_notes(self, home, memory, name):
         home.write(name, "secret = 1")

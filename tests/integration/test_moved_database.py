@@ -32,6 +32,7 @@ def take_away(data, how, tmp_path):
         shutil.copy(tmp_path / "moved", data / "klaw.db")
 
 
+@pytest.mark.promise("D52")
 @pytest.mark.parametrize("how", ["moved", "deleted", "replaced", "directory"])
 def test_every_call_says_so(home, tmp_path, how):
     home.write("a.md", "the lantern")

@@ -366,6 +366,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
             slow.index(home.notes)
             yield slow, quick
 
+    @pytest.mark.promise("D30")
     def test_an_older_text_does_not_replace_a_newer_one(self, home, runs, monkeypatch, check):
         slow, quick = runs
         home.write("a.md", "a lantern on the pier", hours=1)
@@ -555,6 +556,7 @@ class TestSaveWithoutVector:
             assert memory.index().embedded == 1
             assert memory.search("lantern", mode="vector")
 
+    @pytest.mark.promise("D1")
     def test_the_embedder_fails(self, home):
         with home.open() as memory:
             memory.save("first")

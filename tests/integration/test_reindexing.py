@@ -34,6 +34,7 @@ def counts(report):
     return report.added, report.changed, report.unchanged, report.removed
 
 
+@pytest.mark.promise("D16")
 def test_another_vector_space_is_refused_until_reindex_moves_to_it(home, check, dump):
     home.write("a.md", LONG)
     with home.open() as memory:
@@ -264,6 +265,7 @@ class TestUnreadableSourcesDuringAReindex:
         (home.notes / "sub" / "b.md").symlink_to("b.md")
         return memory
 
+    @pytest.mark.promise("D31")
     def test_chunks_of_an_unreadable_file_are_kept(self, home, memory, check, dump):
         report = memory.reindex()
         assert [(item.path, item.keep) for item in report.skipped] == [("notes/sub/b.md", True)]
@@ -287,6 +289,7 @@ class TestUnreadableSourcesDuringAReindex:
             assert paths(other) == {"notes/a.md", "notes/sub/b.md"}
             check(other)
 
+    @pytest.mark.promise("D31")
     def test_documents_of_an_unreadable_directory_are_kept(self, memory, monkeypatch, check):
         scandir = os.scandir
 

@@ -291,6 +291,7 @@ class TestExplanation:
 
 
 class TestCollapse:
+    @pytest.mark.promise("T22")
     def test_equal_texts_are_shown_once(self, home, memory):
         for name in "abcde":
             home.write(f"{name}.md", "the very same words")

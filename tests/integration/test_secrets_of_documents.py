@@ -49,6 +49,7 @@ def in_database(home):
     return SECRET.encode() in b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))
 
 
+@pytest.mark.promise("T24")
 def test_saved_memories_and_added_documents_are_redacted(home):
     with home.open() as memory:
         memory.save(f"The key is {SECRET}.")

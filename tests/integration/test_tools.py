@@ -85,6 +85,7 @@ class TestSearchAndSave:
         only = call(memory, "memory_search", {"query": "ferry lighthouse", "source": "memory/2026-02-24.md"})["results"]
         assert {result["source"] for result in only} == {"memory/2026-02-24.md"}
 
+    @pytest.mark.promise("D1")
     def test_a_saved_text_is_found_at_once_with_its_source(self, memory):
         saved = call(memory, "memory_save", {"content": "Pelicans came.", "source": "conversation"})
         assert memory.get(saved["saved"]).content == "Pelicans came."
@@ -106,6 +107,7 @@ class TestSearchAndSave:
 class TestAliases:
     """Arguments under other tools' names, in other types: taken where the meaning is plain."""
 
+    @pytest.mark.promise("T4")
     @pytest.mark.parametrize(
         "arguments",
         [
@@ -122,6 +124,7 @@ class TestAliases:
         assert len(expected["results"]) == 1
         assert call(memory, "memory_search", arguments) == expected
 
+    @pytest.mark.promise("T4")
     @pytest.mark.parametrize("name", ["memory.search", "memory-search", "memorySearch"])
     def test_aliases_of_tool_names_are_accepted(self, memory, name):
         assert call(memory, name, {"query": "harbour"})["results"]
@@ -165,6 +168,7 @@ class TestGet:
         assert (read["path"], read["start_line"], read["end_line"]) == ("notes/MEMORY.md", 1, 3)
         assert "next_line" not in read
 
+    @pytest.mark.promise("T8")
     def test_the_text_of_a_deleted_note_has_a_notice(self, memory, home):
         assert "notice" not in call(memory, "memory_get", {"path": "notes/MEMORY.md"})
         (home.notes / "MEMORY.md").unlink()
@@ -182,6 +186,7 @@ class TestGet:
         ranged = call(memory, "memory_get", {"path": "notes/long.md:5-6"})
         assert (ranged["content"], ranged["next_line"]) == ("line 5\nline 6\n", 7)
 
+    @pytest.mark.promise("T7")
     def test_an_answer_is_bounded(self, memory, home):
         home.write("wide.md", f"{'x' * 100_000}\nsecond\n")
         answer = call(memory, "memory_get", {"path": "notes/wide.md"})
@@ -189,6 +194,7 @@ class TestGet:
 
 
 class TestForget:
+    @pytest.mark.promise("T6", "T20")
     def test_forget_is_offered_only_if_the_program_allows_it(self, memory):
         saved = memory.save("The ferry leaves at seven.")
         assert "memory_forget" not in {tool["name"] for tool in memory.tools()}
@@ -198,6 +204,7 @@ class TestForget:
         answer = memory.call_tool("memory_forget", {"path": found}, allow=["memory_forget"])
         assert answer == {"forgotten": [saved.path], "chunks": 1}
 
+    @pytest.mark.promise("T15")
     def test_forget_rejects_a_whole_workspace(self, memory):
         answer = call(memory, "memory_forget", {"path": "notes/"}, ["memory_forget"])
         assert "whole workspace" in answer["error"]
@@ -218,6 +225,7 @@ class TestContextAndStatus:
 
 
 class TestCore:
+    @pytest.mark.promise("T17")
     def test_core_values_can_be_updated_read_and_deleted(self, memory):
         assert call(memory, "memory_core_get", {}) == {"user": {}, "agent": {}}
         update = {"section": "user", "key": "name", "value": "Ada"}
@@ -237,6 +245,7 @@ class TestCore:
 
 
 class TestWrongArguments:
+    @pytest.mark.promise("T1", "T2", "T3", "T5")
     @pytest.mark.parametrize(
         ("name", "arguments", "error"),
         [
@@ -328,6 +337,7 @@ def test_a_toolbox_marks_read_only_tools_and_runs_like_the_memory(memory):
     assert run_tool(few, "memory_save", {"content": "no"})["hint"] == "known: memory_search"
 
 
+@pytest.mark.promise("T9", "T19")
 @pytest.mark.parametrize(
     "source",
     [
@@ -343,6 +353,7 @@ def test_a_model_cannot_save_under_the_name_of_a_file(memory, source):
     assert "EVIL harbour" not in contents
 
 
+@pytest.mark.promise("T9", "T19")
 def test_a_model_cannot_save_under_a_label_of_other_documents(home, memory):
     home.write("LICENSE", "the harbour may be used by anybody")
     memory.index(home.notes, include=["*.md", "LICENSE"])
@@ -364,6 +375,7 @@ def test_a_model_may_save_under_an_ordinary_label(memory, source):
         assert saved in [result.path for result in memory.search(text, filters=Filters(source))]
 
 
+@pytest.mark.promise("T10")
 def test_a_person_may_use_any_label(memory):
     saved = memory.save("Pelicans came.", source="MEMORY.md").path
     found = memory.call_tool("memory_search", {"query": "pelicans", "source": "MEMORY.md"})["results"]
@@ -371,6 +383,7 @@ def test_a_person_may_use_any_label(memory):
     assert (one["origin"], one["path"].partition(":")[0]) == ("saved", saved)
 
 
+@pytest.mark.promise("T11", "T19")
 def test_every_result_has_its_origin(home, memory):
     home.write("a.md", "the harbour of the note")
     memory.index(home.notes)

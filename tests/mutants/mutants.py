@@ -18,13 +18,17 @@ LIST = Path(__file__).with_name("mutants.toml")
 
 @frozen
 class Mutant:
-    """One change of one file. Each of ``tests``, a node of pytest or the beginning of one, must fail with it."""
+    """One change of one file. Each of ``tests``, a node of pytest or the beginning of one, must fail with it.
+
+    ``promises`` has the ids of the sentences of the documentation that it makes untrue.
+    """
 
     name: str
     file: str
     old: str
     new: str
     tests: tuple[str, ...]
+    promises: tuple[str, ...] = ()
 
     def problems(self, root: Path = ROOT) -> list[str]:
         """Return what is stale or wrong in the entry; empty if it can be run."""
@@ -51,7 +55,8 @@ class Mutant:
 def load(path: Path = LIST) -> list[Mutant]:
     """Return the mutants of the list, but those of plugins that were deleted. Raise ValueError if two have one name."""
     entries = tomllib.loads(path.read_text("utf-8"))["mutant"]
-    mutants = [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+    lists = ("tests", "promises")
+    mutants = [Mutant(**{**entry, **{name: tuple(entry.get(name, ())) for name in lists}}) for entry in entries]
     names = [mutant.name for mutant in mutants]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"two mutants have the name {min(twice)!r}")

@@ -2,6 +2,7 @@
 
 nox -s mutants                  all of them, two at a time
 nox -s mutants -- lock token    those with one of these words in their name or file
+nox -s mutants -- promise:D7    those that break a promise of the documentation; promise: for all of these
 nox -s mutants -- lock --show   the same, with what pytest printed about those that survive
 """
 
@@ -288,7 +289,8 @@ def main(words: Sequence[str]) -> int:
     words = [word for word in words if word != "--show"]
     mutants = []
     for mutant in load():
-        if words and not any(word in f"{mutant.name} {mutant.file}" for word in words):
+        ids = "".join(f" promise:{name} " for name in mutant.promises)
+        if words and not any(word in f"{mutant.name} {mutant.file}{ids}" for word in words):
             continue
         if found := mutant.problems():
             report.stale(mutant, found)

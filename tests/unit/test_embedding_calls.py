@@ -106,6 +106,7 @@ def test_answers_of_a_local_model_are_collected(remote, sizes, monkeypatch):
     assert {digest for part in parts for digest in part} == set(passages)
 
 
+@pytest.mark.promise("D24")
 def test_collected_answers_are_released_in_time(monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", 0.0)
     embedder = Embedder(2)
@@ -113,6 +114,7 @@ def test_collected_answers_are_released_in_time(monkeypatch):
     assert [len(part) for part in gathered(answers, embedder)] == [2, 2, 2]
 
 
+@pytest.mark.promise("D24")
 def test_answers_before_an_interruption_are_returned_first():
     def answers():
         yield {"a": np.ones(1)}

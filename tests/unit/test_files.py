@@ -25,6 +25,7 @@ def mode(path):
 
 
 class TestDirectories:
+    @pytest.mark.promise("S2")
     def test_every_created_directory_is_private(self, tmp_path):
         before = os.umask(0)
         try:

@@ -34,6 +34,7 @@ def test_law_a_label_is_one_line_without_unseen_characters(text):
     assert one_line(label) == label
 
 
+@pytest.mark.promise("S10", "T21")
 @given(_texts)
 @example(f"a{BREAKS}# b")
 def test_law_only_the_first_line_of_an_item_is_not_indented(text):
@@ -60,6 +61,7 @@ def test_every_line_break_counts(breaks):
     assert one_line(f"a{breaks}## b") == "a ## b"
 
 
+@pytest.mark.promise("S10")
 @pytest.mark.parametrize(
     "closing",
     [

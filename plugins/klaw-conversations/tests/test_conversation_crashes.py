@@ -106,6 +106,7 @@ def killed_at(home, nth):
     return os.waitstatus_to_exitcode(status), acknowledged
 
 
+@pytest.mark.promise("D4")
 def test_a_kill_in_any_write_of_the_database_loses_no_message(make_home, check, cases):
     for nth in range(1, 2000, 37 if cases.whole else 173):
         home = make_home("sqlite")

@@ -46,6 +46,7 @@ def long(number):
 
 
 class TestRows:
+    @pytest.mark.promise("D3")
     def test_append_adds_the_row_in_the_same_call(self, memory):
         written = memory.conversations.append(said(1, "the kiln is hot", role="assistant", model="m1"))
         (found,) = memory.conversations.search("kiln")

@@ -77,6 +77,7 @@ def interrupt_rebuild(store):
         raise EmbeddingError("killed")
 
 
+@pytest.mark.promise("D46")
 @pytest.mark.parametrize("way", ["forget", "conversations", "remove"])
 def test_a_message_leaves_no_bytes(home, check, way):
     with home.open() as memory:
@@ -129,6 +130,7 @@ class _KilledError(BaseException):
     """Ends a step where a process may be killed."""
 
 
+@pytest.mark.promise("D47")
 @pytest.mark.parametrize("then", ["index", "append", "sync", "reindex"])
 @pytest.mark.parametrize(
     "step", ["SummaryFiles.forget", "Journal.remove", "RowSync.mirror_again", "RowSync._replace_rows"]

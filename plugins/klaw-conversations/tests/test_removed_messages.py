@@ -126,6 +126,7 @@ def test_a_day_whose_only_message_was_forgotten_is_not_reported(home, check):
         memory.index()
         memory.conversations.forget(CHAT, "m0")
         assert not list((home.root / "data").rglob("summaries.jsonl"))
+        assert not list((home.root / "data" / "conversations").rglob("*.jsonl")), "nor an empty one for each day"
         for _ in range(2):
             report = memory.index()
             assert (report.skipped, report.removed) == ((), 0)

@@ -106,6 +106,7 @@ def test_erasing_a_recent_row_does_not_rewrite_the_main_segment(
     assert_as_if_new(connection, {*range(1, 1031)} - {key})
 
 
+@pytest.mark.promise("D44")
 def test_erasing_an_old_row_merges_all_segments(connection: apsw.Connection, path: Path) -> None:
     fill(connection, 1000, 30)
     INDEX.remove(connection, "memory", [500, 1020])

@@ -49,6 +49,7 @@ def test_appended_records_are_read_in_order_with_their_places(lines):
     assert data.count(b"\n") == 3
 
 
+@pytest.mark.promise("S2")
 def test_file_and_directories_are_private(lines):
     previous = os.umask(0o022)
     try:
@@ -476,6 +477,7 @@ def check_crash(crash) -> None:
     assert len(values(after)) - len(numbers) <= 2, "the torn one may have been whole but for its end"
 
 
+@pytest.mark.promise("D2")
 def test_killed_at_every_point_of_an_append(tmp_path, cases):
     every = cases.every(7)
     crashes = list(kill_everywhere(append_some, tmp_path, every=every))
@@ -486,6 +488,7 @@ def test_killed_at_every_point_of_an_append(tmp_path, cases):
     assert any(" byte of " in crash.point for crash in crashes)
 
 
+@pytest.mark.promise("D1", "D20")
 def test_the_power_cut_at_every_point_of_an_append(tmp_path):
     (tmp_path / "live").mkdir()
     crashes = list(cut_power_everywhere(append_some, tmp_path / "live", tmp_path / "copies"))

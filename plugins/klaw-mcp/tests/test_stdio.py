@@ -21,6 +21,7 @@ from klaw_mcp.stdio import _feed
 from klaw_mcp.tools import NAMES
 
 
+@pytest.mark.promise("T18")
 def test_every_tool_works(home):
     async def conversation():
         async with home.client("--allow-forget") as session:

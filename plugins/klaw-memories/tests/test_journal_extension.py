@@ -157,6 +157,7 @@ def test_beside_a_broken_line_only_what_was_forgotten_here_is_forgotten(home, op
     assert list(source.forgotten(["diary/1", "diary/9"])) == ["diary/1"]
 
 
+@pytest.mark.promise("D10")
 def test_an_interrupted_erasure_is_reported_and_finished(home, opened):
     path, extension = home.root / "data" / "diary.jsonl", opened.extension("diary")
 

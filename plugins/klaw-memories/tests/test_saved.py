@@ -128,6 +128,7 @@ def test_the_same_text_is_added_again_in_its_position(journal):
     assert journal.read().memories == (later, saved("two"))
 
 
+@pytest.mark.promise("D44")
 def test_a_forgotten_text_is_in_no_byte_of_any_file(journal):
     for text in ("keep one", "my password is hunter2", "keep two", "my password is hunter2"):
         journal.append(saved(text))
@@ -205,6 +206,7 @@ def test_several_texts_are_forgotten_at_once_and_unknown_ids_are_not_counted(jou
     assert [n for n in range(5) if saved(str(n)).id.encode() in data] == [0, 2, 4]
 
 
+@pytest.mark.promise("D10")
 def test_an_interrupted_forgetting_is_completed(journal):
     for text in ("one", "secret", "two"):
         journal.append(saved(text))

@@ -30,6 +30,7 @@ def history(memory, name):
     return [saved.text for saved in memory.extension(SavedExtension).history(name)]
 
 
+@pytest.mark.promise("T12")
 def test_the_new_version_is_found_and_the_old_one_stays_in_the_history(memory):
     tea = memory.save("the drink is tea")
     coffee = memory.save("the drink is coffee", supersedes=tea.path)
@@ -76,6 +77,7 @@ def test_the_text_of_an_old_version_can_be_saved_again(memory):
     assert found(memory) == {"the drink is tea", "the drink is coffee"}
 
 
+@pytest.mark.promise("T14")
 def test_forgetting_a_version_forgets_the_earlier_ones(memory, tmp_path):
     paths = [memory.save("the drink is tea").path]
     for drink in ("coffee", "water", "milk"):
@@ -125,6 +127,7 @@ def test_the_tool_replaces_and_tags(memory):
     assert "error" in memory.call_tool("memory_save", {"content": "x", "supersedes": "saved/none"})
 
 
+@pytest.mark.promise("T13")
 def test_an_agent_does_not_replace_what_the_owner_saved(memory):
     old = memory.save("the drink is tea").path
     answer = memory.call_tool("memory_save", {"content": "the drink is poison", "supersedes": old})

@@ -73,6 +73,7 @@ class TestReadFiles:
         assert run(memory) == (0, 0, 3, 0)
         assert reads == []
 
+    @pytest.mark.promise("D29")
     @pytest.mark.usefixtures("settled")
     def test_verify_reads_every_file_and_changes_nothing(self, home, memory, reads, dump):
         memory.index(home.notes)
@@ -82,6 +83,7 @@ class TestReadFiles:
         assert sorted(reads) == ["a.md", "b.md", "c.md"]
         assert dump(memory) == before
 
+    @pytest.mark.promise("D28")
     def test_a_recently_written_file_is_read_again(self, home, memory, reads, monkeypatch):
         monkeypatch.setattr(walking, "_TICK", 10**15)  # however slow the machine is
         memory.index(home.notes)
@@ -96,6 +98,7 @@ class TestReadFiles:
         assert run(memory) == (0, 0, 3, 0)
         assert reads == []
 
+    @pytest.mark.promise("D5")
     @pytest.mark.parametrize("change", ["edit", "same size", "old time", "replaced", "link"])
     @pytest.mark.usefixtures("settled")
     def test_every_change_of_a_file_is_found(self, home, memory, check, change):

@@ -68,6 +68,7 @@ def guarded(tmp_path):
     return Guarded(tmp_path)
 
 
+@pytest.mark.promise("S8")
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "", "10.0.0.7", "0.0.0.0", "localhost.", "[::2]"]
 )
@@ -108,6 +109,7 @@ def test_numeric_addresses_are_accepted_only_by_a_server_for_other_machines(tmp_
     assert statuses == [200, 200, 200, 421]
 
 
+@pytest.mark.promise("S8")
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1", "http://localhost:8490", ""])
 def test_another_origin_reaches_nothing_even_with_the_token(guarded, origin):
     for kind in ("http", "websocket"):
@@ -120,6 +122,7 @@ def test_the_own_origin_reaches_the_application(guarded):
     assert guarded.ask(origin="https://127.0.0.1:8490") == 200
 
 
+@pytest.mark.promise("S7")
 @pytest.mark.parametrize(
     "path", ["/api/status", "/metrics", "/rpc", "/mcp", "/agents/bob/api/status", "/pages/x", "/none"]
 )
@@ -150,6 +153,7 @@ def test_a_websocket_without_a_token_is_not_authorised(guarded):
     assert guarded.ask("/ws", "wrong", kind="websocket") == 4401
 
 
+@pytest.mark.promise("A1", "A2", "S9")
 def test_the_token_of_an_agent_opens_its_memory_and_no_other(guarded):
     token = guarded.tokens.make("bob")
     paths = ("/agents/bob/api/status", "/agents/eve/api/status", "/api/status", "/agents/../api/status", "/agents//api")

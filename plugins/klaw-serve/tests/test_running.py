@@ -9,6 +9,7 @@ import socket
 import threading
 from http.client import HTTPException
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,16 @@ def test_agents_are_separate(home):
             assert running.get(path, token=ann).status == 401, path
         assert running.get("/agents/ann/metrics", token=ann).status == 404
     assert home.run("serve", "token", "--agent", "../x").returncode == 1
+
+
+@pytest.mark.promise("S6")
+def test_only_this_machine_is_listened_to_unless_something_encrypts(home):
+    with home.serving() as running:
+        listening = {
+            line.split()[1] for line in Path(f"/proc/{running.process.pid}/net/tcp").read_text().splitlines()[1:]
+        }
+        assert f"0100007F:{running.port:04X}" in listening
+        assert f"00000000:{running.port:04X}" not in listening
+    refused = home.run("serve", "--port", "0", "--host", "0.0.0.0")
+    assert refused.returncode == 2
+    assert "other machines can reach 0.0.0.0: encrypt with --tls-cert" in refused.stderr

@@ -10,6 +10,7 @@ from klaw_store_sqlitevec.store import SqliteStore
 SETTINGS = {"synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "journal_mode": "wal", "temp_store": 2}
 
 
+@pytest.mark.promise("D9", "D27", "D44")
 @pytest.mark.parametrize("way", ["read", "write", "rebuild"])
 def test_every_connection_is_set_for_durability_and_erasing(tmp_path, way):
     with closing(SqliteStore(tmp_path / "klaw.db")) as store:

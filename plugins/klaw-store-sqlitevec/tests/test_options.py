@@ -15,6 +15,7 @@ def test_an_invalid_busy_timeout_is_rejected(seconds: float) -> None:
         SqliteOptions(busy_timeout_seconds=seconds)
 
 
+@pytest.mark.promise("A9")
 @pytest.mark.parametrize("path", ["{agentId}.db", "memory/{agent}/klaw.db", "{AGENTID}.sqlite"])
 def test_a_placeholder_for_the_agent_is_refused_with_the_place_of_its_data(path: str, tmp_path: Path) -> None:
     config = load_config(data_dir=tmp_path, environment={}, overrides={"memory": {"store": {"path": path}}})

@@ -52,6 +52,7 @@ def contents(store):
         return dump(snapshot)
 
 
+@pytest.mark.promise("D48")
 def test_a_read_only_database_is_read_without_new_files(path, forbid):
     writable = SqliteStore(path)
     expected = contents(writable)
@@ -66,6 +67,7 @@ def test_a_read_only_database_is_read_without_new_files(path, forbid):
     assert listing(path) == before
 
 
+@pytest.mark.promise("D49")
 def test_a_read_only_database_is_not_written(path, forbid):
     forbid(path)
     store = SqliteStore(path)
@@ -106,6 +108,7 @@ def test_the_log_of_a_dead_process_is_read(path, tmp_path, forbid):
     left.parent.chmod(0o700)
 
 
+@pytest.mark.promise("D51")
 def test_a_log_without_shared_memory_is_an_error_with_a_hint(path, tmp_path, forbid):
     writer = SqliteStore(path)
     put(writer, make_document("notes/b.md", "three"))
@@ -119,6 +122,7 @@ def test_a_log_without_shared_memory_is_an_error_with_a_hint(path, tmp_path, for
     left.parent.chmod(0o700)
 
 
+@pytest.mark.promise("D50")
 def test_a_read_during_a_change_of_the_file_is_an_error(path, forbid):
     forbid(path)
     store = SqliteStore(path)

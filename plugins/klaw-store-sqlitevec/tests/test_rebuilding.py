@@ -66,6 +66,7 @@ def be_of_a_newer_version(owner):
     return write
 
 
+@pytest.mark.promise("D11")
 def test_nothing_of_the_replaced_content_is_left_in_any_file(store, path):
     put(store, make_document("notes/b.md", "zebra"))
     with store.rebuild() as fresh:
@@ -258,6 +259,7 @@ def test_a_newer_database_is_an_error_with_commands(store, path, owner):
     assert repr(owner) in caught.value.hint
 
 
+@pytest.mark.promise("D36")
 @pytest.mark.parametrize("bad", ["x''", "'abcdefgh'", "CAST(x'ff' AS TEXT)", "zeroblob(8)"])
 def test_a_damaged_cached_vector_is_not_copied(store, bad):
     good, damaged = text_hash("good"), text_hash("damaged")

@@ -146,6 +146,7 @@ def test_the_vectors_of_an_interrupted_rebuild_are_copied(path):
         assert store.check() == [finding for finding in store.check() if finding.check == "damaged-copy"]
 
 
+@pytest.mark.promise("D13", "D14")
 def test_an_interrupted_replacement_changes_nothing_and_can_be_repeated(path, monkeypatch):
     cache(path, [SMALL])
     opened(path).close()
@@ -193,6 +194,7 @@ def test_a_reader_keeps_its_snapshot(path):
             assert not snapshot.manifest("memory", "notes")
 
 
+@pytest.mark.promise("D39")
 def test_a_file_that_sqlite_cannot_open_is_overwritten_if_nobody_has_it_open(path, monkeypatch):
     """As long as the header can be repaired this does not happen, so the repair is left out here."""
     monkeypatch.setattr(replacing, "_repair_header", lambda _database: None)

@@ -93,6 +93,7 @@ TestSqliteMachine = SqliteMachine.TestCase
 TestSqliteMachine.settings = settings(max_examples=scaled(40), stateful_step_count=25, deadline=None)
 
 
+@pytest.mark.promise("S2")
 def test_the_files_are_private(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
     put(store, make_document("notes/a.md", "one"))

@@ -98,6 +98,7 @@ def test_a_request_never_waits_and_closing_waits_for_the_run(home, monkeypatch):
         assert not indexer._thread.is_alive()
 
 
+@pytest.mark.promise("D33")
 def test_words_are_written_while_another_process_embeds_and_vectors_follow(home, caplog, monkeypatch):
     monkeypatch.setattr(background, "_RETRY_SECONDS", 0.05)
     home.write("a.md", "the harbour at night")

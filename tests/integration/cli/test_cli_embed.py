@@ -84,6 +84,7 @@ def test_missing_vectors_of_another_model_name_reindex_and_not_embed(embedding, 
     assert lacking == "sqlite-vec lacks 1 chunk: run `klaw reindex`"
 
 
+@pytest.mark.promise("D15")
 def test_reindex_with_an_embedder_configures_it(embedding, notes, provider, user_home):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))

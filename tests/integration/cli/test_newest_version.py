@@ -44,6 +44,7 @@ def test_the_newest_version_is_named_as_that(klaw, index, order):
     assert klaw(*order).stdout.splitlines()[1] == "this is the newest version"
 
 
+@pytest.mark.promise("S1")
 def test_nothing_is_asked_without_the_option(klaw, index):
     assert klaw("--version").stdout == f"klaw {version('klaw')}\n"
     assert index.asked == []

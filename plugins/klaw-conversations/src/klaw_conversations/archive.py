@@ -220,9 +220,11 @@ class Conversations:
         with self._store.read() as snapshot:
             before = len(snapshot.messages.all(chat.name))
         self.row_sync.summaries.forget(chat, [line.message.id for line in said], going)
-        self.journal.remove(chat, ids)
+        changed = self.journal.remove(chat, ids)
         self.row_sync.mirror_again(chat, going)
         self.on_removal()
+        for file in changed:
+            file.log.drop_empty()  # or there would be one more for each day of a chat that forgets everything
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))
 

@@ -116,6 +116,9 @@ class Log(Protocol):
     def delete(self) -> None:
         """Remove the log permanently, if it exists. Raise StoreError."""
 
+    def drop_empty(self) -> None:
+        """Remove what is left of a log that has no content. Raise StoreError."""
+
     def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:
         """Return the CRC-32 of the content from ``start`` to ``end``, continued from that of the content before.
 

@@ -184,6 +184,16 @@ class JsonLines:
         except OSError as error:
             raise writing_failed(self.path, error) from error
 
+    def drop_empty(self) -> None:
+        """Remove the file if it is empty. A power cut may bring it back. Raise StoreError."""
+        if self.size != 0:
+            return
+        try:
+            with self._locked() as descriptor:
+                self._drop_empty(descriptor)
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+
     def _unlink(self) -> None:
         with suppress(FileNotFoundError):  # the directory
             for path in (leftover_of(self.path), self.path):
