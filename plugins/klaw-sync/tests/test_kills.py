@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,11 @@ def scene(root: Path) -> tuple[Sync, Sync, Folder]:
     return one, other, folder
 
 
-def killed_at(number: int, act) -> int:
-    """Run ``act`` in a process that ends before its write of this number; return its status."""
+def killed_at(number: int, machine: Sync, act) -> int:
+    """Run ``act`` in a process that ends before its write or step of this number; return its status.
+
+    A step of the machine follows each transaction of its state, which SQLite writes.
+    """
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -70,6 +74,7 @@ def killed_at(number: int, act) -> int:
             for name in WRITES:
                 if hasattr(os, name):
                     setattr(os, name, before(getattr(os, name)))
+            machine.step = before(machine.step)
             act()
         except BaseException:  # noqa: BLE001  # the parent tells it from a kill
             os._exit(1)
@@ -89,30 +94,86 @@ EXPECTED = ["new a", "new d", "new k", "said 0", "said 2", "said 9"]
 GONE = [b"old a", b"old b", b"old c", b"said 1"]
 
 
-def check(root: Path, one: Sync, other: Sync) -> None:
+def check(root: Path, one: Sync, other: Sync, gone: Sequence[bytes] = GONE) -> None:
     assert shown(one) == shown(other)
     text = str(shown(one))
     assert [word for word in EXPECTED if word not in text] == []
     files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    left = [(path.name, word) for path in files for word in GONE if word in path.read_bytes()]
+    left = [(path.name, word) for path in files for word in gone if word in path.read_bytes()]
     assert left == []
 
 
-def test_a_run_that_is_killed_loses_nothing(tmp_path, monkeypatch):
+def send(one: Sync, _other: Sync, folder: Folder) -> tuple[Sync, object]:
+    """The first machine sends, receives, forgets and packs."""
+    return one, lambda: one.run([folder])
+
+
+def receive(one: Sync, other: Sync, folder: Folder) -> tuple[Sync, object]:
+    """The other machine receives and forgets what the first one has told."""
+    one.run([folder])
+    return other, lambda: other.run([folder])
+
+
+def restore(one: Sync, other: Sync, folder: Folder) -> tuple[Sync, object]:
+    """A machine that has lost its state takes a new id, and finds what it is."""
+    one.run([folder])
+    (other.root / "sync" / "state.db").unlink()
+    return other, lambda: other.run([folder])
+
+
+def remove(one: Sync, _other: Sync, folder: Folder) -> tuple[Sync, object]:
+    """A machine is removed, and the others get a new key."""
+    lost = machine(folder.root.parent, "lost")
+    lost.run([folder])
+    FileJournals(lost.root).records("documents").append([{"id": "memory/e", "text": "new e"}])
+    lost.run([folder])
+    return one, lambda: one.remove("lost", [folder], new_key=True)
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """Do not wait for the disk: only the process ends."""
     monkeypatch.setattr("os.fsync", lambda _descriptor: None)
     monkeypatch.setattr("os.fdatasync", lambda _descriptor: None, raising=False)
+
+
+def _killed(tmp_path: Path, prepare, every: int) -> int:
+    """Kill an act before each of its writes, or one in ``every``; return how many it has."""
     scene(tmp_path / "scene")
-    number, status = 0, KILLED
+    number, status = 1 - every, KILLED
     while status == KILLED:
-        number += 1
+        number += every
         root = tmp_path / "copy"
         shutil.copytree(tmp_path / "scene", root)
         one, other, folder = Sync(root / "one", host="one"), Sync(root / "other", host="other"), Folder(root / "folder")
-        status = killed_at(number, lambda one=one, folder=folder: one.run([folder]))
+        doer, act = prepare(one, other, folder)
+        status = killed_at(number, doer, act)
         assert status in {KILLED, FINISHED}
-        for _ in range(2):
+        doer.step = lambda _name: None
+        if prepare is remove:
+            act()
+            other.join(folder, one.key.code)
+            shutil.rmtree(root / "lost")
+            assert [each.host for each in one.machines() if each.is_removed] == ["lost"]
+        for _ in range(3):
             for each in (one, other):
-                assert each.run([folder]).problems == ()
-        check(root, one, other)
+                report = each.run([folder])
+                assert (report.problems, report.waiting) == ((), ())
+        assert (one.run([folder]).sent, other.run([folder]).sent) == (0, 0)
+        check(root, one, other, GONE[1:] if prepare is restore else GONE)  # without a state, an old value is a conflict
+        assert ("new e" in str(shown(one))) == (prepare is remove)
         shutil.rmtree(root)
-    assert number > 20
+    return number
+
+
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize(("prepare", "every"), [(send, 1), (receive, 4), (restore, 4), (remove, 4)])
+def test_a_run_that_is_killed_loses_nothing(tmp_path, prepare, every):
+    assert _killed(tmp_path, prepare, every) > 20
+
+
+@pytest.mark.campaign
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("prepare", [receive, restore, remove])
+def test_a_run_that_is_killed_before_any_write_loses_nothing(tmp_path, prepare):
+    assert _killed(tmp_path, prepare, 1) > 20

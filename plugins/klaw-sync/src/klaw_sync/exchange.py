@@ -13,7 +13,7 @@ from klaw_core import KlawError, RecordError, StoreError
 from klaw_journals.traces import digest
 from klaw_sync.desks import is_place
 from klaw_sync.errors import SegmentError
-from klaw_sync.here import Round
+from klaw_sync.here import NEW, Round
 from klaw_sync.remotes import Remote
 from klaw_sync.segments import Segment, Writer, is_name, read
 from klaw_sync.values import KINDS, Trace, Version, is_deletion
@@ -33,7 +33,8 @@ class Exchange:
         Return whether this machine has made no version before.
         """
         state, meta = self.round.state, self.round.state.meta
-        is_new = "machine" not in meta
+        if "machine" not in meta:
+            meta[NEW] = "1"
         own = meta.get("machine", "")
         for remote in self.round.remotes:
             written = state.segments(remote.location) | {name for name, _ in state.outbox(remote.location)}
@@ -45,7 +46,7 @@ class Exchange:
         if not self.round.dry_run:
             with state.commit():
                 pass
-        return is_new
+        return bool(meta.get(NEW))
 
     # -- write
     def push(self, remote: Remote, *, is_last: bool = False) -> bool:

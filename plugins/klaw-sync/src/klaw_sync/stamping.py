@@ -14,7 +14,7 @@ from klaw_core import KlawError, StoreCorruptError
 from klaw_journals import parse_ts
 from klaw_journals.traces import digest
 from klaw_sync.desks import Body, Desk, desks
-from klaw_sync.here import Item, Round
+from klaw_sync.here import NEW, Item, Round
 from klaw_sync.merging import Merged, is_alive, merge
 from klaw_sync.values import KINDS, Kind, Trace, Version, deletion, is_deletion
 
@@ -42,6 +42,7 @@ class Stamping:
         told = [Trace(scope, name) for scope, name in round_.here.traces.read()]
         own = [trace for trace in told if trace.name not in state.done[trace.scope]]
         with round_.transaction():
+            state.meta[NEW] = ""  # not before: a run that was killed before this must look again what others have
             state.add_traces(own, done=True)
             live = self._live(merge(state.versions.values(), state.traces))
             found = set()
