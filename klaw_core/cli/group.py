@@ -131,6 +131,8 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     return status if isinstance(status, int) else 0
 
 
+# The names of arguments that are any text.
+_TEXTS = frozenset({"query", "question", "message", "text"})
 # click names its own types
 _PLAIN = {
     "is not a valid integer range": "is not a whole number",
@@ -150,7 +152,16 @@ def _report_usage(error: click.ClickException, settings: Settings) -> None:
     message = error.format_message().rstrip(".")
     for click_words, plain in _PLAIN.items():
         message = message.replace(click_words, plain)
-    _print_error(_uncapitalised(message), f"{program} --help", program=program, as_json=settings.json)
+    hint = f"{program} --help"
+    if isinstance(error, click.NoSuchOption) and context and (text := _text_argument(context.command)):
+        hint += f"; if {text} begins with -: {program} -- {text}"
+    _print_error(_uncapitalised(message), hint, program=program, as_json=settings.json)
+
+
+def _text_argument(command: click.Command) -> str:
+    """Return the name of a command's argument that is any text, which may look like an option, or ``""``."""
+    names = (parameter.name or "" for parameter in command.params if isinstance(parameter, click.Argument))
+    return next((name.upper() for name in names if name in _TEXTS), "")
 
 
 def _uncapitalised(message: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -61,12 +60,15 @@ def place(result: SearchResult) -> str:
 
 
 def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> None:
-    """Print results as text: path, lines, relevance, headings and snippet. Most weak matches get one line each."""
-    fitting = [result for result in results if not result.is_weak]
-    weak = [result for result in results if result.is_weak]
+    """Print results as text: path, lines, relevance, headings and snippet. Most weak matches get one line each.
+
+    Weak matches are below the others. The number of each result is its rank, as in other formats and for `klaw open`.
+    """
     width = len(str(len(results)))
-    labels = (f"{rank:>{width}}. " for rank in count(1))
-    _show_whole(out, fitting, look, labels)
+    ranked = [(f"{rank:>{width}}. ", result) for rank, result in enumerate(results, start=1)]
+    fitting = [(label, result) for label, result in ranked if not result.is_weak]
+    weak = [(label, result) for label, result in ranked if result.is_weak]
+    _show_whole(out, fitting, look)
     if not weak:
         return
     if fitting:
@@ -74,18 +76,18 @@ def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> Non
     out.line(StyledText("weak matches:" if fitting else _NOTHING_FITS, "dim"))
     out.line()
     whole = len(weak) if look.full or look.explain else 0 if fitting else _MAX_FULL_WEAK
-    _show_whole(out, weak[:whole], look, labels)
+    _show_whole(out, weak[:whole], look)
     if 0 < whole < len(weak):
         out.line()
-    for result in weak[whole:]:
-        out.line(*_first_line(result, look, next(labels)), StyledText(_topic(result, look), "dim"))
+    for label, result in weak[whole:]:
+        out.line(*_first_line(result, look, label), StyledText(_topic(result, look), "dim"))
 
 
-def _show_whole(out: Output, results: Sequence[SearchResult], look: ResultStyle, labels: Iterator[str]) -> None:
-    for number, result in enumerate(results):
+def _show_whole(out: Output, labelled: Sequence[tuple[str, SearchResult]], look: ResultStyle) -> None:
+    for number, (label, result) in enumerate(labelled):
         if number:
             out.line()
-        show_one(out, result, look, next(labels))
+        show_one(out, result, look, label)
 
 
 def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = "") -> None:

@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
 # Formats that do not show what these options add. JSON and CSV have whole chunks.
 _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
+# What lists documents without a query, for each option that a search was given alone.
+_LISTS = {
+    "--where": "--where leaves out results of a search, so add words; a tag can be all of them: klaw search tag:work",
+    "--path": "to list documents by path: klaw list notes/",
+    "--since": "to list the newest documents: klaw recent --since 7d",
+}
 
 
 @click.command("search", short_help="Find the chunks that answer a question.")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, metavar="QUERY...")
 @click.option(
     "-n",
     "--limit",
@@ -118,6 +124,11 @@ def command(
     the relevance, from 0 to 1. Results are sorted by score, not by relevance, so a later result can have a higher
     relevance.
     """
+    if not query:
+        lists = {"--where": conditions, "--path": path, "--since": since}
+        raise click.UsageError(
+            "; ".join(["missing argument 'QUERY...'", *(_LISTS[name] for name in lists if lists[name])])
+        )
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")
     given = {"--explain": explain, "--full": full}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +11,12 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.cli.output import Output, StyledText
+    from klaw_core.memory import Memory
     from klaw_core.values.runs import Status
 
 # The names of the documents of an origin; the default is "note".
 _NOUNS = {"saved": ("memory", "memories")}  # of origins that are not workspaces; other such origins have documents
+_MAX_KINDS = 4  # of files that are not read, by name
 _DEFAULT_COLLECTION = "memory"  # the collection that `klaw search` searches by default
 
 
@@ -26,18 +28,30 @@ def command(settings: Settings) -> None:
     with settings.open_memory() as memory:
         status = memory.status()
         files = memory.config.files
+        unread = {name: _unread(memory, name) for name in status.workspaces}
     from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.output import data, print_json
 
     if settings.json:
-        print_json({**to_json(status), "config_files": to_json(files)})
+        print_json({**to_json(status), "config_files": to_json(files), "unread": to_json(unread)})
     else:
-        _show(data(), status, [str(file) for file in files])
+        _show(data(), status, [str(file) for file in files], unread)
         if settings.verbose:
             _show_skipped(data(), status)
 
 
-def _show(out: Output, status: Status, files: list[str]) -> None:
+def _unread(memory: Memory, name: str) -> Mapping[str, int]:
+    """Return how many files of each kind a workspace has that are not read; none if they cannot be listed."""
+    from klaw_core.errors import KlawError
+
+    try:
+        unread: Mapping[str, int] = memory.workspaces.unread(name)
+    except KlawError:
+        return {}
+    return unread
+
+
+def _show(out: Output, status: Status, files: list[str], unread: Mapping[str, Mapping[str, int]]) -> None:
     from klaw_core.cli.output import StyledText, tilde
 
     space = status.space
@@ -55,7 +69,7 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
     ]
     out.rows([[StyledText(name, "dim"), value] for name, value in rows])
     out.line()
-    _show_origins(out, status)
+    _show_origins(out, status, unread)
     for problem in status.problems:
         out.line(StyledText("! ", "bold red"), problem)
 
@@ -69,14 +83,15 @@ def _show_skipped(out: Output, status: Status) -> None:
             out.line(StyledText("skipped ", "yellow"), f"{item.path}: {item.reason}")
 
 
-def _show_origins(out: Output, status: Status) -> None:
+def _show_origins(out: Output, status: Status, unread: Mapping[str, Mapping[str, int]]) -> None:
     from klaw_core.cli.output import StyledText, counted, tilde
 
     rows: list[list[StyledText | str]] = []
     for name in sorted({*status.origins, *status.workspaces}):
         documents, chunks = status.origins.get(name, (0, 0))
         noun = counted(documents, *(("note",) if name in status.workspaces else _NOUNS.get(name, ("document",))))
-        where = " ".join(filter(None, (tilde(status.workspaces.get(name, "")), *_remarks(status, name))))
+        remarks = (*_remarks(status, name), _not_read(unread.get(name, {})))
+        where = " ".join(filter(None, (tilde(status.workspaces.get(name, "")), *remarks)))
         rows.append([StyledText(name, "bold cyan"), noun, counted(chunks, "chunk"), StyledText(where, "dim")])
     if rows:
         out.rows(rows, right=(1, 2))
@@ -99,6 +114,12 @@ def _remarks(status: Status, name: str) -> Iterator[str]:
         from klaw_core.cli.reports import by_reason
 
         yield f"({len(skipped):,} skipped: {by_reason(skipped)})"
+
+
+def _not_read(kinds: Mapping[str, int]) -> str:
+    """Return a remark on the most frequent kinds of files that are not read."""
+    named = ", ".join(f"{count:,} {ending}" for ending, count in list(kinds.items())[:_MAX_KINDS])
+    return f"(not read: {named}{', …' if len(kinds) > _MAX_KINDS else ''})" if kinds else ""
 
 
 def _amount(name: str, value: int | str) -> str:

@@ -61,19 +61,19 @@ def all_shown(*relevances, **style):
     return [line for line in out.shown if line]
 
 
-def test_weak_matches_are_shown_in_one_line_each_after_good_ones():
+def test_weak_matches_are_shown_in_one_line_each_after_good_ones_with_their_ranks():
     lines = all_shown(0.9, 0.01, 0.8, 0.02)
     assert lines[:6] == [
         "1. 0.9.md:1-2  0.90",
         "   about 0.9",
         "   text 0.9",
-        "2. 0.8.md:1-2  0.80",
+        "3. 0.8.md:1-2  0.80",
         "   about 0.8",
         "   text 0.8",
     ]
     assert lines[6:] == [
         "weak matches:",
-        "3. 0.01.md:1-2  0.01  about 0.01: text 0.01",
+        "2. 0.01.md:1-2  0.01  about 0.01: text 0.01",
         "4. 0.02.md:1-2  0.02  about 0.02: text 0.02",
     ]
 

@@ -33,6 +33,30 @@ class TestSearch:
     def test_the_query_needs_no_quotes(self, indexed):
         assert found(indexed("search", "--json", "rye", "bread")) == found(indexed("search", "--json", "rye bread"))
 
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("search", "--forse"), "if QUERY begins with -: klaw search -- QUERY"),
+            (("search", "-rye"), "if QUERY begins with -: klaw search -- QUERY"),
+            (("context", "--forse"), "if MESSAGE begins with -: klaw context -- MESSAGE"),
+            (("search",), "missing argument 'QUERY...' →"),
+            (("search", "--where", "tags=work"), "klaw search tag:work →"),
+            (
+                ("search", "--path", "notes/"),
+                "missing argument 'QUERY...'; to list documents by path: klaw list notes/ →",
+            ),
+            (("search", "--since", "7d"), "klaw recent --since 7d →"),
+        ],
+    )
+    def test_a_query_that_is_missing_or_looks_like_an_option_is_told_what_to_type(self, indexed, arguments, said):
+        result = indexed(*arguments)
+        assert result.exit_code == 2
+        assert said in result.stderr
+
+    def test_a_query_after_two_dashes_may_begin_with_one(self, indexed):
+        assert found(indexed("search", "--json", "--", "--bread")) == found(indexed("search", "--json", "bread"))
+        assert "begins with -" not in indexed("list", "--forse").stderr
+
     def test_results_below_the_minimum_relevance_are_left_out(self, indexed):
         assert found(indexed("search", "--json", "--min-relevance", "0", "rye bread"))
         assert found(indexed("search", "--json", "--min-relevance", "1", "rye zeppelin")) == []

@@ -10,7 +10,7 @@ from klaw_core import Memory
 from klaw_core.config.load import load_config
 
 GONE = "notes/kiln.md: the file cannot be found; its text is that of the last index run: klaw index"
-UNREAD = "files in notes that are not read: 2 .png, 1 .xyz"
+UNREAD = "{}: not read, though the name has words of the question; what is not read: klaw status"
 
 
 @pytest.fixture
@@ -49,10 +49,22 @@ def test_several_deleted_files_are_one_line(user_home):
     assert " and 1 more: the file cannot be found" in said
 
 
-def test_kinds_that_are_not_read_are_said_only_if_nothing_fits(indexed):
-    assert UNREAD in indexed("search", "zyzzyva").stderr
-    assert UNREAD not in indexed("search", "kiln glaze").stderr
+def test_files_that_are_not_read_are_said_only_if_nothing_fits_and_their_names_do(indexed, user_home):
+    notes = user_home / "work" / "notes"
+    (notes / "Zyzzyva_Plans.png").write_bytes(b"\0")
+    (notes / "is.xyz").write_bytes(b"\0")
+    said = UNREAD.format("notes/Zyzzyva_Plans.png")
+    assert said in indexed("search", "zyzzyva").stderr
+    for question in ("quagga", "what is a quagga", "kiln glaze plan"):
+        assert "not read" not in indexed("search", question).stderr
     with Memory.open(load_config()) as memory:
-        assert UNREAD in memory.call_tool("memory_search", {"query": "zyzzyva"})["notices"]
-        assert UNREAD in memory.context("zyzzyva").notices
+        assert said in memory.call_tool("memory_search", {"query": "zyzzyva"})["notices"]
+        assert said in memory.context("zyzzyva").notices
     assert json.loads(indexed("search", "--json", "zyzzyva").stdout) == []
+    (notes / "a zyzzyva.xyz").write_bytes(b"\0")  # fewer words of the question than the other
+    assert UNREAD.format("notes/Zyzzyva_Plans.png and 1 more") in indexed("search", "the zyzzyva plan").stderr
+
+
+def test_the_status_says_how_many_files_of_which_kinds_are_not_read(indexed):
+    assert "(not read: 2 .png, 1 .xyz)" in indexed("status").stdout
+    assert json.loads(indexed("status", "--json").stdout)["unread"] == {"notes": {".png": 2, ".xyz": 1}}

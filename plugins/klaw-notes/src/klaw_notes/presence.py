@@ -1,15 +1,16 @@
 """The extension ``presence``: an answer says what its directories are, which files are gone, and what is not read.
 
 It is built for every search, so it imports little: the list of workspaces is read as JSON. Only if nothing fits, the
-files of the workspaces are counted.
+names of the files of the workspaces are looked at.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from attrs import evolve, frozen
@@ -18,8 +19,8 @@ from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, Me
 
 _GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
-# The files of a workspace whose kinds are counted, and the kinds that are named.
-_MAX_LOOKED_AT, _MAX_KINDS = 2_000, 4
+# The files of a workspace whose names are looked at, and the characters of a word that a name is found by.
+_MAX_LOOKED_AT, _MIN_WORD = 2_000, 3
 
 # Workspaces by name: the directory, and the descriptions of directories by their paths below it.
 Listed: TypeAlias = Mapping[str, tuple[Path, Mapping[str, str]]]
@@ -45,7 +46,7 @@ class PresenceExtension(ListeningExtension):
         event.notices.extend(_gone(list(dict.fromkeys(result.path for result in results)), roots))
         event.notices.extend(_guessed({result.path: result.metadata for result in results}))
         if roots and (not results or results.nothing_fits):
-            event.notices.extend(self._unread(roots))
+            event.notices.extend(self._unread(event.query, roots))
 
     def _listed(self, collections: Sequence[str]) -> Listed:
         """Return the workspaces in some collections, by name; none if the list cannot be read."""
@@ -57,16 +58,33 @@ class PresenceExtension(ListeningExtension):
             return {name: (Path(entry["path"]), dict(entry.get("descriptions", {}))) for name, entry in wanted}
         return {}
 
-    def _unread(self, names: Mapping[str, Path]) -> Iterator[str]:
+    def _unread(self, question: str, names: Mapping[str, Path]) -> Iterator[str]:
+        """Yield a notice if files that are not read may contain the answer: their names have words of the question."""
         from klaw_notes.extension import WorkspacesExtension
         from klaw_notes.workspace_list import Workspaces
 
+        asked = _words(question)
+        found: list[tuple[int, str]] = []
         with suppress(KlawError):
             extension = WorkspacesExtension(self.context)
             for name, workspace in Workspaces(extension.file, frozenset(), extension.converters).all().items():
-                if name in names and (counts := workspace.unread(_MAX_LOOKED_AT)):
-                    kinds = ", ".join(f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_KINDS])
-                    yield f"files in {name} that are not read: {kinds}{' …' if len(counts) > _MAX_KINDS else ''}"
+                if asked and name in names:
+                    paths = workspace.unread_paths(_MAX_LOOKED_AT)
+                    shared = ((len(asked & _words(PurePosixPath(path).stem)), path) for path in paths)
+                    found += [(-count, path) for count, path in shared if count]
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            _, best = min(found)
+            yield f"{best}{more}: not read, though the name has words of the question; what is not read: klaw status"
+
+
+def _words(text: str) -> AbstractSet[str]:
+    """Return the terms of a text that a file can be named after: no function words, and none of one or two letters."""
+    from klaw_words.tokenizer import FUNCTION_TERMS, tokenizer
+    from klaw_words.treatment import index_text
+
+    terms = set(tokenizer()(index_text(text.replace("_", " ")).encode())) - FUNCTION_TERMS
+    return {term for each in terms if len(term := each.decode("utf-8", "replace")) >= _MIN_WORD}
 
 
 def _described(result: SearchResult, listed: Listed) -> SearchResult:

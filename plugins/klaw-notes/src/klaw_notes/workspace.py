@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
 from hashlib import sha256
@@ -243,10 +243,14 @@ class Workspace(Source, Folder):
 
         With ``most``, only the first of all files are looked at.
         """
+        return count_kinds(PurePosixPath(path).name for path in self.unread_paths(most))
+
+    def unread_paths(self, most: int | None = None) -> Iterator[str]:
+        """Yield the document paths that the files would have that are not read because of their kind."""
         found = islice(evolve(self, include=("*",))._walk(), most)  # noqa: SLF001  # of the same class
         entries = (item.entry if isinstance(item, Linked) else item for item in found)
-        names = (PurePosixPath(entry.path).name for entry in entries if isinstance(entry, Entry))
-        return count_kinds(name for name in names if not self._includes(name))
+        paths = (entry.path for entry in entries if isinstance(entry, Entry))
+        return (path for path in paths if not self._includes(PurePosixPath(path).name))
 
     def why_left_out(self, path: str) -> str:
         """Return why a scan leaves out the file of a document path, and what to change; empty if it does not.
