@@ -57,9 +57,8 @@ class ConfigFiles:
             # A cloned repository may contain a stranger's .klaw. Its facts would reach a model as the user's own.
             if _lists(self._own, "project_memories", self._memory.parent):
                 return self._memory
-            self.notices = (
-                f"{self._memory} is not used: run `klaw init --here` in {self._memory.parent} to accept it",
-            )
+            advice = f"run `klaw init --here` in {self._memory.parent} to accept it"
+            self.notices = (f"{self._memory} is not used: {advice}",)
         return user_directory("data")
 
     def layers(self, problems: list[str]) -> list[Layer]:

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from math import exp, log
+from math import exp, log, sqrt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ _SENTENCE_WORDS = 5
 # The number of first characters that determine the script of a text.
 _SCRIPT_CHARACTERS = 400
 
-# The coefficients of a logistic function that separates questions whose document is in the index from other questions:
-# of the relevance from words, that from vectors, the fifth best from words (the topic, not the answer), the constant,
-# and the familiarity.
+# The coefficients of a logistic function: of the relevance from words, that from vectors, the fifth best from words
+# (the topic, not the answer), the constant, and the familiarity.
 _WORDS, _VECTORS, _TOPIC, _CONSTANT, _FAMILIARITY = 12.0, 15.0, -5.0, -4.0, -2.0
 _TOPIC_RANK, _TINY = 5, 1e-9
 # The coefficients if only vectors are known.
@@ -46,6 +45,10 @@ _UNREACHED = 2.8
 _CROWDED, _CROWDED_VECTORS, _CROWDED_SHARE, _CROWDED_VALUE = (0.15, 0.2), (0.05, 0.025), 0.57, -1.9
 # In large collections also added: a constant, the relevance from words, and the best one from words of another hit.
 _OFTEN_WRONG, _OWN_WORDS, _RIVAL_WORDS = -1.2, -0.5, 2.0
+# If the best and the fifth best chunk have few of the question's words (together: to, range), words cannot judge, as
+# for paraphrases. Then most of the odds (share) give way to the number of standard deviations by which the chunk is
+# nearer than the mean of the nearest (number, least deviation), the fifth nearest, and a constant.
+_MUTE, _NEAREST, _GIVE_WAY, _STANDS_OUT, _NEAR_TOPIC, _ORDINARY = (0.22, 0.1), (50, 0.006), 0.7, 2.35, -18.0, -6.7
 # In up to 18 chunks, less up to 28, few can be wrong: the odds rise, with what vectors say of the chunk (from, range).
 _SMALL, _LARGE, _FEW, _NEAR = 18, 28, 2.6, (0.02, 0.05)
 
@@ -71,12 +74,8 @@ def is_unreachable(question: str, text: str) -> bool:
         return False
     folded = text.casefold()
     # The longest first, because other words seldom contain them.
-    return not any(_contains_word(folded, word.strip()) for word in reversed(words))
-
-
-def _contains_word(text: str, word: str) -> bool:
-    """Return whether :data:`_WORD` would find a word in a text."""
-    return word in text and re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text) is not None
+    found = (word for word in map(str.strip, reversed(words)) if word in folded)
+    return not any(re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", folded) for word in found)
 
 
 @lru_cache(maxsize=16)
@@ -120,20 +119,26 @@ def combine_relevance(
     """
     word_hits, vector_hits = _hits_with_relevance(words), _hits_with_relevance(vectors)
 
+    nearness = {key: hit.relevance or 0.0 for key, hit in vector_hits.items()}
+
     def by_vectors(key: int) -> float | None:
-        value = hit.relevance if (hit := vector_hits.get(key)) else None
+        value = nearness.get(key)
         return _logistic(_ONLY_VECTORS * value + _ONLY_VECTORS_CONSTANT) if value else None
 
     if not words:
         return by_vectors
-    ranked = _descending(word_hits)
-    topic, near = (each[_TOPIC_RANK - 1] for each in (ranked, _descending(vector_hits)))
+    ranked, nearest = _descending(word_hits), _descending(vector_hits)
+    topic, near = (each[_TOPIC_RANK - 1] for each in (ranked, nearest))
     base = _TOPIC * topic + _CONSTANT + (_FAMILIARITY * familiar if vector_hits else 0.0)
-    # If no chunk contains many of the question's words, the relevance from words says nothing about any chunk.
     reliability = min(ranked[0] / _RELIABLE, 1.0)
     crowded = _CROWDED_SHARE * min(_share(topic, *_CROWDED), _share(near, *_CROWDED_VECTORS))
-    small = _share(_LARGE - len(vector_hits), 0, _LARGE - _SMALL) if whole and vector_hits else 0.0
+    few = _share(_LARGE - len(vector_hits), 0, _LARGE - _SMALL) if vector_hits else 0.0
+    small = few if whole else 0.0
     judged = (1.0 - small) * (near > 0.0)
+    mute = (1.0 - few) * (near > 0.0) * _share(familiar, 0.5, 0.5) * _share(_MUTE[0] - ranked[0] - topic, 0.0, _MUTE[1])
+    nearest = nearest[: min(len(vector_hits), _NEAREST[0])] or [0.0]
+    mean = sum(nearest) / len(nearest)
+    deviation = sqrt(sum((value - mean) ** 2 for value in nearest) / len(nearest)) + _NEAREST[1]
 
     def by_both(key: int) -> float | None:
         if key not in word_hits and key not in vector_hits:
@@ -143,7 +148,9 @@ def combine_relevance(
         found = reliability * both + (1.0 - reliability) * (by_vectors(key) or 0.0) * familiar
         odds = log(max(found, _TINY) / max(1.0 - found, _TINY)) + _FEW * small * _share(meant + 1.0 - familiar, *_NEAR)
         odds += judged * (_OFTEN_WRONG + _OWN_WORDS * own + _RIVAL_WORDS * ranked[own == ranked[0]])
-        return _logistic((1.0 - crowded) * odds + crowded * _CROWDED_VALUE)
+        odds = (1.0 - crowded) * odds + crowded * _CROWDED_VALUE
+        above = (nearness.get(key, 0.0) - mean) / deviation
+        return _logistic(odds + mute * (_STANDS_OUT * above + _NEAR_TOPIC * near + _ORDINARY - _GIVE_WAY * odds))
 
     return cache(by_both)
 

@@ -74,7 +74,8 @@ def _apply(stage: Stage, store: Store[Any], query: Query, found: Sequence[Candid
         candidates = _with_vectors(candidates, store, query.collection)
     scored = reranker.rerank(query, candidates, limit)
     if scored is None:
-        return _abstained(stage.name, found)
+        parts = [Contribution(stage.name, rank, 0.0, 0.0, 0.0) for rank in range(1, len(found) + 1)]
+        return [_changed(each, each.hit.score, part) for each, part in zip(found, parts, strict=True)]
     _check(stage.name, scored, {candidate.key for candidate in candidates}, limit)
     return _moved(stage.name, found, scored)
 
@@ -125,13 +126,6 @@ def _with_score(candidate: Candidate, score: float) -> Candidate:
     *others, last = candidate.hit.contributions
     part = evolve(last, value=last.value + score - candidate.hit.score)
     return evolve(candidate, hit=evolve(candidate.hit, score=score, contributions=(*others, part)))
-
-
-def _abstained(name: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [
-        _changed(candidate, candidate.hit.score, Contribution(name, rank, 0.0, 0.0, 0.0))
-        for rank, candidate in enumerate(candidates, start=1)
-    ]
 
 
 def _changed(candidate: Candidate, score: float, part: Contribution, relevance: float | None = None) -> Candidate:

@@ -121,3 +121,26 @@ def test_law_a_relevance_is_a_probability(by_words, by_vectors, familiar, whole)
 
     found = [relevance(key) for key in range(max(len(by_words), len(by_vectors)))]
     assert 0 <= min(found) <= max(found) <= 1
+
+
+def test_where_words_cannot_judge_a_chunk_that_stands_out_among_the_nearest_is_not_weak():
+    said = words(*[0.05] * 9)
+    alone = combine_relevance([said], [vectors(0.12, *[0.03] * 39)], 1.0)
+    among_others = combine_relevance([said], [vectors(*[0.12] * 40)], 1.0)
+
+    assert alone(0) > WEAK_RELEVANCE > among_others(0)
+    assert alone(1) < WEAK_RELEVANCE
+
+
+def test_where_words_judge_the_nearest_chunks_do_not_count():
+    said = [words(0.3, 0.1)]
+    near, far = (combine_relevance(said, [vectors(0.12, *[0.03] * 4, *[rest] * 35)], 1.0) for rest in (0.0, 0.03))
+
+    assert near(0) == pytest.approx(far(0))
+
+
+def test_the_relevance_does_not_depend_on_the_number_of_hits_that_were_asked_for():
+    said, nearest = [words(*[0.05] * 9)], (0.12, *[0.03] * 49)
+    few, many = (combine_relevance(said, [vectors(*nearest, *more)], 1.0) for more in ((), (0.01,) * 200))
+
+    assert few(0) == pytest.approx(many(0))
