@@ -153,7 +153,7 @@ def test_a_summary_of_what_was_said_before_and_after_a_purge_that_is_late(world,
     one.run([folder])
     purge = set(folder.names()) - before  # the files that are late on the other machine
     third.run([folder])
-    log(third).append({**MESSAGE, "id": "m2", "content": "later"})
+    log(third).append({**MESSAGE, "id": "m2", "ts": "2026-01-01T11:00:00.000Z", "content": "later"})
     third.run([folder])
     late = Folder(tmp_path / "late")
     for name in folder.names():
