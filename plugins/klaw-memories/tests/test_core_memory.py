@@ -7,12 +7,13 @@ import sys
 import threading
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import NotFoundError, StoreCorruptError, StoreError
 from klaw_core.errors import RecordError
-from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
+from klaw_memories.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory, ReplacedFact
 from klaw_memories.user_md import parse_user_md
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_testing.laws import executed_lines
@@ -515,6 +516,14 @@ class TestHistory:
             core.update("user", "drink", "tea")
             core.update("user", "drink", "coffee", trust="agent")
         assert self.told(core) == [("user", "drink", "tea", "owner", "agent")]
+
+    @pytest.mark.parametrize("at", ["yesterday", "2026-02-30T12:00:00Z", "12"])
+    def test_a_time_that_is_none_is_not_added_to_the_history(self, core, at):
+        good = ReplacedFact("user", "city", "Split", "owner", "agent", "2026-02-24T12:00:00+00:00")
+        with pytest.raises(RecordError, match="is not ISO 8601"):
+            core.add_history([good, evolve(good, at=at)])
+        assert core.history() == []
+        assert core.add_history([good, evolve(good, value="Bergen", at="")]) == 2
 
     def test_what_the_owner_deletes_is_gone_from_the_history_too(self, core):
         for drink in ("tea", "walrus"):

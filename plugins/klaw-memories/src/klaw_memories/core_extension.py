@@ -19,7 +19,16 @@ from klaw_core import (
     ToolExtension,
     quoted,
 )
-from klaw_journals import ImportCounts, Journals, Record, RecordedExtension, check_private, journals_of, make_private
+from klaw_journals import (
+    ImportCounts,
+    Journals,
+    Record,
+    RecordedExtension,
+    check_private,
+    journals_of,
+    make_private,
+    parse_ts,
+)
 from klaw_journals.trust import AGENT, FOREIGN, OWNER, Trust, check_trust
 from klaw_memories.arguments import Json, string
 from klaw_memories.core_memory import (
@@ -102,6 +111,8 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
                 raise RecordError(f"{name} is {'not a string' if name in record.value else 'missing'}")
         check_trust(record.value.get("trust", OWNER))
         check_trust(record.value.get("by", OWNER))
+        if record.kind == HISTORY and record.value["at"]:
+            parse_ts(record.value["at"])
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add keys, and what their history lacks. An existing key with another value is not changed."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from attrs import asdict, field, frozen
 
 from klaw_core import NotFoundError, RecordError, StoreCorruptError, operations
-from klaw_journals import FileJournals, OwnedText, parse_json
+from klaw_journals import FileJournals, OwnedText, parse_json, parse_ts
 from klaw_journals.traces import plain_key
 from klaw_journals.trust import OWNER, Trust, check_trust, lowest
 from klaw_memories.user_md import parse_user_md
@@ -136,10 +136,15 @@ class CoreMemory:
         return [fact for fact in found if section in (None, fact.section) and (key is None or _is_same(fact.key, key))]
 
     def add_history(self, facts: Sequence[ReplacedFact]) -> int:
-        """Add to the history what it lacks, as after an import; return how much. Raise the errors of :meth:`update`."""
+        """Add to the history what it lacks, as after an import; return how much. Raise the errors of :meth:`update`.
+
+        Raise RecordError also for a time that is not in ISO 8601 with its zone; an unknown time is empty.
+        """
         for fact in facts:
             _check_section(fact.section)
             _check(fact.key, fact.value)
+            if fact.at:
+                parse_ts(fact.at)
         with self.place.changing():
             table, size = self._load_any()
             held = filter(None, map(_replaced, _history(table)))
