@@ -97,8 +97,8 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
     if result.about and (about := f"({result.about})") not in look.said:
         look.said.add(about)
         out.line(*_marked(neutral(about), (), "dim"), indent=indent)
-    if result.heading:
-        heading = neutral(" > ".join(result.heading))
+    if headings := _headings(result):
+        heading = neutral(" > ".join(headings))
         out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
     before_it = result.context.split("\n")
     context = neutral(result.context if look.full else "\n".join(line for line in before_it if line not in look.said))
@@ -131,10 +131,27 @@ def _first_line(result: SearchResult, look: ResultStyle, label: str) -> tuple[St
 
 def _topic(result: SearchResult, look: ResultStyle) -> str:
     """Return a few words on the content of a result: its last heading, except the day of a message, and a snippet."""
-    heading = "" if result.chat_id is not None else "".join(result.heading[-1:])
+    heading = "" if result.chat_id is not None else "".join(_headings(result)[-1:])
     snippet = make_snippet(result.content, look.query).text
     about = neutral(" ".join((snippet if snippet.startswith(heading) else f"{heading}: {snippet}").split()))
     return f"  {about}" if len(about) <= _GIST_CHARACTERS else f"  {about[: _GIST_CHARACTERS - 1].rstrip()}…"
+
+
+def _headings(result: SearchResult) -> tuple[str, ...]:
+    """Return the headings above a result, after the title of its document if neither they nor the file name say it."""
+    title = result.metadata.get("title")
+    if not isinstance(title, str) or result.chat_id is not None:
+        return result.heading
+    said = {_words_of(Path(result.path).stem), _words_of(Path(result.path).name), *map(_words_of, result.heading[:1])}
+    if _words_of(title) in {"", *said}:
+        return result.heading
+    short = " ".join(title.split())
+    return (short if len(short) <= _GIST_CHARACTERS else f"{short[: _GIST_CHARACTERS - 1].rstrip()}…", *result.heading)
+
+
+def _words_of(text: str) -> str:
+    """Return the letters and digits of a text without case, to compare a title with a file name."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _relevance_text(result: SearchResult) -> str:
@@ -189,7 +206,8 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
     """Return results as Markdown, each quoted under a heading with its path and lines."""
     blocks = []
     for rank, result in enumerate(results, start=1):
-        heading = f"*{one_line(' > '.join(result.heading))}*\n\n" if result.heading else ""
+        headings = _headings(result)
+        heading = f"*{one_line(' > '.join(headings))}*\n\n" if headings else ""
         heading = f"({one_line(result.about)})\n\n{heading}" if result.about else heading
         whole = "\n".join(filter(None, (result.context, result.content.strip("\n"))))
         text = whole if look.full else _snippet(result, look).text

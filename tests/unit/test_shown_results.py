@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from attrs import evolve
 
-from klaw_core.cli.results import ResultStyle, show, show_one
+from klaw_core.cli.results import ResultStyle, as_markdown, show, show_one
 from klaw_core.values.search import SearchResult
 
 
@@ -100,3 +100,48 @@ def test_a_message_that_is_a_result_above_is_not_repeated_before_the_next():
     show(alone, [second], ResultStyle("why was the lock dropped"))
     assert "\n".join(both.shown).count(question) == 1
     assert "\n".join(alone.shown).count(question) == 1
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "shown"),
+    [
+        ("The Long Plan", (), "The Long Plan"),
+        ("The Long Plan", ("Boiler",), "The Long Plan > Boiler"),
+        ("Sign In", ("Boiler",), "Boiler"),  # the file name says it
+        ("sign-in.md", (), ""),
+        ("The long plan!", ("The Long Plan", "Boiler"), "The Long Plan > Boiler"),
+        ("Plan\n\x1b[31mof\x1b[0m  two lines", (), "Plan �[31mof�[0m two lines"),
+        ("long " * 40, (), "long " * 11 + "long…"),
+        (2026, (), ""),
+        (("a", "b"), (), ""),
+        (None, (), ""),
+    ],
+)
+def test_a_title_that_the_file_name_does_not_say_is_shown_before_the_headings(title, heading, shown):
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    metadata = {} if title is None else {"title": title}
+    result = SearchResult(
+        "harbour", "notes/sign_in.md", 1, 2, heading, 0.5, "a", when, "id", metadata=metadata, relevance=0.9
+    )
+    out = Lines()
+    show_one(out, result, ResultStyle("harbour"))
+    assert [line.strip() for line in out.shown] == [
+        "notes/sign_in.md:1-2  0.90",
+        *([shown] if shown else []),
+        "harbour",
+    ]
+    quoted = as_markdown([result], ResultStyle("harbour"))
+    assert ("*" in quoted) == bool(shown)
+    weak = Lines()
+    show(weak, [evolve(result, relevance=0.9), evolve(result, relevance=0.1)], ResultStyle("harbour"))
+    last = shown.rpartition(" > ")[2]
+    assert weak.shown[-1].endswith(f"  {last}: harbour"[:62].strip() if last else "  harbour") or len(last) > 50
+
+
+def test_the_title_of_a_chat_is_not_shown():
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    result = SearchResult("hi", "c/a", 1, 2, (), 0.5, "a", when, "id", chat_id="t_1", metadata={"title": "Work"})
+    out = Lines()
+    show_one(out, result, ResultStyle("hi"))
+    assert not any("Work" in line for line in out.shown[:2])
+    assert len(out.shown) == 2
