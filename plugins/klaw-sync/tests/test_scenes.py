@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_journals import FileJournals
+from klaw_memories import CoreMemory
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.desks import Desk
 from klaw_sync.values import KINDS
@@ -250,6 +251,34 @@ def test_a_second_folder_gets_what_the_first_one_told(world, tmp_path):
     one.run([folder, second])
     other.run([folder])
     assert texts(other) == ["the text"]
+
+
+@pytest.mark.parametrize("step", ["stamped", "pushed", "looked"])
+def test_what_is_forgotten_in_the_middle_of_a_run_stays_forgotten(world, tmp_path, step):
+    one, other, _ = world
+    core = CoreMemory(FileJournals(one.root).text("core_memory"))
+    documents(one).append([TEXT, {"id": "memory/e", "text": "another"}])
+    log(one).append(MESSAGE, {**MESSAGE, "id": "m2", "content": "later"})
+    core.update("user", "drink", "oolong")
+    meet(*world)
+    documents(other).append([{"id": "memory/f", "text": "a third"}])
+    log(other).append({**MESSAGE, "id": "m3", "ts": "2026-01-01T11:00:00.000Z", "content": "at last"})
+    other.run([world[2]])
+
+    def forget(name):
+        if name == step:
+            one.step = lambda _name: None
+            documents(one).forget(["memory/d"])
+            log(one).remove(lambda line: line.value["id"] == "m1")
+            core.delete("user", "drink")
+
+    one.step = forget
+    one.run([world[2]])
+    assert texts(one) == ["another", "a third"]
+    meet(*world)
+    assert texts(one) == texts(other) == ["another", "a third"]
+    assert [line.value["id"] for line in log(other).read()] == ["m2", "m3"]
+    assert [holding(tmp_path, text) for text in ("the text", '"said"', "oolong")] == [[], [], []]
 
 
 def said(number, minute, writer):

@@ -137,7 +137,7 @@ class _Plan:
 
     def ordered(self, held: list[Body]) -> list[Body]:
         """Return the records in the order of all machines, and then those that were added during this run."""
-        wanted = list(self.wanted)
+        wanted = self._left(held)
         names = {self._key(body) for body in wanted}
         kept = [body for body in held if not self.desk.kind.is_synced(body)]
         known, extra = [], []
@@ -156,7 +156,7 @@ class _Plan:
 
     def unordered(self, held: list[Body]) -> list[Body]:
         """Return the records in their places, and the new ones after them."""
-        wanted = {self._key(body): body for body in self.wanted}
+        wanted = {self._key(body): body for body in self._left(held)}
         out: dict[str, Body] = {}
         for body in held:
             key, version = self._key(body), self._version(body)
@@ -172,6 +172,12 @@ class _Plan:
                 if name in wanted:
                     out[name] = wanted.pop(name)
         return [*out.values(), *wanted.values()]
+
+    def _left(self, held: list[Body]) -> list[Body]:
+        """Return what the place should have, except what was removed during this run: the next one learns why."""
+        there = {self._key(body) for body in held}
+        named = ((self._key(body), body) for body in self.wanted)
+        return [body for key, body in named if key in there or key not in self.round.found]
 
     def _key(self, body: Body) -> str:
         return self.desk.kind.key(self.desk.place, body)

@@ -129,6 +129,8 @@ class Round:
     report: SyncReport
     dry_run: bool = False
     missing: Missing = "keep"
+    #: The keys of the records that the journals had when they were read.
+    found: set[str] = field(factory=set)
     #: Versions that a journal has lost without anybody having forgotten them.
     lost: set[str] = field(factory=set)
     #: The journals that cannot be read: this run changes, deletes and forgets nothing of them.

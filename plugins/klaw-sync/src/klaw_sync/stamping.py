@@ -56,6 +56,7 @@ class Stamping:
                     state.here[key] = known_as
                     continue
                 self._add(key, item, held)
+            round_.found = found
             self._note_deletions(found)
             round_.lost = self._find_missing(found)
             if round_.missing != "keep" and not round_.dry_run:
