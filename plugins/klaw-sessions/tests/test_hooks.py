@@ -215,7 +215,8 @@ class TestInstall:
         command = settings["hooks"]["SessionStart"][1]["hooks"][0]["command"]
         call = json.dumps({"session_id": "s1", "source": "startup"})
         # From another directory, and with nothing of this environment but a search path.
-        command = ["sh", "-c", f"{command} --timeout 60"]
+        assert command.endswith(" || true")
+        command = ["sh", "-c", command.replace(" || true", " --timeout 60 || true")]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "HOME": str(home)}
         done = subprocess.run(command, input=call, env=environment, cwd="/", capture_output=True, text=True, check=True)
         assert "Ada" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
