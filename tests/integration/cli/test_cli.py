@@ -65,7 +65,10 @@ class TestTree:
     def test_a_command_in_no_group_is_shown_in_the_last_one(self, monkeypatch):
         monkeypatch.setitem(cli._modules, "stroll", ("stroll", "Take a walk."))  # type: ignore[attr-defined]
 
-        assert re.search(r"\nConfigure and measure:\n(  .*\n)*  stroll +Take a walk", cli.get_help(click.Context(cli)))
+        assert re.search(
+            r"\nConfigure and measure:\n(  .*\n)*  stroll +Take a walk",
+            cli.get_help(click.Context(cli, **cli.context_settings)),
+        )
 
     @pytest.mark.parametrize(("name", "summary"), OF_PLUGINS)
     def test_a_plugins_command_says_of_itself_what_the_help_of_klaw_says(self, name, summary):
