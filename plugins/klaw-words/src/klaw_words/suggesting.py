@@ -5,7 +5,8 @@ or replaced, or two adjacent letters swapped) is reduced to its stem, and the st
 the length of the word and not on the size of the index.
 
 A word that the index lacks may be right. So a correction never changes the first letter, one ending into another
-("printer", "printed"), or a vowel of a short word into another vowel ("wrote", "write"), and no function word.
+("printer", "printed"), removes one ("router", "route"), or changes the last letter or a vowel of a short word ("lease",
+"least"; "wrote", "write"), and no function word.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
 # Characters. In a shorter word another vowel makes another word, or another form of it.
 _MIN_VOWEL_CHARACTERS = 6
+_MIN_LAST_CHARACTERS = 6  # the same, of an ending
 _ENDINGS = frozenset("degnrsy")
 _VOWELS = frozenset("aeiouyаеёиоуыэюя")
 _FUNCTION_WORDS = """
@@ -176,7 +178,11 @@ def _stands_in(word: str, text: str) -> bool:
 
 def _may_be_meant(word: str, slip: str) -> bool:
     """Return whether a text at edit distance one may be what was meant, and is not just another word."""
-    if slip[:1] != word[:1] or (slip[:-1] == word[:-1] and _ENDINGS.issuperset((word[-1], slip[-1]))):
+    if slip[:1] != word[:1]:
+        return False
+    # A letter that ends many words is rarely a mistake there: without it, or with another, it is another form or word.
+    is_short = len(word) < _MIN_LAST_CHARACTERS
+    if word[-1] in _ENDINGS and (slip == word[:-1] or (slip[:-1] == word[:-1] and (is_short or slip[-1] in _ENDINGS))):
         return False
     changed = [(one, other) for one, other in zip(word, slip, strict=False) if one != other]
     is_vowel = len(slip) == len(word) and len(changed) == 1 and _VOWELS.issuperset(changed[0])
