@@ -98,6 +98,78 @@ def test_what_no_source_says_is_no_answer(ask, answer, reason):
     assert (found.text, found.sources) == ("", ())
 
 
+LATE = "The ferry is always on time, every day"
+MARKS = [
+    "“x”",
+    "“x“",
+    "„x“",
+    "„x”",
+    "”x”",
+    "＂x＂",
+    "«x»",
+    "»x«",
+    "»x»",
+    "‹x›",
+    "›x‹",
+    "‚x‘",
+    "‚x’",
+    "‘x’",
+    "「x」",
+    "『x』",
+    "｢x｣",
+    "〝x〞",
+    "« x »",
+    '"x"',
+    '"x”',
+    "'x'",
+]
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_quoted_words_are_looked_for_between_all_marks(ask, marks):
+    def asked(said):
+        text = f"As Ann's note put it, {marks.replace('x', said)}, it's so [1]."
+        return ask("when does the ferry leave", answered(text, (1, "The ferry leaves at 06:40.")))
+
+    assert "quotes what no source says" in asked(LATE).refused
+    assert not asked("In winter the ferry leaves an hour later.").refused
+
+
+@pytest.mark.parametrize(
+    ("said", "is_refused"),
+    [
+        ("“a late one”", False),
+        ("“it is often late”", True),
+        ("“https://example.org/timetable”", True),
+        ("「六時四十分」", False),
+        ("「船は六時四十分に出ます」", True),
+        ("他说“船每天早上六点半准时离开”", True),
+        ('他说"船每天早上六点半准时离开"', True),
+        ("“the ferry leaves at 06:40 [1]”", False),
+        ("“she said ‘it is often late’ to me”", True),
+        ("“the ferry leaves ‘at 06:40’ or ‘it is often late’”", True),
+        ('a pipe of 12" for the ferry and another of 13" for it', False),
+        ("the dogs' food and the cats' food aren't on Ann's ferry", False),
+        ("the '90s ferry and the boats' crew", False),
+        ("rock 'n' roll on the ferry", False),
+        ("it said 'the boat isn't often late'", True),
+        ("“the ferry leaves at noon", False),  # no quotation without its end
+    ],
+)
+def test_short_quotations_and_apostrophes_are_none(ask, said, is_refused):
+    found = ask("when does the ferry leave", answered(f"{said} [1].", (1, "The ferry leaves at 06:40.")))
+    assert bool(found.refused) == is_refused, found.refused
+
+
+def test_a_heading_and_a_path_may_be_quoted(ask, memory, tmp_path):
+    (tmp_path / "notes" / "walrus of the far north.md").write_text(
+        "# The walrus and all of its friends\n\nWalrus.", "utf-8"
+    )
+    memory.index()
+    text = "In “walrus of the far north.md”, “The walrus and all of its friends” [1]."
+    assert not ask("walrus", answered(text, (1, "The walrus and all of its friends"))).refused
+
+
 def test_sources_that_do_not_say_it_are_left_out_and_the_others_numbered_again(ask, memory):
     question = "kiln degrees ferry leaves"
     found = [result.path for result in memory.search(question)]
