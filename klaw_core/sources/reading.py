@@ -94,8 +94,8 @@ class Reader:
 
     def _lines(self, target: str, first_line: int, lines: int | None, *, redact: bool) -> Excerpt:
         path, text, file, notice = self._text_of(target)
-        if redact:
-            is_note = any(source.can(Folder) for source in self._by_name(path))
+        is_note = any(source.can(Folder) for source in self._by_name(path))
+        if redact or not (file is None or is_note):  # other programs' files are no record of the owner's
             text = self.redactor.for_model(text, is_note=is_note)
         total = count_lines(text)
         if first_line > total:

@@ -5,9 +5,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from agent_transcripts import write_lines
+from agent_transcripts import claude_line, codex_message, write_lines
 
-from klaw_core import Entry, SkippedEntry, WorkspaceError
+from klaw_core import Entry, Memory, SkippedEntry, WorkspaceError, load_config
 from klaw_sessions.aider import AIDER
 from klaw_sessions.archive import Archive, SessionSource
 from klaw_sessions.cline import CLINE
@@ -16,10 +16,12 @@ from klaw_sessions.cursor import CURSOR
 from klaw_sessions.gemini_cli import GEMINI_CLI
 from klaw_sessions.opencode import OPENCODE
 from klaw_sessions.options import SessionOptions
+from klaw_sessions.plugin import klaw_sources
 from klaw_sessions.source import TranscriptSource
 from klaw_testing.source import SourceContract
 
 DIRECTORY = "/home/ann/klaw"
+SECRET = "sk-ant-api03-" + "a1B2" * 10
 SAID = ["User: When does the gate open?", "Assistant: At seven."]
 CALL = {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a.py"}}
 RESULT = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "import os"}]}
@@ -255,6 +257,53 @@ def test_what_has_another_form_is_skipped_and_stays_indexed(name, file, home):
     if name != "aider":  # in whose pages everything is text
         assert skipped.keep
         assert "cannot be read" in skipped.reason or "update Klaw" in skipped.reason
+
+
+def claude(home):
+    return write_lines(
+        home / ".claude" / "projects" / "-home-ann-klaw" / "5e7f.jsonl",
+        claude_line("user", "When does the gate open?"),
+        claude_line("assistant", "At seven."),
+    )
+
+
+def codex(home):
+    return write_lines(
+        home / ".codex" / "sessions" / "2026" / "03" / "01" / "rollout-5e7f.jsonl",
+        codex_message("user", "When does the gate open?"),
+        codex_message("assistant", "At seven."),
+    )
+
+
+def plain(home):
+    return write_lines(
+        home / "projects" / "5e7f.jsonl",
+        *lines({"role": "user", "content": "When does the gate open?"}, {"role": "assistant", "content": "At seven."}),
+    )
+
+
+ALL_WRITERS = {**WRITERS, "claude-code": claude, "codex": codex, "jsonl": plain}
+
+
+@pytest.mark.parametrize("source", sorted(component.name for component in klaw_sources()))
+def test_get_prints_no_key_of_a_transcript(source, home):
+    """Agents run ``klaw get``, and a transcript is not the user's own text."""
+    file = ALL_WRITERS[source](home)
+    if source == "opencode":
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute("UPDATE part SET data = replace(data, 'At seven.', ?)", (f"At seven: {SECRET}",))
+    else:
+        file.write_text(file.read_text("utf-8").replace("At seven.", f"At seven: {SECRET}"), "utf-8")
+    place = {"path": str(home / "projects")} if source in {"aider", "jsonl"} else {}
+    options = {"embedding": {"type": "none"}, "sources": [{"type": source, **place}]}
+    with Memory.open(load_config(data_dir=home / "data", overrides={"memory": options})) as memory:
+        memory.index()
+        (record,) = memory.documents()
+        for excerpt in (memory.get(record.path), memory.get(str(file)), memory.get(record.path, 2, 1)):
+            assert SECRET not in excerpt.content
+            assert "At seven: [redacted]" in excerpt.content
+        file.unlink()
+        assert SECRET not in memory.get(record.path).content
 
 
 def test_a_missing_directory_is_reported(name, home):
