@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +12,7 @@ from klaw_core.cli.completion import document_paths
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
+    from klaw_core.errors import NotFoundError
     from klaw_core.memory import Memory
     from klaw_core.values.runs import Excerpt
 
@@ -29,10 +32,28 @@ def command(settings: Settings, *, targets: tuple[str, ...]) -> None:
     """
     if "" in targets:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
+    from klaw_core.errors import KlawError, NotFoundError
+
+    found: list[_Found] = []
+    problems: list[KlawError] = []
     with settings.open_memory() as memory:
-        found = [_excerpts(memory, target) for target in targets]
+        for target in targets:
+            try:
+                found.append(_excerpts(memory, target))
+            except KlawError as error:
+                problems.append(error)
+    if found:
+        _print(settings, found, several=len(targets) > 1 or not found[0].is_exact)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        hints = dict.fromkeys(error.hint for error in problems if error.hint)
+        raise NotFoundError("; ".join(error.message for error in problems), hint="; ".join(hints))
+
+
+def _print(settings: Settings, found: Sequence[_Found], *, several: bool) -> None:
+    """Print texts, each once; ``several``: each below its path, or as an array."""
     excerpts = list(dict.fromkeys(excerpt for each in found for excerpt in each))
-    several = len(targets) > 1 or not found[0].is_exact
     from klaw_core.cli.json_forms import to_json
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import StyledText, data, print_json
@@ -68,12 +89,31 @@ def _excerpts(memory: Memory, target: str) -> _Found:
     try:
         return _Found([_excerpt(memory, target)])
     except NotFoundError:
-        paths = _matching(memory, target) if set(target) & set("*?[") else []
-        if not paths:
+        if not _is_pattern(target):
             raise
+    if not (paths := _matching(memory, target)):
+        raise _nothing_matches(memory, target)
     found = _Found(memory.get(path) for path in paths)
     found.is_exact = False
     return found
+
+
+def _is_pattern(target: str) -> bool:
+    return bool(set(target) & set("*?["))
+
+
+def _nothing_matches(memory: Memory, pattern: str) -> NotFoundError:
+    """Return why a pattern matches no document."""
+    from klaw_core.cli.targets import parse_target
+    from klaw_core.errors import NotFoundError, quoted
+
+    for shorter in (parse_target(pattern)[0], pattern.partition("#")[0]):
+        if shorter != pattern and _is_pattern(shorter) and _matching(memory, shorter):
+            problem = f"{quoted(pattern)} is a pattern, which takes neither lines nor a heading"
+            return NotFoundError(problem, hint=f"klaw get {quote(shorter)}, or lines of one PATH")
+    return NotFoundError(
+        f"no indexed document matches the pattern {quoted(pattern)}", hint="`klaw search` shows paths and ids"
+    )
 
 
 def _matching(memory: Memory, pattern: str) -> list[str]:

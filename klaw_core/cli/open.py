@@ -52,7 +52,12 @@ def command(settings: Settings, *, target: str, only_print: bool) -> None:
         if target.isascii() and target.isdigit() and len(target) <= _MOST_DIGITS:
             from klaw_core.cli.last_search import nth_result
 
-            excerpt = memory.get(nth_result(memory.config, int(target)))
+            result = nth_result(memory.config, int(target))
+            try:
+                excerpt = memory.get(result)
+            except NotFoundError as error:
+                problem = f"result {target} of the last search is no longer indexed: it was changed, moved or deleted"
+                raise NotFoundError(problem, hint="search again") from error
         else:
             path, first, _ = parse_target(target)
             try:
@@ -62,8 +67,7 @@ def command(settings: Settings, *, target: str, only_print: bool) -> None:
                     raise
                 excerpt = memory.get(path, first)
     if excerpt.file is None or not excerpt.file.is_file():
-        problem = "its file is missing" if excerpt.file else "it is not in a file of its own"
-        raise NotFoundError(f"{excerpt.path} cannot be opened: {problem}", hint=f"klaw get {quote(excerpt.path)}")
+        raise _without_file(excerpt)
     line = _line_in(excerpt, excerpt.file)
     if settings.json:
         print_json({"path": excerpt.path, "file": str(excerpt.file), "line": line})
@@ -71,6 +75,19 @@ def command(settings: Settings, *, target: str, only_print: bool) -> None:
         data().line(str(excerpt.file) if line is None else f"{excerpt.file}:{line}")
     else:
         _run(command_for(excerpt.file, line))
+
+
+def _without_file(excerpt: Excerpt) -> Exception:
+    """Return why a document cannot be opened, and what to do."""
+    from klaw_core.errors import NotFoundError
+
+    get = f"klaw get {quote(excerpt.path)}"
+    if excerpt.file is None and not excerpt.notice:
+        return NotFoundError(f"{excerpt.path} cannot be opened: it is not in a file of its own", hint=get)
+    return NotFoundError(
+        f"{excerpt.path} cannot be opened: its file is gone, or was moved, since it was indexed",
+        hint=f"`klaw index`, then search again; `{get}` prints the text that was indexed",
+    )
 
 
 def _line_in(excerpt: Excerpt, file: Path) -> int | None:

@@ -34,10 +34,31 @@ class TestSeveral:
         klaw("index", str(notes))
         assert klaw("get", "notes/[a]uth.md").stdout == "brackets\n"
 
-    def test_what_matches_nothing_is_an_error_and_nothing_is_printed(self, indexed):
-        refused = indexed("get", "notes/auth.md", "notes/x*")
+    def test_what_exists_is_printed_before_the_error_for_the_others(self, indexed):
+        found = indexed("get", "notes/auth.md:5:1", "notes/x*", "notes/sub/tls.md")
+        assert found.exit_code == 1
+        assert [line for line in found.stdout.splitlines() if line.startswith("==>")] == [
+            "==> notes/auth.md:5-5 <==",
+            "==> notes/sub/tls.md:1-3 <==",
+        ]
+        assert "no indexed document matches the pattern 'notes/x*'" in found.stderr
+        found = indexed("get", "nosuch", "notes/auth.md", "neither", "--json")
+        assert found.exit_code == 1
+        assert [each["path"] for each in json.loads(found.stdout)] == ["notes/auth.md"]
+        assert "'nosuch'" in found.stderr
+        assert "'neither'" in found.stderr
+        found = indexed("get", "nosuch", "neither", "--json")
+        assert (found.exit_code, found.stdout) == (1, "")
+
+    @pytest.mark.parametrize(
+        "end", [":1", ":1-1", ":1:1", "#TLS", "#page=3"], ids=["line", "range", "count", "heading", "page"]
+    )
+    def test_a_pattern_takes_neither_lines_nor_a_heading(self, indexed, end):
+        refused = indexed("get", f"notes/*/t*{end}")
         assert (refused.exit_code, refused.stdout) == (1, "")
-        assert "notes/x*" in refused.stderr
+        assert "is a pattern, which takes neither lines nor a heading" in refused.stderr
+        assert "klaw get 'notes/*/t*'" in refused.stderr
+        assert "matches the pattern" in indexed("get", f"notes/x*{end}").stderr
 
 
 class TestOpen:
@@ -71,7 +92,19 @@ class TestOpen:
     def test_what_was_forgotten_since_is_not_opened(self, indexed):
         indexed("search", "ERR_TLS_42", "-n", "1")
         indexed("forget", "notes/sub/tls.md", "--yes")
-        assert "no indexed document" in indexed("open", "1").stderr
+        assert "result 1 of the last search is no longer indexed" in indexed("open", "1").stderr
+
+    def test_a_file_that_was_moved_since_is_gone(self, indexed, notes):
+        indexed("search", "ERR_TLS_42", "-n", "1")
+        (notes / "sub" / "tls.md").rename(notes / "sub" / "ssl.md")
+        refused = indexed("open", "1")
+        assert refused.exit_code == 1
+        assert "its file is gone, or was moved, since it was indexed" in refused.stderr
+        assert "`klaw index`, then search again; `klaw get notes/sub/tls.md` prints" in refused.stderr
+        indexed("index")
+        assert "search again" in indexed("open", "1").stderr
+        indexed("search", "ERR_TLS_42", "-n", "1")
+        assert indexed("open", "1", "--print").stdout.startswith(str(notes / "sub" / "ssl.md"))
 
     def test_a_path_with_a_line(self, indexed, notes):
         assert indexed("open", "notes/auth.md:5", "--print").stdout == f"{notes / 'auth.md'}:5\n"
