@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from agent_transcripts import claude_line, codex_message, write_lines
 
-from klaw_core import Entry, Memory, SkippedEntry, WorkspaceError, load_config
+from klaw_core import Document, Entry, Memory, SkippedEntry, WorkspaceError, load_config
 from klaw_sessions.aider import AIDER
 from klaw_sessions.archive import Archive, SessionSource
 from klaw_sessions.cline import CLINE
@@ -181,6 +181,10 @@ def read_all(source):
     return [source.read(entry) for entry in source.scan()]
 
 
+def scanned(source):
+    return [source.read(item) if isinstance(item, Entry) else item for item in source.scan()]
+
+
 @pytest.fixture(params=sorted(AGENTS))
 def name(request):
     return request.param
@@ -250,13 +254,120 @@ def test_what_has_another_form_is_skipped_and_stays_indexed(name, file, home):
             database.execute("ALTER TABLE part RENAME TO piece")
     else:
         file.write_text('{"kind": "new"}\n', "utf-8")
-    found = [source.read(item) if isinstance(item, Entry) else item for item in source.scan()]
-    (skipped,) = found
+    (skipped,) = scanned(source)
     assert isinstance(skipped, SkippedEntry)
     assert f"{before.path}/".startswith(f"{skipped.path}/")
     if name != "aider":  # in whose pages everything is text
         assert skipped.keep
-        assert "cannot be read" in skipped.reason or "update Klaw" in skipped.reason
+        assert f"if {name} is newer than this version of Klaw, update Klaw" in skipped.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE session RENAME TO sessions",
+        "ALTER TABLE message RENAME TO messages",
+        "ALTER TABLE part RENAME COLUMN data TO content",
+        "ALTER TABLE message RENAME COLUMN time_created TO created",
+        "UPDATE part SET data = replace(data, '\"type\"', '\"kind\"')",
+        "UPDATE message SET data = '[]'",
+    ],
+)
+def test_a_database_of_a_newer_opencode_says_so_and_names_its_file(change, home):
+    file = opencode(home)
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(change)
+    (skipped,) = scanned(source_of("opencode", home))
+    assert skipped.keep
+    assert "if opencode is newer than this version of Klaw, update Klaw" in skipped.reason
+    assert skipped.path == "opencode/ses_1" or str(file) in skipped.reason
+
+
+def test_a_file_that_is_no_database_is_named(home):
+    file = opencode(home)
+    file.write_bytes(b"no database" * 1000)
+    (skipped,) = scanned(source_of("opencode", home))
+    assert skipped.reason == f"{file} cannot be read: file is not a database"
+
+
+def varied(value):
+    """Yield a value of JSON with each of its parts replaced by values of other types."""
+    for other in (None, True, 7, "x", [], {}, [1], [[]], {"text": 1}, [{"type": "text", "text": []}]):
+        yield other
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        for other in varied(part):
+            if isinstance(value, dict):
+                yield {**value, key: other}
+            else:
+                yield [*value[:key], other, *value[key + 1 :]]
+
+
+@pytest.mark.parametrize("source", sorted(component.name for component in klaw_sources() if component.name != "aider"))
+def test_no_other_type_in_a_file_is_a_defect(source, home):
+    """A newer version may write a list where this one writes a string."""
+    file = ALL_WRITERS[source](home)
+    (component,) = (component for component in klaw_sources() if component.name == source)
+    options = SessionOptions(
+        roles=("user", "assistant", "tool"), **({"path": str(home / "projects")} if source == "jsonl" else {})
+    )
+    read = component.factory(options, None)
+    (entry,) = [item for item in read.scan() if isinstance(item, Entry)]
+    count = 0
+    if source == "opencode":
+        with closing(sqlite3.connect(file)) as database:
+            for table in ("message", "part"):
+                for key, data in database.execute(f"SELECT id, data FROM {table}").fetchall():
+                    for other in varied(json.loads(data)):
+                        with database:
+                            database.execute(f"UPDATE {table} SET data = ? WHERE id = ?", (json.dumps(other), key))
+                        assert isinstance(read.read(entry), (Document, SkippedEntry))
+                        count += 1
+                    with database:
+                        database.execute(f"UPDATE {table} SET data = ? WHERE id = ?", (data, key))
+    else:
+        lines_of = file.read_text("utf-8").splitlines()
+        for number, line in enumerate(lines_of):
+            for other in varied(json.loads(line)):
+                text = "\n".join([*lines_of[:number], json.dumps(other), *lines_of[number + 1 :]]) + "\n"
+                file.write_text(text, "utf-8")
+                assert isinstance(read.read(entry), (Document, SkippedEntry)), text
+                count += 1
+    assert count > 50
+
+
+def aider_session(home, answer):
+    place = home / "projects" / "klaw"
+    place.mkdir(parents=True)
+    text = f"\n# aider chat started at 2026-03-01 10:00:00\n\n{answer}"
+    (place / ".aider.chat.history.md").write_text(text, "utf-8")
+    return [document.text.split("\n") for document in read_all(source_of("aider", home, roles=("user", "assistant")))]
+
+
+ASKED = "#### Write it.  \n\n"
+BLOCK = "Here:\n\na.md\n{0}markdown\n#### Plans\n> wise words\n>>>>>>> REPLACE\n{0}\n\nDone.\n\n> Tokens: 5  \n\n"
+IN_BLOCK = "Assistant: Here: a.md {0}markdown #### Plans > wise words >>>>>>> REPLACE {0} Done."
+
+
+@pytest.mark.parametrize("fence", ["```", "````", "~~~"])
+@pytest.mark.parametrize("end", ["  ", ""], ids=["as written", "spaces removed"])
+def test_what_looks_like_a_mark_in_a_block_of_code_is_the_models(fence, end, home):
+    text = (ASKED + BLOCK.format(fence) + "#### Thanks.  \n").replace("  \n", f"{end}\n")
+    assert aider_session(home, text) == [["User: Write it.", IN_BLOCK.format(fence), "User: Thanks."]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Steps:\n\n#### First\n\nGo.\n\n", ["Assistant: Steps: #### First Go."]),  # a heading in an answer
+        ("So:\n\n```\na = 1\n\n> ^C again to exit  \n", ["Assistant: So: ``` a = 1"]),  # interrupted
+        ("So:\n\n```\na = 1\n\n", ["Assistant: So: ``` a = 1"]),
+        ("````\n```\n#### a\n```\n#### b\n````\n\n", ["Assistant: ```` ``` #### a ``` #### b ````"]),
+    ],
+)
+def test_an_answer_of_aider_ends_where_the_user_types(answer, expected, home):
+    text = f"{ASKED}{answer}\n#### And  \n#### now?  \n"
+    assert aider_session(home, text) == [["User: Write it.", *expected, "User: And now?"]]
 
 
 def claude(home):

@@ -1,7 +1,8 @@
 """The sessions of Aider: ``.aider.chat.history.md`` in each project, with a heading where a session starts.
 
-Below it, lines that begin with ``####`` were typed by the user, quoted lines (``>``) are the program's, and the rest is
-the model's. There is no place with the files of all projects, so ``path`` names a project, or a directory of projects.
+Below it, lines that begin with ``####`` were typed by the user, quoted lines (``>``) are the program's, and the rest,
+also such lines in a block of code, is the model's. There is no place with the files of all projects, so ``path`` names
+a project, or a directory of projects.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 
 from klaw_sessions.agent import Message, WorkingDirectory
@@ -19,7 +21,9 @@ from klaw_sessions.archive import Archive, Session
 
 _FILE = ".aider.chat.history.md"
 _START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d) (\d\d):(\d\d):(\d\d)\s*$", re.MULTILINE)
-_USER, _TOOL = "####", ">"
+_USER, _END = "####", "  "
+_ROLES = {_USER: "user", ">": "tool"}
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^`]*$")
 
 
 def _find(root: Path) -> Iterator[Session]:
@@ -50,16 +54,44 @@ def _sessions(file: Path, place: str) -> Iterator[Session]:
 
 def _read(said: str, moment: str, directory: Path, roles: Collection[str]) -> Iterator[Message | WorkingDirectory]:
     yield WorkingDirectory(str(directory))
-    for role, lines in groupby(said.splitlines(), _role):
-        text = "\n".join(line.removeprefix(_USER).removeprefix(_TOOL).strip() for line in lines)
+    for role, lines in groupby(_lines(said), itemgetter(0)):
+        text = "\n".join(line for _, line in lines)
         if role in roles and text.strip():
             yield Message(role, text, moment)
 
 
-def _role(line: str) -> str:
-    if line.startswith(_USER):
-        return "user"
-    return "tool" if line.startswith(_TOOL) else "assistant"
+def _lines(said: str) -> Iterator[tuple[str, str]]:
+    """Yield the role of each line, and the line without the mark of its role.
+
+    Aider ends the lines that it marks with two spaces, unless a program has removed these: so a heading in an answer is
+    no line of the user. In a block of code a mark counts only after an empty line, where an answer was interrupted.
+    """
+    lines = said.splitlines()
+    end = _END if any(line.startswith(_USER) and line.endswith(_END) for line in lines) else ""
+    fence, before = "", ""
+    for number, line in enumerate(lines):
+        mark = next(filter(line.startswith, _ROLES), "")
+        if fence:
+            is_marked = bool(mark and end) and line.endswith(end) and not before.strip()
+        else:
+            is_marked = bool(mark) and (mark != _USER or line.endswith(end))
+        before = line
+        if is_marked:
+            fence = ""
+            yield _ROLES[mark], line.removeprefix(mark).strip()
+            continue
+        if fence:
+            fence = "" if _closes(fence, line) else fence
+        elif (opened := _FENCE.match(line)) and (
+            end or any(_closes(opened[1], other) for other in lines[number + 1 :])
+        ):
+            fence = opened[1]
+        yield "assistant", line.strip()
+
+
+def _closes(fence: str, line: str) -> bool:
+    rest = line.strip()
+    return rest.startswith(fence) and not rest.strip(fence[0])
 
 
 #: Aider.

@@ -6,7 +6,6 @@ Such files are written again, not only appended to: a database, an object, a pag
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from glob import escape
@@ -22,14 +21,22 @@ from klaw_sessions.content import Content
 from klaw_sessions.options import SessionOptions
 
 # Part of each digest; a change of a reader that changes documents raises it.
-_READER = 1
+_READER = 2
+
+
+class UnreadableError(Exception):
+    """A file with sessions cannot be read; ``reason`` says why, without the file's name."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(f"{file} {reason}")
+        self.reason = reason
 
 
 @frozen(eq=False)
 class Session:
     """A session. ``name`` is its path below the agent's name, ``version`` differs after it has changed.
 
-    ``read`` returns its messages for some roles. It raises OSError, ValueError or sqlite3.Error.
+    ``read`` returns its messages for some roles. It raises OSError, ValueError or UnreadableError.
     """
 
     name: str
@@ -44,7 +51,8 @@ class Archive:
     """An agent that keeps sessions.
 
     ``get_roots`` returns where it keeps them; none if the user has to say it, for which ``hint`` is the reason.
-    ``find`` yields the sessions below one of these directories, and raises OSError, ValueError or sqlite3.Error.
+    ``find`` yields the sessions below one of these directories, and raises OSError, ValueError, or UnreadableError,
+    which names the file.
     """
 
     name: str
@@ -90,7 +98,9 @@ class SessionSource(Source, Located):
         for place in found:
             try:
                 known |= {session.name: session for session in self.archive.find(place)}
-            except (OSError, ValueError, sqlite3.Error) as error:
+            except UnreadableError as error:
+                yield SkippedEntry(self.origin, str(error), keep=True)
+            except (OSError, ValueError) as error:
                 yield SkippedEntry(self.origin, f"{place} cannot be read: {error}", keep=True)
         self._known = {name: session for name, session in known.items() if not self._is_excluded(name)}
         for name, session in sorted(self._known.items()):
@@ -105,7 +115,9 @@ class SessionSource(Source, Located):
             content = Content.of(session.read(self.roles))
         except FileNotFoundError:
             return SkippedEntry(entry.path, "vanished", keep=False)
-        except (OSError, ValueError, sqlite3.Error, msgspec.MsgspecError) as error:
+        except UnreadableError as error:
+            return SkippedEntry(entry.path, error.reason, keep=True)
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
             return SkippedEntry(entry.path, f"cannot be read: {error}", keep=True)
         if not content.messages:
             return SkippedEntry(entry.path, content.why_empty(self.origin), keep=not content.is_known)

@@ -60,7 +60,7 @@ def _read_task(file: Path, roles: Collection[str]) -> Iterator[Message | Working
 def _messages(found: object, begun: str, roles: Collection[str]) -> Iterator[Message | WorkingDirectory]:
     for line in objects(found):
         role: Any = line.get("role")
-        if role not in {"user", "assistant"}:
+        if not isinstance(role, str) or role not in {"user", "assistant"}:
             continue
         yield WorkingDirectory()
         moment = of_milliseconds(line.get("ts")) or begun

@@ -76,7 +76,7 @@ class Content:
         """Return why a session without a line is skipped."""
         if self.is_known:
             return "contains no messages to index"
-        return f"contains nothing that Klaw knows; if {agent} is newer than this version of Klaw, update Klaw"
+        return why_unknown(agent)
 
     def document(self, path: str, agent: str, session: str, file: Path, project: str = "") -> Document:
         """Return the document of this content. ``project`` is used if no working directory is known."""
@@ -97,6 +97,11 @@ class Content:
             times=times,
             trust=lowest(of_role(message.role) for message in self.messages),
         )
+
+
+def why_unknown(agent: str) -> str:
+    """Return why a file of an agent, or a part of one, is skipped that has another form."""
+    return f"contains nothing that Klaw knows; if {agent} is newer than this version of Klaw, update Klaw"
 
 
 def _moment(text: str) -> datetime | None:

@@ -24,7 +24,7 @@ def _root() -> Path:
 def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | WorkingDirectory]:
     line = as_object(data)
     role, message = line.get("role"), line.get("message")
-    if role not in {"user", "assistant"} or not isinstance(message, dict):
+    if not isinstance(role, str) or role not in {"user", "assistant"} or not isinstance(message, dict):
         return
     yield WorkingDirectory()
     text = message_text(message.get("content"))

@@ -36,7 +36,7 @@ def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | Workin
     line = as_object(data)
     if "sessionId" in line:
         yield WorkingDirectory()
-    role = _ROLES.get(line.get("type", ""))
+    role = _ROLES.get(str(line.get("type", "")))
     if role is None:
         return
     moment, name = str(line.get("timestamp", "")), str(line.get("id", ""))
