@@ -26,6 +26,7 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 [ -n "$docs" ] || fail "--docs is missing; $usage"
+[ -d "$docs" ] || fail "--docs needs a directory, and $docs is $([ -e "$docs" ] && echo a file || echo not there)"
 [ -n "$questions" ] || [ -n "$links" ] || fail "--questions is missing; $usage"
 [ ${#bars[@]} -gt 0 ] || bars=(--fail-under any@5=0.9)
 command -v klaw >/dev/null || fail "klaw is not installed: pip install '.[default,eval]' in a clone of Klaw"
@@ -38,6 +39,7 @@ export KLAW_DATA_DIR="$work/data"
 export KLAW_CONFIG="${config:-$work/config.toml}"
 
 klaw index "$docs"
+[ -n "$(klaw list -n 1)" ] || fail "$docs has no notes that klaw indexes (*.md, *.txt and the like)"
 if [ -n "$links" ]; then
     broken=$(klaw links)
     if [ -n "$broken" ]; then

@@ -55,6 +55,29 @@ def test_it_fails_below_a_bar(check, tmp_path):
     assert "mrr" in failed.stderr
 
 
+def test_a_link_to_a_file_outside_of_the_documentation_passes(check, tmp_path):
+    (tmp_path / "README.md").write_text("x\n", "utf-8")
+    (tmp_path / "docs" / "boat.md").write_text("[a](../README.md) [b](../bin/klaw) [c](../asked.jsonl)\n", "utf-8")
+    assert check("--docs", "docs", "--links").returncode == 0
+    (tmp_path / "README.md").unlink()
+    failed = check("--docs", "docs", "--links")
+    assert failed.returncode == 1
+    assert "docs/boat.md:1  ../README.md: no such document" in failed.stdout
+
+
+def test_documentation_that_is_none_is_said(check, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "x.py").write_text("x\n", "utf-8")
+    for given, reason in (
+        ("empty", "empty has no notes"),
+        ("docs/boat.md", "--docs needs a directory, and docs/boat.md is a file"),
+        ("gone", "--docs needs a directory, and gone is not there"),
+    ):
+        failed = check("--docs", given, "--links")
+        assert failed.returncode == 2
+        assert f"check.sh: {reason}" in failed.stderr
+
+
 def test_a_broken_link_fails_if_that_is_asked(check, tmp_path):
     (tmp_path / "docs" / "boat.md").write_text("The boat is red: [gone](gone.md)\n", "utf-8")
     assert check("--docs", "docs", "--questions", "asked.jsonl").returncode == 0

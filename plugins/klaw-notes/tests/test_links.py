@@ -13,7 +13,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from klaw_core import Memory, NotFoundError, load_config
 from klaw_core.cli.program import cli
 from klaw_notes.links import reading
-from klaw_notes.links.graph import BrokenLink, Edge
+from klaw_notes.links.graph import BrokenLink, Edge, LinkedDocument, LinkGraph
 from klaw_notes.links.reading import Link, anchors_of, links_of_metadata, read_markdown
 from klaw_testing.laws import executed_lines
 
@@ -237,10 +237,10 @@ def test_of_two_notes_of_a_name_the_nearest_is_meant(memory, vault):
 
 def test_a_link_means_no_document_of_another_source(memory, tmp_path):
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "x.md").write_text("[[Home]] [y](../vault/Home.md)\n", "utf-8")
+    (tmp_path / "other" / "x.md").write_text("[[Home]] [y](../vault/Home.md) [z](../vault/Gone.md)\n", "utf-8")
     memory.index(tmp_path / "other")
     found = memory.extension("links").of("other/x.md")
-    assert (found.to, [each.target for each in found.broken]) == ((), ["Home", "../vault/Home.md"])
+    assert (found.to, [each.target for each in found.broken]) == ((), ["Home", "../vault/Gone.md"])
 
 
 def test_a_path_means_no_document_elsewhere_with_its_name(memory, vault):
@@ -251,6 +251,76 @@ def test_a_path_means_no_document_elsewhere_with_its_name(memory, vault):
     found = memory.extension("links").of("vault/x/a.md")
     assert [each.target for each in found.broken] == ["b.md", "../b.md", "./Home.md"]
     assert [edge.target for edge in found.to] == ["vault/y/b.md", "vault/y/b.md"]  # from the root; by name
+
+
+def test_a_link_to_a_file_that_klaw_does_not_index_is_not_broken(memory, vault):
+    there = ("src/x.py", "LICENSE", "img/a/b", "sub/own.rs", "../README.md", "../code/x.py")
+    for name in there:
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text("x\n", "utf-8")
+    links = "[a](../src/x.py) [b](../LICENSE) [c](../img/) [d](own.rs) [e](../../README.md#top) [f](../../code/x.py)"
+    rooted = "[g](/src/x.py) [h](src/x.py) [[own.rs]] [[src/x.py]] [[LICENSE]]"
+    gone = ("gone.py", "../img/c", "../../code", "/vault", "x" * 300, "LICENSE2", "../../../vault/LICENSE")
+    (vault / "sub" / "n.md").write_text(f"{links} {rooted} {' '.join(f'[x]({each})' for each in gone)} [[img]]\n")
+    memory.index()
+    found = memory.extension("links").of("vault/sub/n.md")
+    assert [each.target for each in found.broken] == [each for each in (*gone, "img") if each != "../../code"]
+    assert found.to == ()
+
+
+def test_what_has_no_directory_here_has_broken_links_only_to_what_could_be_indexed(memory, vault):
+    path = memory.save("[a](src/x.py) [b](LICENSE) [c](gone.md) [[Gone]]").path
+    found = memory.extension("links").of(path)
+    assert [each.target for each in found.broken] == ["gone.md", "Gone"]
+    (vault / "Home.md").write_text("[a](gone.py) [b](gone.md)\n", "utf-8")
+    memory.index()
+    vault.rename(vault.with_name("elsewhere"))
+    assert [each.target for each in memory.extension("links").of("vault/Home.md").broken] == ["gone.md"]
+
+
+def test_a_workspace_of_the_configuration_has_a_directory_too(tmp_path, vault):
+    (vault / "x.py").write_text("x\n", "utf-8")
+    (vault / "Home.md").write_text("[a](x.py) [b](y.py)\n", "utf-8")
+    file = tmp_path / "own.toml"
+    table = f'[[memory.sources]]\ntype = "workspace"\npath = "{vault.as_posix()}"\nname = "own"\n'
+    file.write_text(f'[memory.embedding]\ntype = "none"\n{table}', "utf-8")
+    with Memory.open(load_config(config_file=file, data_dir=tmp_path / "own")) as memory:
+        memory.index()
+        assert [each.target for each in memory.extension("links").of("own/Home.md").broken] == ["y.py"]
+
+
+def graph_of(*documents):
+    return LinkGraph({path: LinkedDocument(path, names=names) for path, *names in documents})
+
+
+@pytest.mark.parametrize(
+    ("paths", "link", "found"),
+    [
+        (["v/Note.md", "v/note.md"], Link("note.md", is_path=True), "v/note.md"),
+        (["v/Note.md", "v/note.md"], Link("Note.md", is_path=True), "v/Note.md"),
+        (["v/Note.md", "v/note.md"], Link("note"), "v/note.md"),
+        (["v/Note.md", "v/note.md"], Link("note.md"), "v/note.md"),
+        (["v/Note.md", "v/note.md"], Link("NOTE"), "v/Note.md"),
+        (["v/Note.md", "v/deep/note.md"], Link("note"), "v/deep/note.md"),
+        (["v/sub/Note.md", "v/sub/deep/note.md"], Link("note"), "v/sub/deep/note.md"),
+        (["v/INDEX.md", "v/index.md"], Link("index", is_path=True), "v/index.md"),
+        (["v/Note.md"], Link("note"), "v/Note.md"),
+        (["v/Cafe\u0301.md"], Link("Caf\u00e9"), "v/Cafe\u0301.md"),
+        (["v/Caf\u00e9.md"], Link("Cafe\u0301.md", is_path=True), "v/Caf\u00e9.md"),
+        (["v/deep/CAFE\u0301.md"], Link("caf\u00e9"), "v/deep/CAFE\u0301.md"),
+        (["v/Caf\u00e9.md", "v/Cafe\u0301.md"], Link("Cafe\u0301"), "v/Cafe\u0301.md"),
+        (["v/Caf\u00e9.md", "v/Cafe\u0301.md"], Link("Caf\u00e9"), "v/Caf\u00e9.md"),
+        (["v/CAF\u00c9.md", "v/Cafe\u0301.md"], Link("Caf\u00e9"), "v/Cafe\u0301.md"),
+    ],
+)
+def test_the_closest_form_of_a_name_is_meant(paths, link, found):
+    assert graph_of(*((path,) for path in paths)).target_of(link, "v/x.md") == found
+
+
+def test_a_name_is_found_in_each_of_its_unicode_forms():
+    graph = graph_of(("v/Cafe\u0301.md", "Bistro\u0302"), ("v/a.md",))
+    for name in ("Caf\u00e9", "v/Caf\u00e9.md", "v/caf\u00e9.md", "Bistr\u00f4"):
+        assert graph.named(name) == ["v/Cafe\u0301.md"]
 
 
 def test_a_fence_and_a_heading_count_through_all_chunks(memory, vault):
@@ -326,6 +396,12 @@ class TestCommand:
             "vault/Home.md:3  Nowhere: no such document",
         ]
         assert len(json.loads(klaw("links", "--json").stdout)) == 2
+
+    def test_a_name_in_another_unicode_form_will_do(self, klaw, vault, memory):
+        (vault / "Cafe\u0301.md").write_text("[[Home]]\n", "utf-8")
+        memory.index()
+        for name in ("Caf\u00e9", "vault/Caf\u00e9.md"):
+            assert klaw("links", name).stdout.splitlines() == ["links to:", "  vault/Home.md  line 1"]
 
     def test_no_link_is_said(self, klaw):
         assert "has no links" in klaw("links", "vault/People/Bo.md").stderr

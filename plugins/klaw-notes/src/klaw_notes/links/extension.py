@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from klaw_core import AttachedExtension, Host, NotFoundError, ThreadLock, line_starts, quoted
+from klaw_core import AttachedExtension, Host, KlawError, NotFoundError, ThreadLock, line_starts, quoted
 from klaw_core.values.metadata import TRUST
 from klaw_notes.links.graph import DocumentLinks, LinkedDocument, LinkGraph
 from klaw_notes.links.reading import anchors_of, links_of_metadata, read_markdown
-from klaw_notes.options import LinksOptions
+from klaw_notes.options import LinksOptions, WorkspaceOptions
 from klaw_tools import ArrangingExtension, ContextItem, ContextQuestion
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class LinksExtension(AttachedExtension, ArrangingExtension):
                     collections[path] = collection
             if self._graph is None or present.keys() != self._read.keys():
                 self._read, self._collection_of = present, collections
-                self._graph = LinkGraph({path: document for (_, path, _), document in present.items()})
+                self._graph = LinkGraph({path: document for (_, path, _), document in present.items()}, self._roots)
             return self._graph
 
     def of(self, target: str) -> DocumentLinks:
@@ -80,6 +81,20 @@ class LinksExtension(AttachedExtension, ArrangingExtension):
         from klaw_notes.okf import write_bundle
 
         return write_bundle(memory, self.graph(), self._metadata, directory)
+
+    def _roots(self) -> Mapping[str, Path]:
+        """Return the directories of the workspaces that are here, by name."""
+        assert self._host is not None
+        found: dict[str, Path] = {}
+        with suppress(KlawError):  # the plugin is off, or its list cannot be read
+            known = self._host.extension("workspaces").registry.all()
+            found = {name: workspace.root for name, workspace in known.items()}
+        for selection in self._host.config.sources:
+            if selection.type == "workspace":
+                with suppress(TypeError, ValueError):  # what builds the source says what is wrong
+                    options = WorkspaceOptions(**selection.options)
+                    found[options.origin] = options.root
+        return {name: root for name, root in found.items() if root.is_dir()}
 
     def _metadata(self, collection: str, path: str) -> Metadata:
         assert self._host is not None
