@@ -40,7 +40,7 @@ def _program() -> list[str]:
 def read_client_file(file: Path) -> str:
     """Return the text of a configuration file, or ``""`` if it does not exist. Raise ConfigError on a read error."""
     try:
-        return file.read_text("utf-8")
+        return file.read_bytes().decode()  # with the ends of lines as they are
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -65,7 +65,7 @@ def write_client_file(file: Path, text: str) -> Path | None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text)
         return None
-    if file.read_text("utf-8") == text:
+    if file.read_bytes() == text.encode():
         return None
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     backup = file.with_name(f"{file.name}.{stamp}.backup")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
 from importlib.metadata import EntryPoint
@@ -22,12 +23,6 @@ PLACES = {
     "cursor": (".cursor/mcp.json", "mcpServers"),
 }
 COMMAND = ["/bin/klaw", "mcp", "--data-dir", "/d"]
-#: What somebody may have in a file of each format.
-MINE = {
-    ".json": '// mine\n{\n    "theme": "dark", // keep\n    /* all */ "list": [ 1, 2e3, ],\n}\n',
-    ".toml": '# mine\nmodel = "o3"\n\n[tui]\ntheme = "dark" # keep\n',
-    ".yaml": "# mine\nGOOSE_MODEL: 'x' # keep\nlist:\n- 1\n",
-}
 
 
 def read(file):
@@ -52,24 +47,10 @@ def entry_of(client, text):
 
 def test_every_agent_gets_a_server_with_the_whole_command_line(client):
     server = client.describe(COMMAND)
-    told = entry_of(client, with_server(client.user(), "", client.keys, server))["klaw"]
+    told = entry_of(client, with_server(client, client.user(), "", server))["klaw"]
     assert told == server
     first = told.get("command", told.get("cmd"))
     assert [*([first] if isinstance(first, str) else first), *told.get("args", ())] == COMMAND
-
-
-def test_removing_leaves_the_file_as_it_was_before(client):
-    file = client.user()
-    before = MINE[file.suffix]
-    added = with_server(file, before, client.keys, client.describe(COMMAND))
-    assert "klaw" in entry_of(client, added)
-    assert with_server(file, added, client.keys, client.describe(COMMAND)) == added
-    assert with_server(file, added, client.keys, None).rstrip() == before.rstrip()
-    assert with_server(file, before, client.keys, None) == before
-    other = with_server(file, before, client.keys, {"command": "other"}).replace("klaw", "other")
-    both = with_server(file, other, client.keys, client.describe(COMMAND))
-    assert set(entry_of(client, both)) == {"klaw", "other"}
-    assert entry_of(client, with_server(file, both, client.keys, None)) == {"other": {"command": "other"}}
 
 
 @pytest.mark.parametrize("text", ["[", "7", '"text"', "{a: 1", "a: [", "KEYS"])
@@ -78,8 +59,11 @@ def test_a_file_of_another_form_is_refused(client, text):
     if text == "KEYS":  # the table of servers is none
         text = {".json": '{"K": 7}', ".toml": "K = 7", ".yaml": "K: 7"}[file.suffix].replace("K", client.keys[0])
     with pytest.raises(ConfigError, match=r"expected form") as refused:
-        with_server(file, text, client.keys, client.describe(COMMAND))
-    assert "--print" in refused.value.hint
+        with_server(client, file, text, client.describe(COMMAND))
+    assert refused.value.hint == f"add the output of `klaw mcp install {client.name} --print` by hand"
+    with pytest.raises(ConfigError, match=r"expected form") as refused:
+        with_server(client, file, text, None)
+    assert refused.value.hint == f"remove 'klaw' from '{client.keys[0]}' by hand"
 
 
 def test_the_help_names_every_agent(home):
@@ -193,7 +177,7 @@ def test_print_writes_nothing(home):
     assert not (home.path / "home" / ".codex").exists()
 
 
-def test_a_file_of_another_format_is_not_changed(home):
+def test_a_file_of_another_format_is_not_changed_and_the_advice_works(home):
     file = home.path / "home" / ".claude.json"
     file.parent.mkdir()
     file.write_text("{mine: 7}")
@@ -201,3 +185,29 @@ def test_a_file_of_another_format_is_not_changed(home):
     assert done.returncode == 1
     assert "is not JSON" in done.stderr
     assert file.read_text() == "{mine: 7}"
+    advised = re.search("`klaw (.*)`", done.stderr)[1].split()
+    told = home.run(*advised)
+    assert told.returncode == 0, told.stderr
+    assert [*json.loads(told.stdout)["mcpServers"]] == ["klaw"]
+
+
+def test_print_shows_nothing_else_of_the_file(home):
+    file = home.path / "home" / ".claude.json"
+    file.parent.mkdir()
+    file.write_text('{"oauthAccount": "sesame", "mcpServers": {"other": {"env": {"TOKEN": "sesame"}}}}')
+    told = home.run("mcp", "install", "claude-code", "--print")
+    assert json.loads(told.stdout)["mcpServers"].keys() == {"klaw"}
+    assert "sesame" not in told.stdout + told.stderr
+    assert home.run("mcp", "install", "claude-code", "--print", "--remove").stdout == "removed: mcpServers.klaw\n"
+
+
+def test_the_ends_of_lines_and_a_byte_order_mark_stay_in_the_file(home):
+    file = home.path / "home" / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    before = b'\xef\xbb\xbf{\r\n\t"theme": "dark", // keep\r\n}\r\n'
+    file.write_bytes(before)
+    assert home.run("mcp", "install", "cursor", "--yes").returncode == 0
+    added = file.read_bytes()
+    assert added.count(b"\n") == added.count(b"\r\n") > 3
+    assert home.run("mcp", "install", "cursor", "--yes", "--remove").returncode == 0
+    assert file.read_bytes() == before

@@ -9,20 +9,20 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from attrs import frozen
 
 from klaw_core import ConfigError
-from klaw_mcp import jsonc
+from klaw_mcp import jsonc, toml_text, yaml_text
 
 GROUP = "klaw.mcp_clients"
 #: The name of the server in every configuration.
 SERVER = "klaw"
 
-_BY_HAND = "add the output of `klaw mcp install --print` by hand"
+_BOM = "\ufeff"
 
 
 def standard(command: Sequence[str]) -> dict[str, Any]:
@@ -148,71 +148,66 @@ def clients() -> Mapping[str, Client]:
     return found
 
 
-def with_server(file: Path, before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
+def with_server(client: Client, file: Path, before: str, server: Mapping[str, Any] | None) -> str:
     """Return the text of a configuration with the server, or without it if that is None.
 
-    Tables that become empty are removed with it. Other settings and comments stay. Raise ConfigError if the text has
-    another format.
+    Tables that were added for the server are removed with it. Every other byte stays, and a byte order mark. Raise
+    ConfigError if the text has another format.
     """
-    what, edit = _FORMATS[file.suffix.removeprefix(".")]
+    what, form = _FORMATS[file.suffix.removeprefix(".")]
+    bare = before.removeprefix(_BOM)
     try:
-        return edit(before, keys, server)
+        after = form.with_entry(bare, client.keys, SERVER, server)
+        _require_same_others(form, bare, after, client, server)
     except Exception as error:
-        raise ConfigError([f"{file} is not {what} of the expected form: {error}"], hint=_BY_HAND) from error
+        problem = f"{file} is not {what} of the expected form: {' '.join(str(error).split())}"
+        raise ConfigError([problem], hint=_by_hand(client, server)) from error
+    return before[: len(before) - len(bare)] + after
 
 
-def _json(before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
-    if not before.strip():
-        return before if server is None else jsonc.with_entry("{}\n", keys, SERVER, server)
-    return jsonc.with_entry(before, keys, SERVER, server)
+def printed(client: Client, file: Path, server: Mapping[str, Any]) -> str:
+    """Return the server alone, as it is written into a file that is empty."""
+    return with_server(client, file, "", server)
 
 
-_Library = tuple[Callable[[str], Any], Callable[[Any], str], Callable[[], Any]]
-
-
-def _edited(library: _Library, before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
-    """Return a text with or without the server, changed by a library that keeps comments."""
-    parse, write, empty = library
-    document = (parse(before) if before.strip() else None) or empty()
-    tables = [document]
-    for key in keys:
-        if key not in tables[-1] and server is None:
-            return before
-        tables[-1].setdefault(key, empty())
-        tables.append(tables[-1][key])
+def _by_hand(client: Client, server: Mapping[str, Any] | None) -> str:
     if server is None:
-        if tables[-1].pop(SERVER, None) is None:
-            return before
-        for table, key in reversed([*zip(tables, keys, strict=False)]):
-            if not table[key]:
-                del table[key]
-    else:
-        tables[-1][SERVER] = empty()
-        tables[-1][SERVER].update(server)
-    return write(document)
+        return f"remove {SERVER!r} from {'.'.join(client.keys)!r} by hand"
+    return f"add the output of `klaw mcp install {client.name} --print` by hand"
 
 
-def _toml(before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
-    import tomlkit
-
-    return _edited((tomlkit.parse, tomlkit.dumps, tomlkit.table), before, keys, server)
-
-
-def _yaml(before: str, keys: Sequence[str], server: Mapping[str, Any] | None) -> str:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
-
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 10_000
-
-    def write(document: Any) -> str:
-        stream = StringIO()
-        yaml.dump(document, stream)
-        return stream.getvalue()
-
-    return _edited((yaml.load, write, CommentedMap), before, keys, server)
+def _require_same_others(
+    form: ModuleType, before: str, after: str, client: Client, server: Mapping[str, Any] | None
+) -> None:
+    """Raise ValueError if a change concerns more than the server: some texts have no place for it."""
+    path = (*client.keys, SERVER)
+    wanted = {} if server is None else form.parse(form.with_entry("", client.keys, SERVER, server))
+    changed = form.parse(after)
+    # By their texts, because a number may be none (NaN), which equals nothing.
+    if repr(_others(changed, path)) != repr(_others(form.parse(before), path)) or _at(changed, path) != _at(
+        wanted, path
+    ):
+        raise ValueError(f"{'.'.join(client.keys)!r} cannot be changed without other settings")
 
 
-_Edit = Callable[[str, Sequence[str], Mapping[str, Any] | None], str]
-_FORMATS: Mapping[str, tuple[str, _Edit]] = {"json": ("JSON", _json), "toml": ("TOML", _toml), "yaml": ("YAML", _yaml)}
+def _others(data: Any, path: Sequence[str]) -> Any:
+    """Return settings without an entry, and without what is empty on the way to it."""
+    if not isinstance(data, dict):
+        return data
+    rest = {**data}
+    inner = rest.pop(path[0], None)
+    kept = _others(inner, path[1:]) if len(path) > 1 else None
+    return {**rest, path[0]: kept} if kept else rest
+
+
+def _at(data: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+_FORMATS: Mapping[str, tuple[str, ModuleType]] = {
+    "json": ("JSON", jsonc),
+    "toml": ("TOML", toml_text),
+    "yaml": ("YAML", yaml_text),
+}

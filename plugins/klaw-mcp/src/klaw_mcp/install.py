@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,7 +21,7 @@ from klaw_core.cli.kit import (
     read_client_file,
     write_client_file,
 )
-from klaw_mcp.clients import SERVER, Client, clients, with_server
+from klaw_mcp.clients import SERVER, Client, clients, printed, with_server
 
 
 def _client(_ctx: click.Context, _param: click.Parameter, name: str) -> Client:
@@ -47,7 +49,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
 @click.option("--allow-forget", is_flag=True, help="Also offer memory_forget.")
 @click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search.")
 @click.option("--remove", is_flag=True, help="Remove Klaw from the configuration instead.")
-@click.option("--print", "only_print", is_flag=True, help="Print the configuration instead of writing it.")
+@click.option("--print", "only_print", is_flag=True, help="Print the entry of Klaw instead of writing it.")
 @click.option("-y", "--yes", is_flag=True, help="Write without confirmation.")
 @common_options
 @pass_settings
@@ -83,15 +85,14 @@ def install(
     ]
     server = None if remove else dict(client.describe([*own_command(settings, "mcp"), *options]))
     file = client.file(scope)
-    before = read_client_file(file)
-    text = with_server(file, before, client.keys, server)
     if only_print:
-        print_json({"file": str(file), "server": server}) if settings.json else data().block(text)
+        _print(settings, client, file, server)
         return
+    before = read_client_file(file)
+    text = with_server(client, file, before, server)
     if not yes and text != before:
-        place = ".".join((*client.keys, SERVER))
         shown = "" if remove else f" = {json.dumps(server, indent=2, ensure_ascii=False)}"
-        confirm_client_file(file, f"  {'removed: ' if remove else ''}{place}{shown}")
+        confirm_client_file(file, f"  {'removed: ' if remove else ''}{_place(client)}{shown}")
     kept = None if text == before else write_client_file(file, text)
     if settings.json:
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "server": server})
@@ -101,6 +102,20 @@ def install(
         return
     data().line(f"written: {file}" + (f" (copy of the old file: {kept})" if kept else ""))
     data().line(f"restart {client.name} to {'unload' if remove else 'load'} the tools of klaw")
+
+
+def _print(settings: Settings, client: Client, file: Path, server: Mapping[str, Any] | None) -> None:
+    """Print the entry alone: the file may be unreadable, and other settings in it are often secret."""
+    if settings.json:
+        print_json({"file": str(file), "server": server})
+    elif server is None:
+        data().line(f"removed: {_place(client)}")
+    else:
+        data().block(printed(client, file, server))
+
+
+def _place(client: Client) -> str:
+    return ".".join((*client.keys, SERVER))
 
 
 def _say_unknown(settings: Settings, collections: Sequence[str]) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 from attrs import frozen
 
+from klaw_mcp.lines import newline_of
+
 _SPACE = " \t\r\n"
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
@@ -20,20 +22,25 @@ _DECODER = json.JSONDecoder()
 
 
 def parse(text: str) -> Any:
-    """Return the value of a text. Raise ValueError if it is no JSON, with or without comments."""
-    return json.loads(_blank(_LAST_COMMA, _blank(_COMMENT, text)))
+    """Return the value of a text, {} for an empty one. Raise ValueError if it is no JSON, with or without comments."""
+    return json.loads(_blank(_LAST_COMMA, _blank(_COMMENT, text))) if text.strip() else {}
 
 
 def with_entry(text: str, keys: Sequence[str], name: str, value: Mapping[str, Any] | None) -> str:
     """Return a text with an entry in the object below ``keys``, or without it if the value is None.
 
-    Objects that do not exist are added, and those that become empty are removed. Raise ValueError if the text is no
-    JSON, or if there is something else than an object in the place of one.
+    Objects that do not exist are added, and are removed when they become empty. An empty object that was there before
+    stays: its member begins directly behind its brace. Raise ValueError if the text is no JSON, or if there is
+    something else than an object in the place of one.
     """
     path = [*keys, name]
+    if not text.strip():
+        if value is None:
+            return text
+        text = "{}\n"
     if value is None:
         without = _without(text, path)
-        while without != text and len(path) > 1 and _is_empty(without, path[:-1]):
+        while without != text and len(path) > 1 and _is_added(text, path[:-1]) and _is_empty(without, path[:-1]):
             path.pop()
             text, without = without, _without(without, path)
         return without
@@ -100,26 +107,29 @@ class _Found:
         member = self.members[key]
         if json.loads(_blank(_LAST_COMMA, self.bare[member.value : member.end])) == value:
             return self.text
-        return self.text[: member.value] + self._written(value) + self.text[member.end :]
+        return self.text[: member.value] + self._written(value, self._margin(member)) + self.text[member.end :]
 
     def added(self, key: str, value: Any) -> str:
         """Return the text with a member behind the others, in lines of its own if they have such."""
-        member = f"{json.dumps(key, ensure_ascii=False)}: {self._written(value)}"
-        last = max((each.end for each in self.members.values()), default=None)
-        is_open = last is None or "\n" in self.inner
+        shown = _json(key)
         outer = self._unit * (self.depth - 1)
-        end = len(self.text[: self.end].rstrip(_SPACE))
-        rest = self.text[end:]
-        if is_open and "\n" not in self.text[end : self.end]:
-            rest = f"\n{outer}{rest.lstrip(_SPACE)}"
-        before, comma = self.text[:end], ""
-        if last is not None:
-            if self._comma_after(last) is None:
-                before = f"{self.text[:last]},{self.text[last:end]}"
+        if not self.members:
+            if self.depth == 1 and not self.inner:  # the whole text
+                gap = f"{self._newline}{outer}"
+                member = f"{gap}{self._unit}{shown}: {self._written(value, self._unit)}{gap}"
             else:
-                comma = ","
-        gap = f"\n{outer}{self._unit}" if is_open else " "
-        return f"{before}{gap}{member}{comma}{rest}"
+                member = f"{shown}: {self._written(value, outer)}"
+            return f"{self.text[: self.start + 1]}{member}{self.text[self.start + 1 :]}"
+        margin = self._margin(max(self.members.values(), key=lambda each: each.start))
+        last = max(each.end for each in self.members.values())
+        end = len(self.text[: self.end].rstrip(_SPACE))
+        before, comma = self.text[:end], ""
+        if self._comma_after(last) is None:
+            before = f"{self.text[:last]},{self.text[last:end]}"
+        else:
+            comma = ","
+        gap = f"{self._newline}{margin}" if "\n" in self.inner else " "
+        return f"{before}{gap}{shown}: {self._written(value, margin)}{comma}{self.text[end:]}"
 
     def removed(self, key: str) -> str:
         """Return the text without a member."""
@@ -135,21 +145,38 @@ class _Found:
             before = self.text[:comma] + self.text[comma + 1 : start]
         rest = self.text[end:]
         if not before[self.start + 1 :].strip() and rest.lstrip(_SPACE).startswith("}"):
-            return before + rest.lstrip(_SPACE)
-        if "\n" in self.text[start : member.start] and "\n" not in rest[: len(rest) - len(rest.lstrip(_SPACE))]:
-            rest = f"\n{rest}"  # a comment before it may reach to the end of its line
+            return before + (rest if self._is_direct(member) else rest.lstrip(_SPACE))
+        if _ends_in_note(self.text, start) and "\n" not in rest[: len(rest) - len(rest.lstrip(_SPACE))]:
+            rest = f"{self._newline}{rest}"
         return before + rest
+
+    @property
+    def _newline(self) -> str:
+        return newline_of(self.text)
 
     @property
     def _unit(self) -> str:
         found = _INDENT.search(self.bare)
         return found[1] if found else "  "
 
-    def _written(self, value: Any) -> str:
-        if self.members and "\n" not in self.inner:
-            return json.dumps(value, ensure_ascii=False)
+    def _is_direct(self, member: _Member) -> bool:
+        """Return whether a member begins directly behind the brace."""
+        return member.start == self.start + 1
+
+    def _margin(self, member: _Member) -> str:
+        """Return the indentation of the line with a member; as deep as the object lies if others are before it."""
+        line = self.text[self.text.rfind("\n", 0, member.start) + 1 : member.start]
+        if self._is_direct(member):
+            return self._unit * (self.depth - 1)
+        return self._unit * self.depth if line.strip() else line
+
+    def _written(self, value: Any, margin: str) -> str:
+        """Return the text of a value; lines behind its first one begin with the margin."""
+        within = self.inner if self.members else self.text.strip()
+        if "\n" not in within and (self.members or self.depth > 1 or self.inner):
+            return _in_one_line(value)
         first, *more = json.dumps(value, indent=self._unit, ensure_ascii=False).split("\n")
-        return "\n".join((first, *(self._unit * self.depth + line for line in more)))
+        return self._newline.join((first, *(margin + line for line in more)))
 
     def _comma_after(self, end: int) -> int | None:
         place = _past_space(self.bare, end)
@@ -159,6 +186,28 @@ class _Found:
 def _without(text: str, path: Sequence[str]) -> str:
     found = _Found.of(text, path[:-1])
     return found.removed(path[-1]) if path[-1] in found.members else text
+
+
+def _is_added(text: str, path: Sequence[str]) -> bool:
+    """Return whether space follows the brace of an object, as it does if `with_entry` has added the object."""
+    return text[_Found.of(text, path).start + 1] in _SPACE
+
+
+def _in_one_line(value: Any) -> str:
+    """Return a value in one line, with space behind the braces of objects that hold others."""
+    if isinstance(value, dict) and any(isinstance(each, dict) for each in value.values()):
+        return f"{{ {', '.join(f'{_json(key)}: {_in_one_line(each)}' for key, each in value.items())} }}"
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _ends_in_note(text: str, place: int) -> bool:
+    """Return whether a comment at a place reaches to the end of its line."""
+    notes = (match for match in _COMMENT.finditer(text) if match[0].startswith("//"))
+    return any(note.start() < place <= note.end() for note in notes)
 
 
 def _is_empty(text: str, path: Sequence[str]) -> bool:
