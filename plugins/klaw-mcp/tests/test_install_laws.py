@@ -236,5 +236,5 @@ def test_yaml_and_toml_keep_the_indentation_of_others():
 
 def test_an_entry_that_would_change_another_setting_is_refused():
     goose = clients()["goose"]
-    with pytest.raises(ConfigError, match="without other settings"):
+    with pytest.raises(ConfigError, match="change of another setting"):
         with_server(goose, goose.user(), "a: |\n  text", {"command": json.dumps("x")})

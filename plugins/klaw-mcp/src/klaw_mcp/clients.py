@@ -157,7 +157,7 @@ def with_server(client: Client, file: Path, before: str, server: Mapping[str, An
     what, form = _FORMATS[file.suffix.removeprefix(".")]
     bare = before.removeprefix(_BOM)
     try:
-        after = form.with_entry(bare, client.keys, SERVER, server)
+        after: str = form.with_entry(bare, client.keys, SERVER, server)
         _require_same_others(form, bare, after, client, server)
     except Exception as error:
         problem = f"{file} is not {what} of the expected form: {' '.join(str(error).split())}"
@@ -187,7 +187,7 @@ def _require_same_others(
     if repr(_others(changed, path)) != repr(_others(form.parse(before), path)) or _at(changed, path) != _at(
         wanted, path
     ):
-        raise ValueError(f"{'.'.join(client.keys)!r} cannot be changed without other settings")
+        raise ValueError(f"{'.'.join(client.keys)!r} cannot be changed without a change of another setting")
 
 
 def _others(data: Any, path: Sequence[str]) -> Any:

@@ -125,7 +125,8 @@ def _replacement(first: _Statement, path: Sequence[str], value: Mapping[str, Any
 
 def _statements(text: str) -> Iterator[_Statement]:
     """Yield the statements of valid TOML."""
-    at, header = 0, ()
+    at = 0
+    header: tuple[str, ...] = ()
     while at < len(text):
         start, place = at, _past_space(text, at)
         if text[place : place + 1] in ("", "\r", "\n", "#"):

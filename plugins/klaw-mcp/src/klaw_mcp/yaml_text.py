@@ -10,14 +10,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from klaw_mcp.lines import inserted, newline_of, removed
 
-if TYPE_CHECKING:
-    from ruamel.yaml.nodes import Node
-
-    _Pair = tuple[Any, Any]
+#: The key and the value of an entry: nodes of ruamel.yaml.
+_Pair = tuple[Any, Any]
 
 _AFTER = re.compile(r"\s*, ?")
 _BEFORE = re.compile(r",\s*\Z")
@@ -44,7 +42,7 @@ def with_entry(text: str, keys: Sequence[str], name: str, value: Mapping[str, An
     return text if _plain(found[-1][1]) == parse(json.dumps(value)) else _replaced(text, root, found, value)
 
 
-def _compose(text: str) -> Node | None:
+def _compose(text: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
 
