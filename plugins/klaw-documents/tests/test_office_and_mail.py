@@ -293,6 +293,33 @@ def test_a_broken_message_is_read_as_far_as_possible(convert, head):
     assert "# Hello" in convert("mail", b"Subject: Hello\n" + head + b"\n\nb\xffody\n", "a.eml").text
 
 
+@pytest.mark.parametrize("charset", ["x-nobody", "unknown-8bit", "us-ascii", "utf-8", "rot13", None])
+def test_other_bytes_are_windows_1252_and_it_is_said(convert, charset):
+    kind = b"" if charset is None else f"Content-Type: text/plain; charset={charset}\n".encode()
+    data = b"Subject: Gr\xfc\xdfe\nFrom: J\xfcrgen <j@example.org>\n" + kind + b"\nh\xe4llo \x80 5\n"
+    found = convert("mail", data, "a.eml")
+    assert found.text == "# Grüße\n\nFrom: Jürgen <j@example.org>\n\nhällo € 5\n"
+    assert found.metadata == {"title": "Grüße", "author": "Jürgen <j@example.org>", "encoding": "windows-1252"}
+    box = convert("mail", b"From a@example.org Mon May  6 07:08:09 2024\n" + data, "a.mbox")
+    assert "hällo € 5" in box.text
+    assert box.metadata == {"encoding": "windows-1252"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("charset=x-nobody", "häl€lo".encode(), "häl€lo"),
+        ("charset=x-nobody", "hällo ".encode() + b"\xe4", "hällo \ufffd"),  # damaged UTF-8
+        ("charset=koi8-r", "порт".encode("koi8-r"), "порт"),
+        ("charset=euc-jp", "港".encode("euc-jp") + b"\xff", "港\ufffd"),
+    ],
+)
+def test_bytes_of_a_known_encoding_are_no_guess(convert, kind, body, text):
+    found = convert("mail", f"Subject: Hello\nContent-Type: text/plain; {kind}\n\n".encode() + body + b"\n", "a.eml")
+    assert found.text == f"# Hello\n\n{text}\n"
+    assert "encoding" not in found.metadata
+
+
 def test_the_paragraphs_of_subtitles_begin_with_their_time():
     assert SubtitleConverter().convert(SRT, "a.srt").text == (
         "[0:00:01] The tide turns at dawn.\n\n[1:02:03] Cast off!\n"
@@ -308,6 +335,10 @@ def test_the_paragraphs_of_subtitles_begin_with_their_time():
         (b"1,2\n3,4\n", ["- 1; 2", "- 3; 4"]),
         (b"Prices\nFish,7\n", ["- Prices", "- Fish; 7"]),
         (b"Name,Town\n", ["- Name; Town"]),
+        (b"Name,,Town\nAnn,7,Bremen\n", ["- Name: Ann; 7; Town: Bremen"]),
+        (b"a,a,\n1,2,3\n", ["- a: 1; a: 2; 3"]),
+        (b"Name,Phone,phone\nAnn,1,2\n", ["- Name: Ann; Phone: 1; phone: 2"]),
+        (b"yes,yes,no\nyes,no,no\n", ["- yes; yes; no", "- yes; no; no"]),
         ("Name;Café\nAnn;1\n".encode("windows-1252"), ["- Name: Ann; Café: 1"]),
         ("Name\tTown\nAnn\tKöln\n".encode("utf-16"), ["- Name: Ann; Town: Köln"]),
         (b'Name,Sum\nEve,"=HYPERLINK(""http://x"")"\n', ['- Name: Eve; Sum: =HYPERLINK("http://x")']),

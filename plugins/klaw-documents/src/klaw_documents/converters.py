@@ -31,9 +31,9 @@ _VERSIONS: Mapping[str, str] = {
     "html": "2",
     "epub": "2",
     "notebook": "1",
-    "pptx": "2",
-    "xlsx": "1",
-    "mail": "2",
+    "pptx": "3",
+    "xlsx": "2",
+    "mail": "3",
 }
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _RST_FIELD = re.compile(r"^:(author|date):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -179,7 +179,7 @@ class TableConverter(TextConverter):
 
     options: TableOptions = field(factory=TableOptions)
     patterns = ("*.csv", "*.tsv", "*.tab")
-    version = "1"
+    version = "2"
 
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Return the rows as Markdown. Raise ConversionError."""

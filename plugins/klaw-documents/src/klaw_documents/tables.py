@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 
 from klaw_core import ConversionError
 
 _DELIMITERS = ",;\t|"
 _MAX_NAME = 60  # characters of a column's name
 _MAX_CHARACTERS = 20_000_000
-_SAMPLE = 10  # lines that show which delimiter a file has
+_SAMPLE = 10  # lines that show which delimiter a file has, and rows that show whether the first has names
 
 
 def csv_rows(text: str, *, tabs: bool = False) -> Iterator[list[str]]:
@@ -32,16 +32,12 @@ def rows_as_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
     Raise ConversionError if the text becomes too long.
     """
-    names: list[str] | None = None
+    filled = filter(any, ([" ".join(cell.split()) for cell in row] for row in rows))
+    first = next(filled, [])
+    sample = list(islice(filled, _SAMPLE))
+    names = [] if _is_of_data(first, sample) else _names(first)
     length = 0
-    for row in rows:
-        cells = [" ".join(cell.split()) for cell in row]
-        if not any(cells):
-            continue
-        if names is None:
-            names = _names(cells)
-            if names:
-                continue
+    for cells in chain([] if names or not first else [first], sample, filled):
         line = f"- {_line(names, cells)}"
         length += len(line)
         if length > _MAX_CHARACTERS:
@@ -58,13 +54,23 @@ def _line(names: Sequence[str], cells: Sequence[str]) -> str:
 
 
 def _names(cells: Sequence[str]) -> list[str]:
-    """Return the names of the columns if the first row has them: words, each once; otherwise none."""
+    """Return the names of the columns if the first row has them: words, of which some may be empty; otherwise none."""
     given = [cell for cell in cells if cell]
-    if len(given) < 2 or len({cell.casefold() for cell in given}) < len(given):  # noqa: PLR2004  # one cell is a title
+    if len(given) < 2:  # noqa: PLR2004  # one cell is a title
         return []
     if any(not any(map(str.isalpha, cell)) for cell in given):
         return []
     return [cell[:_MAX_NAME] for cell in cells]
+
+
+def _is_of_data(first: Sequence[str], following: Iterable[Sequence[str]]) -> bool:
+    """Return whether a first row has a cell twice, as names of columns seldom do, and its cells occur below, too."""
+    given = [cell.casefold() for cell in first if cell]
+    if len(set(given)) == len(given):
+        return False
+    return any(
+        cell and cell.casefold() == name.casefold() for row in following for name, cell in zip(first, row, strict=False)
+    )
 
 
 def _delimiter_of(text: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
@@ -22,25 +23,28 @@ _FROM = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _SHOWN = ("From", "To", "Cc", "Date")
 _MAX_PARTS = 1_000
+_WESTERN = "windows-1252"
 
 
 def parse(data: bytes, name: str) -> Conversion:
     """Return the messages as Markdown, each a section. Raise ConversionError."""
+    decoder = _Decoder()
     if name.lower().endswith(".mbox"):
         starts = [match.span() for match in _FROM.finditer(data)]
         if not starts:
             raise ConversionError("is not a valid mailbox")
         ends = [*(start for start, _ in starts[1:]), len(data)]
         whole = (_ESCAPED.sub(rb"\1", data[begin:end]) for (_, begin), end in zip(starts, ends, strict=True))
-        texts = [text for message in map(_message, whole) for text in _section(message)]
+        texts = [text for message in map(_message, whole) for text in _section(message, decoder)]
         if not texts:
             raise ConversionError("has no text")
-        return Conversion("\n\n".join(texts) + "\n")
+        return Conversion("\n\n".join(texts) + "\n", "markdown", decoder.metadata)
     message = _message(data)
     if not any(map(message.__contains__, ("From", "Date", "Subject", "To"))):
         raise ConversionError("is not a valid message")
-    metadata = described(title=_header(message, "Subject"), author=_header(message, "From"))
-    return Conversion("\n\n".join(_section(message)) + "\n", "markdown", metadata, _moment(message))
+    text = "\n\n".join(_section(message, decoder)) + "\n"
+    metadata = described(title=decoder.header(message, "Subject"), author=decoder.header(message, "From"))
+    return Conversion(text, "markdown", {**metadata, **decoder.metadata}, _moment(message, decoder))
 
 
 def _message(data: bytes) -> EmailMessage:
@@ -49,18 +53,65 @@ def _message(data: bytes) -> EmailMessage:
     return found
 
 
-def _section(message: EmailMessage) -> Iterator[str]:
+def _section(message: EmailMessage, decoder: _Decoder) -> Iterator[str]:
     """Yield the parts of a message's text."""
-    yield f"# {_header(message, 'Subject') or '(no subject)'}"
-    shown = {name: _header(message, name) for name in _SHOWN}
+    yield f"# {decoder.header(message, 'Subject') or '(no subject)'}"
+    shown = {name: decoder.header(message, name) for name in _SHOWN}
     if lines := [f"{name}: {value}" for name, value in shown.items() if value]:
         yield "\n".join(lines)
-    parts = _Parts()
+    parts = _Parts(decoder)
     body = parts.read(message).text
     if body:  # a heading in it is not one of the mailbox
         yield escaped(clean(body))
     if parts.attached:
         yield f"Attachments: {', '.join(map(one_line, parts.attached))}"
+
+
+@define
+class _Decoder:
+    """Decodes headers and bodies. Bytes without a known character set are UTF-8, or else a guess: Windows-1252."""
+
+    _is_guessed: bool = field(default=False, init=False)
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The metadata that says that an encoding was guessed; empty if none was."""
+        return {"encoding": _WESTERN} if self._is_guessed else {}
+
+    def header(self, message: Any, name: str) -> str:
+        """Return a header on one line; what cannot be decoded as it was written."""
+        given = next((str(given) for key, given in message.raw_items() if key.lower() == name.lower()), "")
+        try:
+            data = given.encode("utf-8", "surrogateescape")  # the parser of messages keeps other bytes in this way
+            if (guessed := self._guessed(data)) is None:
+                return one_line(str(message.get(name, "")))
+            return one_line(str(message.policy.header_factory(name, " ".join(guessed.split()))))
+        except Exception:  # noqa: BLE001  # the parser of headers raises anything
+            return one_line(given)
+
+    def content(self, part: Any) -> str:
+        """Return the text of a part; bytes that its character set does not have are replaced."""
+        data = part.get_payload(decode=True) or b""
+        charset = "utf-8"
+        with suppress(Exception):  # an unknown character set
+            named = codecs.lookup(part.get_content_charset(charset)).name
+            data.decode(named, "replace")
+            charset = "utf-8" if named == "ascii" else named
+        if charset == "utf-8" and (guessed := self._guessed(data)) is not None:
+            return guessed
+        return str(data.decode(charset, "replace"))
+
+    def _guessed(self, data: bytes) -> str | None:
+        """Return text in Windows-1252; None if it is UTF-8, or was and is damaged."""
+        with suppress(UnicodeDecodeError):
+            data.decode("utf-8")
+            return None
+        with suppress(UnicodeDecodeError):
+            text = data.decode(_WESTERN)
+            if data.decode("utf-8", "ignore").isascii():
+                self._is_guessed = True
+                return text
+        return None
 
 
 @define
@@ -73,6 +124,7 @@ class _Body:
 class _Parts:
     """Reads the parts of a message, and notes what is attached, which is not read."""
 
+    decoder: _Decoder
     attached: list[str] = field(factory=list)
     _number: int = field(default=0, init=False)
 
@@ -89,26 +141,16 @@ class _Parts:
                 return next((body for body in bodies if body.is_plain), bodies[0] if bodies else _Body())
             return _Body("\n\n".join(body.text for body in bodies), all(body.is_plain for body in bodies))
         if not file and kind in {"text/plain", "text/html"}:
-            is_plain = kind == "text/plain"
-            return _Body((_content(part) if is_plain else markdown_of(_content(part))).strip(), is_plain)
-        self.attached.append(file or _subject_of(part) or kind)
+            is_plain, text = kind == "text/plain", self.decoder.content(part)
+            return _Body((text if is_plain else markdown_of(text)).strip(), is_plain)
+        self.attached.append(file or self._subject_of(part) or kind)
         return _Body()
 
-
-def _subject_of(part: Any) -> str:
-    """Return the subject of an attached message; empty if it has none."""
-    if part.get_content_type() != "message/rfc822" or not part.is_multipart():
-        return ""
-    return _header(part.get_payload(0), "Subject")
-
-
-def _header(message: Any, name: str) -> str:
-    """Return a header on one line; what cannot be decoded as it was written."""
-    try:
-        value = str(message.get(name, ""))
-    except Exception:  # noqa: BLE001  # the parser of headers raises anything
-        value = next((str(given) for key, given in message.raw_items() if key.lower() == name.lower()), "")
-    return one_line(value)
+    def _subject_of(self, part: Any) -> str:
+        """Return the subject of an attached message; empty if it has none."""
+        if part.get_content_type() != "message/rfc822" or not part.is_multipart():
+            return ""
+        return self.decoder.header(part.get_payload(0), "Subject")
 
 
 def _file_of(part: Any) -> str:
@@ -117,17 +159,9 @@ def _file_of(part: Any) -> str:
     return "attachment"
 
 
-def _content(part: Any) -> str:
-    """Return the text of a part; bytes that its character set does not have are replaced."""
-    data = part.get_payload(decode=True) or b""
-    with suppress(Exception):  # an unknown character set
-        return str(data.decode(part.get_content_charset("utf-8"), "replace"))
-    return str(data.decode("utf-8", "replace"))
-
-
-def _moment(message: EmailMessage) -> datetime | None:
+def _moment(message: EmailMessage, decoder: _Decoder) -> datetime | None:
     try:
-        moment = parsedate_to_datetime(_header(message, "Date"))
+        moment = parsedate_to_datetime(decoder.header(message, "Date"))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
