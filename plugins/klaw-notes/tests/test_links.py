@@ -66,7 +66,23 @@ def klaw(memory, tmp_path, config_file):
     ("text", "found"),
     [
         ("[[A]]", [Link("A")]),
-        ("[[A#H|label]] [[A#H#Deep]]", [Link("A", "H"), Link("A", "Deep")]),
+        ("[[A#H|label]] [[A#H#Deep]]", [Link("A", "H"), Link("A", "H#Deep")]),
+        ("[[A#B? 100% & more: #1]]", [Link("A", "B? 100% & more: #1")]),
+        (r"\[esc](gone.md) \[[gone]] [[a]\] [a\](b.md) \![p](q.md)", [Link("q.md", is_path=True)]),
+        (r"\\[[A]] [a \[b\]](c.md)", [Link("A"), Link("c.md", is_path=True)]),
+        ("%% [[A]] %% [[B]] 5%% [[C]]", [Link("B"), Link("C")]),
+        ("%%\n[[A]]\n\n- [[A]]\n\n%%\n\n[[B]]", [Link("B", line=8)]),
+        ("5%% of\n\n[[A]] 6%% `%%` [[B]]\n\n%%\n\n[[C]]", [Link("A", line=3), Link("B", line=3), Link("C", line=7)]),
+        (
+            "[r][1] [r][] [r] [s]\n\n[1]: b.md\n[r]: <c d.md#e> 't'",
+            [Link("b.md", is_path=True), *[Link("c d.md", "e", is_path=True)] * 2],
+        ),
+        (
+            "a\n![p][R] `[R]` \\[R] <!-- [R] --> %% [R] %% [[R]]\n\n> [r]: x.md\n",
+            [Link("x.md", line=2, is_path=True), Link("R", line=2)],
+        ),
+        ("[a]: b.md\n[c]: https://x.org\ntext [a] [c]", [Link("b.md", line=3, is_path=True)]),
+        ("[x](a%23b.md#c%23)", [Link("a#b.md", "c#", is_path=True)]),
         ("[[A#^1a2b]] [[A^1a2b]]", [Link("A"), Link("A")]),
         ("![[A]]", [Link("A")]),
         ("[a](b.md) [c](<d e.md#f> 'title')", [Link("b.md", is_path=True), Link("d e.md", "f", is_path=True)]),
@@ -115,6 +131,7 @@ PARTS = (
         "a",
     ),
     *("`", "`", "``", "```", "~~~", "<!--", "-->", "<b title='", "'>", "<https://x.org/`>", "<pre>", "</pre>", "<div>"),
+    *("[a][r]", "[r]", "![p][R]", "\n\n[r]: D.md\n", "\n\n[r]: D.md\n", "%% [[T]] %%"),
     *("\n", "\n", "\n\n", "    ", "\t", " ", "- ", "1. ", "> ", "# ", "---", "|", "|-|-|", "\r\n"),
 )
 IS_TARGET = re.compile(r"N\d+")
@@ -126,24 +143,39 @@ IS_TARGET = re.compile(r"N\d+")
 @example(["[a](b`c)", " ", "`", "[[T]]", "`"])
 @example(["![`a", "[[T]]", "`", "](c.md)"])
 def test_no_link_is_read_from_code_and_comments_and_none_else_is_missed(parts):
-    text = "".join(part.replace("T", f"N{number}") for number, part in enumerate(parts))
-    hidden, shown = set(), set()
+    text = "".join(part.replace("T", f"N{number}").replace("D", f"D{number}") for number, part in enumerate(parts))
+    hidden, shown, defined = set(), set(), set()
     for token in tokens_of(plain().parse(text)):
         if token.type in {"code_block", "fence", "code_inline", "html_block", "html_inline"}:
             hidden.update(IS_TARGET.findall(token.content))
         elif token.type == "text":
-            shown.update(re.findall(r"\[\[(N\d+)\]\]", token.content))
+            bare = re.sub(r"%%.*?%%", "", token.content)
+            hidden.update(set(IS_TARGET.findall(token.content)) - set(IS_TARGET.findall(bare)))
+            shown.update(re.findall(r"\[\[(N\d+)\]\]", bare))
+        address = str(token.attrs.get("href") or token.attrs.get("src") or "")
+        defined.update(re.findall(r"D\d+\.md", address))
     links, _ = read_markdown(text)
     read = {name for link in links for name in IS_TARGET.findall(link.target)}
     assert read & hidden == set()
     assert shown - read == set()
+    if "[[r]" not in text:  # which may be a link of another kind
+        assert {link.target for link in links if link.target.startswith("D")} == defined
+
+
+@given(st.lists(st.sampled_from(("[", "]", "[[N1]]", "[a](N2)", "\\", "\\[", "\\]", "a", " ", "`")), max_size=12))
+def test_an_escaped_bracket_is_none(parts):
+    text = "".join(parts)
+    links, _ = read_markdown(text)
+    shown = "\0".join(token.content for token in tokens_of(plain().parse(text)) if token.type == "text")
+    assert {link.target for link in links if not link.is_path} <= set(re.findall(r"\[\[([^\[\]\0]+)\]\]", shown))
+    addresses = {token.attrs.get("href") for token in tokens_of(plain().parse(text))}
+    assert {link.target for link in links if link.is_path} <= addresses
 
 
 def plain():
-    """Return markdown-it-py as it is, with the same rules for blocks."""
+    """Return markdown-it-py with the same rules for blocks. What is escaped is a token of its own."""
     parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
-    parser.block.ruler.disable("reference")
-    return parser
+    return parser.disable(["text_join", "fragments_join"], ignoreInvalid=True)
 
 
 def tokens_of(tokens):
@@ -181,6 +213,17 @@ def test_headings_have_the_anchors_of_github(headings, anchors):
     found = anchors_of(titles)
     assert anchors <= found
     assert "no-heading" not in found
+
+
+def test_an_id_is_an_anchor_and_a_heading_may_have_signs(memory, vault):
+    text = '# Top <a id="x"></a>\n\n<a name="Y.z"></a>text `<a id="code">`\n\n# What? 100% & more: #1\n\n## Deep\n'
+    (vault / "My Note.md").write_text(text, "utf-8")
+    links = "[[My Note#What? 100% & more: #1]] [[My Note#Top#Deep]] [a](<My Note.md#x>) [a](<My Note.md#Y.z>)"
+    (vault / "n.md").write_text(f"{links} [a](<My Note.md#code>) [[My Note#Top#Gone]] [a](<My Note.md#top>)\n", "utf-8")
+    memory.index()
+    found = memory.extension("links").of("vault/n.md")
+    assert [edge.heading for edge in found.to] == ["What? 100% & more: #1", "Deep", "x", "Y.z", "top"]
+    assert [each.target for each in found.broken] == ["My Note.md#code", "My Note#Top#Gone"]
 
 
 def test_relations_in_front_matter():

@@ -153,8 +153,10 @@ def _addresses(graph: LinkGraph, path: str, names: Mapping[str, str]) -> Address
     """Return the function that gives links of a document their addresses in the bundle; empty if they have none."""
 
     def address_of(link: Link) -> str:
-        name = names.get(graph.target_of(link, path), "")
-        heading = f"#{anchor(link.heading)}" if link.heading else ""
+        target = graph.target_of(link, path)
+        name = names.get(target, "")
+        meant = (graph.heading_of(link, target) if name else None) or link.heading
+        heading = f"#{anchor(meant)}" if meant else ""
         address = f"/{_quoted(name)}{_quoted(heading)}" if name else ""
         return address if len(address) <= _LONGEST_ADDRESS else ""
 

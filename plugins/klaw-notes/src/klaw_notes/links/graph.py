@@ -134,25 +134,31 @@ class LinkGraph:
                     found[edge.target].append(edge)
         return found
 
+    def heading_of(self, link: Link, target: str) -> str | None:
+        """Return the heading of a document that a link to it means; None if it has no such heading.
+
+        Of ``[[Note#A#B]]`` it is B, unless there is one that is called "A#B".
+        """
+        known = self.documents[target].headings
+        parts = [] if link.is_path else link.heading.split("#")
+        names = [link.heading, *("#".join(parts[number:]) for number in range(1, len(parts)))]
+        missing = None if link.heading and known else names[-1].strip()
+        return next((name.strip() for name in names if anchor(name) in known), missing)
+
     def _edges(self, document: LinkedDocument) -> Iterator[Edge]:
         for link in document.links:
             target = self.target_of(link, document.path)
-            if target and self._has(target, link.heading):
-                yield Edge(document.path, link.line, target, link.heading, link.kind)
+            if target and (heading := self.heading_of(link, target)) is not None:
+                yield Edge(document.path, link.line, target, heading, link.kind)
 
     def _broken(self, document: LinkedDocument, roots: Mapping[str, Path]) -> Iterator[BrokenLink]:
         for link in document.links:
             target = self.target_of(link, document.path)
-            if self._has(target, link.heading) if target else _is_elsewhere(link, document.path, roots):
+            if self.heading_of(link, target) is not None if target else _is_elsewhere(link, document.path, roots):
                 continue
             reason = f"{target} has no heading {link.heading!r}" if target else "no such document"
             written = f"{link.target}#{link.heading}" if link.heading else link.target
             yield BrokenLink(document.path, link.line, written, reason, link.kind)
-
-    def _has(self, path: str, heading: str) -> bool:
-        """Return whether a document has a heading, or none that is known."""
-        known = self.documents[path].headings
-        return not heading or not known or anchor(heading) in known
 
     def _nearest(self, link: Link, source: str, number: int) -> str:
         """Return the nearest document with a name, written in the form of this number; empty if there is none."""

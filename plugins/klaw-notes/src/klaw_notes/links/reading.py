@@ -1,9 +1,13 @@
-"""Read the links of a text: ``[[Note#Heading|label]]``, ``[label](note.md#heading)``, and those in front matter."""
+"""Read the links of a text, and those in front matter.
+
+They are ``[[Note#Heading|label]]``, ``[label](note.md#heading)``, and ``[label][1]`` with ``[1]: note.md``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from unicodedata import normalize
 from urllib.parse import unquote
 
@@ -25,7 +29,7 @@ _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
 
 @frozen
 class Link:
-    """A link as it is written: its target, a heading of it if any, its line, and its kind.
+    """A link as it is written: its target, a heading of it if any (``A#B``: B below A), its line, and its kind.
 
     ``kind`` is ``link``, or the key of the front matter that relates the document to the target; its line is then 1.
     ``is_path``: the target is a path from the document's directory, and not only a name.
@@ -45,53 +49,59 @@ def read_markdown(text: str) -> tuple[tuple[Link, ...], tuple[Sequence[str], ...
     """
     # They import markdown-it-py, which a search does not need.
     from klaw_notes.chunking.headings import names
-    from klaw_notes.links.verbatim import prose_of, without_verbatim
+    from klaw_notes.links.verbatim import Definitions, shown_of
 
     links: list[Link] = []
     headings: list[Sequence[str]] = []
-    for prose in prose_of(text):
-        if prose.is_heading:
-            headings.append(names(" ".join(prose.text.split("\n"))))
-        if len(links) < _MAX_LINKS and ("[[" in prose.text or "](" in prose.text):
-            links += _links_in(without_verbatim(prose.text), prose.line)
+    definitions = Definitions.of(text)
+    for shown in shown_of(text, definitions):
+        prose = shown.prose
+        called = names(" ".join(prose.text.split("\n"))) if prose.is_heading else ("",)
+        if prose.is_heading or shown.ids:
+            headings.append((*called, *shown.ids))
+        if len(links) < _MAX_LINKS and (shown.referring or "[[" in shown.text or "](" in shown.text):
+            links += (link for link, _ in matches_in(shown.text, prose.line, shown.referring))
     return tuple(links[:_MAX_LINKS]), tuple(headings)
 
 
-def _links_in(text: str, first_line: int) -> Iterator[Link]:
-    """Yield the links of a text without code, in order."""
-    for link, _ in matches_in(text, first_line):
-        yield link
+def matches_in(
+    text: str, first_line: int, referring: Sequence[tuple[int, int, str]] = ()
+) -> Iterator[tuple[Link, re.Match[str] | None]]:
+    """Yield the links of a text without code, in order, each with its match: ``[[…]]``, or else a Markdown link.
 
-
-def matches_in(text: str, first_line: int) -> Iterator[tuple[Link, re.Match[str]]]:
-    """Yield the links of a text without code, in order, each with its match: ``[[…]]``, or else a Markdown link."""
-    found = [*_WIKI.finditer(text), *_MARKDOWN.finditer(text)]
+    A link whose address is defined elsewhere, of which ``referring`` has the place and the address, has no match.
+    """
+    wiki = list(_WIKI.finditer(text))
+    found: list[tuple[int, re.Match[str] | str]] = [(match.start(), match) for match in wiki]
+    found += ((match.start(), match) for match in _MARKDOWN.finditer(text))
+    # In CommonMark, ``[[a]]`` has the link ``[a]`` if it is defined.
+    inside = {at for match in wiki for at in range(match.start(), match.end())} if referring else set()
+    found += ((start, address) for start, end, address in referring if not inside.issuperset((start, end - 1)))
     line, counted = first_line, 0
-    for match in sorted(found, key=lambda match: match.start()):
-        line += text.count("\n", counted, match.start())
-        counted = match.start()
-        if link := _wiki_link(match, line) if match.re is _WIKI else _markdown_link(match, line):
-            yield link, match
+    for start, match in sorted(found, key=itemgetter(0)):
+        line += text.count("\n", counted, start)
+        counted = start
+        if isinstance(match, str):
+            link = link_to(match, line)
+        else:
+            link = _wiki_link(match, line) if match.re is _WIKI else link_to(match["angle"] or match["plain"], line)
+        if link:
+            yield link, None if isinstance(match, str) else match
 
 
 def _wiki_link(match: re.Match[str], line: int) -> Link | None:
     target, heading = match["target"].strip(), (match["heading"] or "").strip()
-    return Link(target, _block_free(heading), line) if target else None
+    is_block = heading.rpartition("#")[2].strip().startswith("^")  # ``^1a2b`` is no heading
+    return Link(target, "" if is_block else heading, line) if target else None
 
 
-def _markdown_link(match: re.Match[str], line: int) -> Link | None:
-    given = match["angle"] or match["plain"]
-    if _SCHEME.match(given):
+def link_to(address: str, line: int = 1) -> Link | None:
+    """Return the link to an address; None if it is one of the web, or of the same document."""
+    if _SCHEME.match(address):
         return None
-    path, _, heading = unquote(given).partition("#")
-    path = path.partition("?")[0]
-    return Link(path, heading, line, is_path=True) if path else None
-
-
-def _block_free(heading: str) -> str:
-    """Return the last heading of ``A#B``; empty for a block (``^1a2b``), which is no heading."""
-    last = heading.rpartition("#")[2].strip()
-    return "" if last.startswith("^") else last
+    path, _, heading = address.partition("#")
+    path = unquote(path.partition("?")[0])
+    return Link(path, unquote(heading), line, is_path=True) if path else None
 
 
 def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
@@ -100,7 +110,7 @@ def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
         for text in value if isinstance(value, tuple) else (value,):
             if not isinstance(text, str):
                 continue
-            found = list(_links_in(text, 1))
+            found = [link for link, _ in matches_in(text, 1)]
             if not found and _NOTE.fullmatch(text):
                 path, _, heading = text.partition("#")
                 found = [Link(path, heading, is_path=True)]
@@ -110,6 +120,8 @@ def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
 
 def anchors_of(headings: Iterable[Sequence[str]]) -> frozenset[str]:
     """Return the anchors of a document's headings, each given by its text and other names, in order.
+
+    What is no heading, but has an id, has an empty text.
 
     They are GitHub's, with ``-1`` at the second of a text; each is there also with single hyphens, as other programs
     write it, and so are the other names.
@@ -121,8 +133,9 @@ def anchors_of(headings: Iterable[Sequence[str]]) -> frozenset[str]:
         while name in used:
             used[first] += 1
             name = f"{first}-{used[first]}"
-        used[name] = 0
-        for each in (name, *map(anchor, others)):
+        if text:
+            used[name] = 0
+        for each in filter(None, (name, *map(anchor, others))):
             found.update((each, "-".join(filter(None, each.split("-")))))
     return frozenset(found)
 

@@ -9,12 +9,16 @@ from typing import TypeAlias
 from attrs import define, field
 
 from klaw_core import line_starts
-from klaw_notes.links.reading import Link, matches_in
-from klaw_notes.links.verbatim import Prose, prose_of, without_verbatim
+from klaw_notes.links.reading import Link, link_to, matches_in
+from klaw_notes.links.verbatim import Definitions, Prose, Shown, shown_of
 
 #: Returns the new address of a link; empty if the link stays as it is.
 AddressOf: TypeAlias = Callable[[Link], str]
 
+_DEFINITION = re.compile(
+    r"^ {0,3}\[(?:[^\[\]\\]|\\.){1,999}\]:\s{0,99}(?:<(?P<angle>[^<>\n]{1,500})>|(?P<plain>[^\s<>]{1,500}))",
+    re.MULTILINE,
+)
 _IN_LABEL = re.compile(r"[^\[\]]{0,500}\]\(")  # what follows
 
 _Edit: TypeAlias = tuple[int, int, str]  # where it begins and ends, and what is there then
@@ -27,9 +31,10 @@ def relinked(text: str, address_of: AddressOf) -> str:
     """
     places = _Places(text, [*line_starts(text), len(text)])
     edits: list[_Edit] = []
-    for prose in prose_of(text):
-        if "[[" in prose.text or "](" in prose.text:
-            edits += _edits_of(prose, places, address_of)
+    definitions = Definitions.of(text)
+    for shown in shown_of(text, definitions):
+        if "[[" in shown.text or "](" in shown.text or "]:" in shown.text:
+            edits += _edits_of(shown, definitions, places, address_of)
     return _edited(text, edits)
 
 
@@ -57,11 +62,13 @@ class _Places:
         return -1, False
 
 
-def _edits_of(prose: Prose, places: _Places, address_of: AddressOf) -> Iterator[_Edit]:
+def _edits_of(shown: Shown, definitions: Definitions, places: _Places, address_of: AddressOf) -> Iterator[_Edit]:
     """Yield the edits of a block, at their places in the whole text."""
+    prose = shown.prose
     rows = prose.text.split("\n")
     found = [places.of(row, prose.line - 1 + number) for number, row in enumerate(rows)]
-    for start, end, new in _edits_in(prose.text, without_verbatim(prose.text), address_of):
+    edits = [*_edits_in(prose.text, shown.text, address_of), *_defined(prose, definitions, address_of)]
+    for start, end, new in sorted(edits):
         begin = prose.text.rfind("\n", 0, start) + 1
         place, escaped = found[prose.text.count("\n", 0, start)]
         if place < 0:
@@ -72,11 +79,22 @@ def _edits_of(prose: Prose, places: _Places, address_of: AddressOf) -> Iterator[
         yield place + len(before), place + len(before) + len(old), new
 
 
+def _defined(prose: Prose, definitions: Definitions, address_of: AddressOf) -> Iterator[_Edit]:
+    """Yield the edits of the definitions in a block."""
+    for match in _DEFINITION.finditer(prose.text) if definitions.lines else ():
+        name = "angle" if match["angle"] is not None else "plain"
+        start, end = match.span(name)
+        link = link_to(match[name])
+        line = prose.line + prose.text.count("\n", 0, start)
+        if line in definitions.lines and link and (address := address_of(link)):
+            yield start - (name == "angle"), end + (name == "angle"), address
+
+
 def _edits_in(written: str, shown: str, address_of: AddressOf) -> Iterator[_Edit]:
     """Yield the edits of a text. ``shown`` is the text without code, in which links are looked for."""
     end_of_last = 0
     for link, match in matches_in(shown, 1):
-        if match.start() < end_of_last or not (address := address_of(link)):
+        if match is None or match.start() < end_of_last or not (address := address_of(link)):
             continue
         end_of_last = match.end()
         start, end = match.span()
