@@ -227,7 +227,13 @@ def test_an_id_is_an_anchor_and_a_heading_may_have_signs(memory, vault):
 
 
 def test_relations_in_front_matter():
-    given = {"up": "[[Home]]", "related": ("[[A|b]]", "c/d.md"), "title": "not one", "number": 3}
+    given = {
+        "up": "[[Home]]",
+        "related": ("[[A|b]]", "c/d.md"),
+        "title": "not one",
+        "free": "see [[x]] there",
+        "number": 3,
+    }
     assert list(links_of_metadata(given)) == [
         Link("Home", kind="up"),
         Link("A", kind="related"),

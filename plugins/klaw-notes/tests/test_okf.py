@@ -49,8 +49,7 @@ def concepts_of(bundle):
         assert path.name.casefold() not in {"index.md", "log.md"}
         head, body = IS_CONCEPT.match(text).groups()
         values = yaml.safe_load(head)
-        assert isinstance(values["type"], str)
-        assert values["type"].strip()
+        assert "type" in values
         found[name] = values, body
     return found
 
@@ -249,3 +248,46 @@ def test_the_command(memory, tmp_path):
     assert again.exit_code == 1
     assert "not empty" in again.stderr
     assert CliRunner().invoke(cli, [*options, "-"], prog_name="klaw").exit_code == 2
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        ("type: [a, b]\nn: 010\n", "type: [a, b]\nn: 010\n"),
+        ("# c\ntype: ~ # d\nn: {a: [1, 010]}\n", "# c\ntype: ~ # d\nn: {a: [1, 010]}\n"),
+        ("n: 010 # x\nup: '[[b]]'\n", "type: Note\nn: 010 # x\nup: '[b](/vault/b.md)'\n"),
+        ("a: &x [1]\nb: *x\nc: see [[b]] there\n", "type: Note\na: &x [1]\nb: *x\nc: see [[b]] there\n"),
+        ("up:\n- b.md # x\n- b.md\n", "type: Note\nup:\n- /vault/b.md # x\n- /vault/b.md\n"),
+        ("{n: 010}\n", "{type: Note, n: 010}\n"),
+        ("", "type: Note\n"),
+    ],
+)
+def test_front_matter_stays_as_it_is_written(memory, tmp_path, head, written, line_end):
+    text = f"---\n{head}---\nText.\n\n[[b]]\n".replace("\n", line_end)
+    memory.index(vault_of(tmp_path, {"a.md": text, "b.md": f"B.{line_end}"}))
+    memory.extension("links").bundle(memory, tmp_path / "bundle")
+    wanted = f"---\n{written}---\nText.\n\n[b](/vault/b.md)\n".replace("\n", line_end)
+    assert (tmp_path / "bundle" / "vault" / "a.md").read_bytes().decode() == wanted
+    plain = (tmp_path / "bundle" / "vault" / "b.md").read_bytes().decode()
+    assert plain == "---\ntype: Note\n---\nB.\n".replace("\n", line_end)
+
+
+def test_a_note_whose_front_matter_loses_something_is_named(memory, tmp_path):
+    texts = ("title: Rust: a history\nn: {a: 1}\n", "type: [x]\n", "title: fine\n", "type: ~\n")
+    memory.index(vault_of(tmp_path, {f"{number}.md": f"---\n{text}---\nText.\n" for number, text in enumerate(texts)}))
+    untyped, anew = memory.extension("links").bundle(memory, tmp_path / "bundle").notices
+    assert untyped.endswith(": vault/1.md, vault/3.md")
+    assert anew.endswith("not valid YAML: vault/0.md")
+
+
+def test_a_bundle_in_a_workspace_is_refused(memory, tmp_path):
+    vault = vault_of(tmp_path, {"a.md": "A\n"})
+    memory.index(vault)
+    links = memory.extension("links")
+    with pytest.raises(StoreError, match="is in the workspace vault"):
+        links.bundle(memory, vault / "bundle")
+    assert links.bundle(memory, vault / ".bundle").counts == {"note": 1}
+    (tmp_path / "f").write_text("")
+    with pytest.raises(StoreError, match="is a file"):
+        links.bundle(memory, tmp_path / "f")

@@ -12,10 +12,11 @@ import os
 import re
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from attrs import frozen
@@ -23,7 +24,7 @@ from attrs import frozen
 from klaw_core import Memory, Metadata, NotFoundError, SkippedEntry, StoreError
 from klaw_core.cli.kit import counted
 from klaw_journals.records import ExportReport
-from klaw_notes.front_matter import parse_yaml, read_front_matter
+from klaw_notes.front_matter import read_front_matter
 from klaw_notes.links.reading import Link, anchor, links_of_metadata
 from klaw_notes.links.relinking import AddressOf, relinked, relinked_value
 
@@ -44,6 +45,9 @@ _BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]
 _NEW_LINE = "\n"
 # Text that needs no quotation marks, also in YAML 1.1, which has more words for true and false.
 _WORD = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[a-z][a-z_]*", re.IGNORECASE)
+_PLAIN = re.compile(r"/[\w/.-]+")
+_UNTYPED = "the type in the front matter is no text, which other programs may refuse"
+_ANEW = "wrote the front matter anew, without comments and nested values, because it is not valid YAML"
 _LONGEST_ADDRESS = 500  # of a link that Klaw reads
 
 
@@ -65,15 +69,12 @@ def write_bundle(
     It has the Markdown files of workspaces, saved memories and documents of programs. ``metadata_of`` returns the
     metadata of an indexed document, given by its collection and path.
     """
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise StoreError(f"{directory} is there and not empty", hint="name a directory that does not exist")
-    parent = Path(os.path.realpath(directory)).parent
-    if not parent.is_dir():
-        raise StoreError(f"cannot write {directory}: no such directory: {parent}", hint="create it first")
+    parent = _checked(memory, directory)
     concepts, left_out = _concepts(memory)
     names = {concept.path: concept.name for concept in concepts}
     counts: Counter[str] = Counter()
     skipped: list[SkippedEntry] = []
+    remarks: dict[str, list[str]] = defaultdict(list)
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=parent))
         try:
@@ -85,10 +86,11 @@ def write_bundle(
                     skipped.append(SkippedEntry(concept.path, error.message, keep=True))
                     continue
                 found = metadata_of(concept.collection, concept.path)
-                text = _concept_text(concept.kind, written, found, _addresses(graph, concept.path, names))
+                text, remark = _concept_text(concept.kind, written, found, _addresses(graph, concept.path, names))
                 _write(temporary / concept.name, text)
                 listed[concept.name] = found
                 counts[concept.kind] += 1
+                remarks[remark].append(concept.path)
             for place, text in _indexes(listed):
                 _write(temporary / place, text)
             if directory.is_dir():
@@ -100,7 +102,30 @@ def write_bundle(
     except OSError as error:
         raise StoreError(f"{directory} cannot be written: {error.strerror}", hint="check the path") from error
     notices = [f"left out {counted(count, 'document')} of {what}" for what, count in sorted(left_out.items())]
+    notices += (f"{remark}: {', '.join(paths)}" for remark, paths in sorted(remarks.items()) if remark)
     return ExportReport(dict(counts), tuple(skipped), tuple(notices))
+
+
+def _checked(memory: Memory, directory: Path) -> Path:
+    """Return the directory in which that of a bundle will be. Raise StoreError if it cannot be there."""
+    if directory.exists() and not directory.is_dir():
+        raise StoreError(f"{directory} is a file, and a bundle is a directory", hint="name another directory")
+    if directory.is_dir() and any(directory.iterdir()):
+        raise StoreError(f"{directory} is there and not empty", hint="name a directory that does not exist")
+    place = Path(os.path.realpath(directory))
+    if not place.parent.is_dir():
+        raise StoreError(f"cannot write {directory}: no such directory: {place.parent}", hint="create it first")
+    for each in memory.workspaces.list():
+        root = Path(os.path.realpath(each.root))
+        relative = place.relative_to(root) if place.is_relative_to(root) else None
+        if relative is None or any(part.startswith(".") for part in relative.parts):
+            continue
+        if not any(fnmatch((relative / "index.md").as_posix(), pattern) for pattern in each.exclude):
+            raise StoreError(
+                f"{directory} is in the workspace {each.name}, so the next `klaw index` would read all notes twice",
+                hint="name a directory outside of it, or exclude this one from it",
+            )
+    return place.parent
 
 
 def _concepts(memory: Memory) -> tuple[Sequence[_Concept], Mapping[str, int]]:
@@ -168,21 +193,26 @@ def _quoted(text: str) -> str:
     return "".join(each if each.isalnum() or each in f"#-_.{_NOT_QUOTED}" else quote(each) for each in text)
 
 
-def _concept_text(kind: str, text: str, metadata: Metadata, address_of: AddressOf) -> str:
-    """Return the file of a document: its front matter with a type, and its text, both with new addresses."""
+def _concept_text(kind: str, text: str, metadata: Metadata, address_of: AddressOf) -> tuple[str, str]:
+    """Return the file of a document, and what there is to say about it.
+
+    The file has its front matter with a type, and its text, both with new addresses.
+    """
     if kind != "note":
         fields = {"type": _TYPES[kind], **{key: value for key, value in metadata.items() if "." not in key}}
-        return f"{_front_matter(fields, address_of)}{relinked(text, address_of)}"
+        return f"{_front_matter(fields, address_of)}{relinked(text, address_of)}", ""
     text = text.removeprefix("\ufeff")
     own, blanked = read_front_matter(text)
-    begin = _body(blanked) if blanked != text else 0
-    body = relinked(text[begin:], address_of)
-    return f"{_kept(text, own, address_of) or _front_matter({**own, **_type_of(own)}, address_of)}{body}"
-
-
-def _type_of(metadata: Metadata) -> Metadata:
-    given = metadata.get("type")
-    return {"type": given if isinstance(given, str) and given.strip() else _TYPES["note"]}
+    line_end = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    has_own = blanked != text
+    body = relinked(text[_body(blanked) :] if has_own else text, address_of)
+    given = own.get("type")
+    own_type = given.strip() if isinstance(given, str) else ""
+    kept, has_type = _kept(text, address_of, line_end) if has_own else ("", False)
+    if kept:
+        return f"{kept}{body}", _UNTYPED if has_type and not own_type else ""
+    head = _front_matter({**own, "type": own_type or _TYPES["note"]}, address_of)
+    return f"{head.replace(_NEW_LINE, line_end)}{body}", _ANEW if has_own else ""
 
 
 def _body(blanked: str) -> int:
@@ -195,39 +225,76 @@ def _body(blanked: str) -> int:
     return end
 
 
-def _kept(text: str, metadata: Metadata, address_of: AddressOf) -> str:
-    """Return the front matter as it is written, with a type; empty if that would not be valid YAML."""
+def _kept(text: str, address_of: AddressOf, line_end: str) -> tuple[str, bool]:
+    """Return the front matter as it is written, with a type; empty if that would not be valid YAML.
+
+    The second value says whether it has a type of its own.
+    """
     match = _BLOCK.match(text)
-    if match is None or parse_yaml(match[1]) is None:
+    root = None if match is None else _composed(match[1])
+    if match is None or root is None:
+        return "", False
+    block = match[1]
+    added = f"type: {_TYPES['note']}"
+    keys = [key.value for key, _ in root.value]
+    wanted = keys if "type" in keys else ["type", *keys]
+    edits = list(_value_edits(root, address_of))
+    if "type" not in keys:
+        at = (root.start_mark.index + bool(root.flow_style)) if block.strip() else 0
+        after = (
+            (", " if keys else "") if root.flow_style and block.strip() else f"{line_end}{' ' * root.start_mark.column}"
+        )
+        edits.append((at, at, f"{added}{after}"))
+    for start, end, new in sorted(edits, reverse=True):
+        block = f"{block[:start]}{new}{block[end:]}"
+    again = _composed(block)
+    if again is None or [key.value for key, _ in again.value] != wanted:
+        return "", False
+    return f"---{line_end}{block}---{line_end}", "type" in keys
+
+
+def _composed(block: str) -> Any:
+    """Return the node of a block of YAML, with the places of its values; None if it is not a valid mapping."""
+    import yaml
+
+    try:
+        root = yaml.compose(block if block.strip() else "{}", Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return root if isinstance(root, yaml.MappingNode) else None
+
+
+def _value_edits(root: Any, address_of: AddressOf) -> Iterator[tuple[int, int, str]]:
+    """Yield the values of front matter that are links: where each is, and what is there then."""
+    for _, value in root.value:
+        for node in value.value if value.id == "sequence" else (value,):
+            if node.id != "scalar" or node.style not in {None, "'", '"'}:
+                continue
+            if new := _new_value(node.value, address_of):
+                doubled = new.replace("'", "''")
+                written = {"'": f"'{doubled}'", None: new if _PLAIN.fullmatch(new) else None}.get(node.style)
+                yield node.start_mark.index, node.end_mark.index, written or json.dumps(new, ensure_ascii=False)
+
+
+def _new_value(text: str, address_of: AddressOf) -> str:
+    """Return what a value becomes that is a link or the path of a note; empty if it stays."""
+    links = list(links_of_metadata({"": text}))
+    if len(links) != 1:
         return ""
-    added = "" if _type_of(metadata)["type"] == metadata.get("type") else f"type: {_TYPES['note']}\n"
-    block = relinked_value(match[1], address_of)
-    for path, address in _paths_in(metadata, address_of):
-        block = re.sub(rf"(?<=[\s\"'\[,]){re.escape(path)}(?=[\s\"'\],])", address.replace("\\", r"\\"), block)
-    values = parse_yaml(added + block)
-    usable = values is not None and values.get("type") and len(values) == len(parse_yaml(match[1]) or ()) + bool(added)
-    return f"---\n{added}{block}---\n" if usable else ""
-
-
-def _paths_in(metadata: Metadata, address_of: AddressOf) -> Iterator[tuple[str, str]]:
-    """Yield the values of front matter that are the path of a note, and what they become."""
-    for value in metadata.values():
-        for text in value if isinstance(value, tuple) else (value,):
-            links = list(links_of_metadata({"": text}))
-            if isinstance(text, str) and len(links) == 1 and text.startswith(links[0].target):
-                address = address_of(links[0])
-                if address and "%" not in address:  # such a value is a path, and not an address
-                    yield text, address
+    if not text.startswith(links[0].target):
+        new = relinked_value(text, address_of)
+        return new if new != text else ""
+    address = address_of(links[0])
+    return "" if "%" in address else address  # such a value is a path, and not an address
 
 
 def _front_matter(fields: Metadata, address_of: AddressOf) -> str:
     """Return front matter; JSON is YAML."""
-    changed = dict(_paths_in(fields, address_of))
 
     def new(value: object) -> object:
         if isinstance(value, tuple):
             return [new(each) for each in value]
-        return changed.get(value) or relinked_value(value, address_of) if isinstance(value, str) else value
+        return _new_value(value, address_of) or value if isinstance(value, str) else value
 
     rows = (f"{_yaml(key)}: {_yaml(new(value))}" for key, value in fields.items())
     return "\n".join(("---", *rows, "---", ""))

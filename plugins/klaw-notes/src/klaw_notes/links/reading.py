@@ -110,7 +110,8 @@ def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
         for text in value if isinstance(value, tuple) else (value,):
             if not isinstance(text, str):
                 continue
-            found = [link for link, _ in matches_in(text, 1)]
+            whole = text.strip().removeprefix("!")
+            found = [link for link, match in matches_in(text, 1) if match is not None and match.group() == whole]
             if not found and _NOTE.fullmatch(text):
                 path, _, heading = text.partition("#")
                 found = [Link(path, heading, is_path=True)]
