@@ -261,6 +261,7 @@ ELSEWHERE = {
     "sync run --missing": "needs a journal that was lost; the same",
     "sync run --again": "runs until it is interrupted; klaw-sync has its own tests",
     "sync remove --json": "needs another machine; klaw-sync has its own tests",
+    "sync remove --new-key": "needs another machine; klaw-sync has its own tests",
     "sync join --json": "needs the code of another machine; klaw-sync has its own tests",
     "eval --compare": "each pair of configurations is another command here",
 }

@@ -191,7 +191,7 @@ consolidate = "00:00-23:59"
         for process in self.running.values():
             process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(60)
+                process.wait(300)
             if process.poll() is None:
                 process.kill()
                 process.wait()
@@ -272,7 +272,7 @@ class Client:
         if self._connection is None or idle > IDLE_SECONDS or self.chance.random() < 0.02:  # clients come and go
             if self._connection is not None:
                 self._connection.close()
-            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         where = f"{path}?{urlencode(query)}" if query else path
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         try:

@@ -15,7 +15,6 @@ PLAIN = {
     "{fact.category}": "one of the categories",
     "{question.text}": "in double quotes, of the demo",
     "{self._options.schema}": "no command: the name of a lock",
-    "{'' if trust == 'owner' else f' --trust {trust}'}": "one of the classes",
     "{error}": "no command: what went wrong with `klaw mcp`",
 }
 

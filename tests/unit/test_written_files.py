@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "klaw_models/fetching.py fill_described": "a model in a directory that gets its name when it is complete",
     "klaw_models/fetching.py take": "a model in a directory that gets its name when it is complete",
     "klaw_models/fetching.py write_manifest": "a model in a directory that gets its name when it is complete",
+    "klaw_notes/okf.py _write": "a bundle in a directory that gets its name when it is complete",
     "klaw_store_sqlitevec/copies.py _copy": "a copy of a database, which is removed unless it is complete",
 }
 

@@ -167,7 +167,9 @@ def _together(root: Path, reached: list[list[str]], seed: int, rounds: int, chan
         kept = set().union(*(each.kept for each in machines)) - gone
         assert [word for word in sorted(kept) if word not in "".join(dumps[0])] == []
         assert len(kept) > 0
-    files = [(path, path.read_bytes()) for path in sorted(root.rglob("*")) if path.is_file()]
+    # SQLite leaves copies of rows that it moves in unused parts of its pages; docs/explanation/durability.md says so.
+    written = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != "klaw.db")
+    files = [(path, path.read_bytes()) for path in written]
     assert [
         (f"{path.parent.name}/{path.name}", word)
         for path, data in files
@@ -187,7 +189,7 @@ def test_each_machine_reaches_two_of_three_places(tmp_path, places):
     _together(tmp_path, [[places[name] for name in pair] for pair in pairs], seed=2, rounds=2, changes=8)
 
 
-@pytest.mark.campaign
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("seed", range(3, 6))
 @pytest.mark.parametrize("place", ["folder", "git", "s3"])
 def test_many_changes_on_three_machines(tmp_path, places, place, seed):
