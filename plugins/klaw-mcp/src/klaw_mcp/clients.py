@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import Any
 
@@ -173,7 +174,7 @@ def printed(client: Client, file: Path, server: Mapping[str, Any]) -> str:
 def _by_hand(client: Client, server: Mapping[str, Any] | None) -> str:
     if server is None:
         return f"remove {SERVER!r} from {'.'.join(client.keys)!r} by hand"
-    return f"add the output of `klaw mcp install {client.name} --print` by hand"
+    return f"add the output of `klaw mcp install {quote(client.name)} --print` by hand"
 
 
 def _require_same_others(
