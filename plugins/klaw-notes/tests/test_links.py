@@ -235,9 +235,9 @@ def test_relations_in_front_matter():
         "number": 3,
     }
     assert list(links_of_metadata(given)) == [
-        Link("Home", kind="up"),
-        Link("A", kind="related"),
-        Link("c/d.md", kind="related", is_path=True),
+        Link("Home", line=None, kind="up"),
+        Link("A", line=None, kind="related"),
+        Link("c/d.md", line=None, kind="related", is_path=True),
     ]
 
 
@@ -425,7 +425,7 @@ class TestCommand:
     def test_the_links_of_a_note(self, klaw):
         assert klaw("links", "vault/Ferry.md").stdout.splitlines() == [
             "links to:",
-            "  vault/Home.md  (up)  line 1",
+            "  vault/Home.md  (up)",
             "  vault/plans/Dock plan.md#Next steps  line 7",
             "linked from:",
             "  vault/Home.md:3",
@@ -451,6 +451,13 @@ class TestCommand:
         memory.index()
         for name in ("Caf\u00e9", "vault/Caf\u00e9.md"):
             assert klaw("links", name).stdout.splitlines() == ["links to:", "  vault/Home.md  line 1"]
+
+    def test_a_broken_link_in_front_matter_has_no_line(self, klaw, vault, memory):
+        (vault / "Bare.md").write_text('---\nup: "[[Gone]]"\n---\nText.\n', "utf-8")
+        memory.index()
+        assert "vault/Bare.md  Gone: no such document" in klaw("links").stdout.splitlines()
+        found = json.loads(klaw("links", "Bare", "--json").stdout)
+        assert [each["line"] for each in found["broken"]] == [None]
 
     def test_no_link_is_said(self, klaw):
         assert "has no links" in klaw("links", "vault/People/Bo.md").stderr

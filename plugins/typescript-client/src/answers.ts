@@ -265,10 +265,10 @@ export interface Fact {
   is_weak?: boolean;
 }
 
-/** A link of `path`, in `line`, to the document `target`. */
+/** A link of `path`, in `line` (null in front matter), to the document `target`. */
 export interface Edge {
   path: string;
-  line: number;
+  line: number | null;
   target: string;
   heading: string;
   kind: string;
@@ -276,7 +276,7 @@ export interface Edge {
 
 export interface BrokenLink {
   path: string;
-  line: number;
+  line: number | null;
   target: string;
   reason: string;
   kind: string;

@@ -42,7 +42,7 @@ def command(settings: Settings, *, note: str | None) -> None:
             notify(settings, "no link is broken")
         return
     _show("links to", [(edge.line, _target(edge.target, edge.heading), edge.kind) for edge in found.to])
-    _show("linked from", [(0, f"{edge.path}:{edge.line}", edge.kind) for edge in found.backlinks])
+    _show("linked from", [(None, _place(edge.path, edge.line), edge.kind) for edge in found.backlinks])
     _show("broken", [(each.line, f"{each.target}: {each.reason}", each.kind) for each in found.broken])
     if not (found.to or found.backlinks or found.broken):
         notify(settings, f"{found.path} has no links, and nothing links to it")
@@ -63,7 +63,11 @@ def _target(path: str, heading: str) -> str:
     return f"{path}#{heading}" if heading else path
 
 
-def _show(title: str, rows: Sequence[tuple[int, str, str]]) -> None:
+def _place(path: str, line: int | None) -> str:
+    return path if line is None else f"{path}:{line}"
+
+
+def _show(title: str, rows: Sequence[tuple[int | None, str, str]]) -> None:
     from klaw_core.cli.kit import StyledText, data
 
     if not rows:
@@ -80,4 +84,4 @@ def _show_broken(broken: Sequence[BrokenLink]) -> None:
     from klaw_core.cli.kit import StyledText, data
 
     for each in broken:
-        data().line(StyledText(f"{each.path}:{each.line}", "bold cyan"), f"  {each.target}: {each.reason}")
+        data().line(StyledText(_place(each.path, each.line), "bold cyan"), f"  {each.target}: {each.reason}")

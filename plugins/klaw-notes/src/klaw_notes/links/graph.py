@@ -40,10 +40,10 @@ class LinkedDocument:
 
 @frozen
 class Edge:
-    """A link of ``path``, in ``line``, to the document ``target``, and its ``heading`` if it names one."""
+    """A link of ``path``, in ``line`` (None in front matter), to ``target``, and its ``heading`` if it names one."""
 
     path: str
-    line: int
+    line: int | None
     target: str
     heading: str = ""
     kind: str = "link"
@@ -54,7 +54,7 @@ class BrokenLink:
     """A link of ``path``, in ``line``, as it is written, and why it leads nowhere."""
 
     path: str
-    line: int
+    line: int | None
     target: str
     reason: str
     kind: str = "link"

@@ -31,13 +31,13 @@ _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
 class Link:
     """A link as it is written: its target, a heading of it if any (``A#B``: B below A), its line, and its kind.
 
-    ``kind`` is ``link``, or the key of the front matter that relates the document to the target; its line is then 1.
+    ``kind`` is ``link``, or the key of the front matter that relates the document to the target; it has no line then.
     ``is_path``: the target is a path from the document's directory, and not only a name.
     """
 
     target: str
     heading: str = ""
-    line: int = 1
+    line: int | None = 1
     kind: str = "link"
     is_path: bool = False
 
@@ -114,9 +114,9 @@ def links_of_metadata(metadata: Mapping[str, object]) -> Iterator[Link]:
             found = [link for link, match in matches_in(text, 1) if match is not None and match.group() == whole]
             if not found and _NOTE.fullmatch(text):
                 path, _, heading = text.partition("#")
-                found = [Link(path, heading, is_path=True)]
+                found = [Link(path, heading, None, is_path=True)]
             for link in found:
-                yield Link(link.target, link.heading, 1, key, link.is_path)
+                yield Link(link.target, link.heading, None, key, link.is_path)
 
 
 def anchors_of(headings: Iterable[Sequence[str]]) -> frozenset[str]:
