@@ -47,7 +47,7 @@ _NEW_LINE = "\n"
 _WORD = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[a-z][a-z_]*", re.IGNORECASE)
 _PLAIN = re.compile(r"/[\w/.-]+")
 _UNTYPED = "the type in the front matter is no text, which other programs may refuse"
-_ANEW = "wrote the front matter anew, without comments and nested values, because it is not valid YAML"
+_ANEW = "wrote the front matter again, without comments and nested values, because it is not valid YAML"
 _LONGEST_ADDRESS = 500  # of a link that Klaw reads
 
 

@@ -181,8 +181,10 @@ def _may_be_meant(word: str, slip: str) -> bool:
     if slip[:1] != word[:1]:
         return False
     # A letter that ends many words is rarely a mistake there: without it, or with another, it is another form or word.
+    # A letter that was typed twice is a mistake.
     is_short = len(word) < _MIN_LAST_CHARACTERS
-    if word[-1] in _ENDINGS and (slip == word[:-1] or (slip[:-1] == word[:-1] and (is_short or slip[-1] in _ENDINGS))):
+    is_cut = slip == word[:-1] and word[-1] != slip[-1]
+    if word[-1] in _ENDINGS and (is_cut or (slip[:-1] == word[:-1] and (is_short or slip[-1] in _ENDINGS))):
         return False
     changed = [(one, other) for one, other in zip(word, slip, strict=False) if one != other]
     is_vowel = len(slip) == len(word) and len(changed) == 1 and _VOWELS.issuperset(changed[0])
