@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_journals import FileJournals
+from klaw_journals import FileJournals, Traces
 from klaw_memories import CoreMemory
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.desks import Desk
@@ -35,6 +35,10 @@ def documents(sync):
 
 def facts(sync):
     return FileJournals(sync.root).records("facts")
+
+
+def core(sync):
+    return CoreMemory(FileJournals(sync.root).text("core_memory"))
 
 
 def log(sync):
@@ -361,3 +365,88 @@ def test_two_agents_save_while_both_machines_synchronise(world):
     held = [sorted(FileJournals(each.root).records("saved").ids()) for each in (one, other)]
     assert held[0] == held[1]
     assert len(held[0]) == 12
+
+
+# Core memory: what its owner deletes is in no file of any machine, the history included.
+
+
+@pytest.mark.parametrize("deleted", ["drink", "Drink"])
+def test_a_deletion_erases_the_history_of_every_machine(world, tmp_path, deleted):
+    one, other, _ = world
+    core(one).update("user", "drink", "oolong")
+    core(one).update("user", "food", "noodles")
+    meet(*world)
+    for key in ("drink", "food"):
+        core(other).update("user", key, "anything", trust="agent")
+    meet(*world)
+    assert [fact.value for fact in core(other).history()] == ["oolong", "noodles"]
+    core(one).delete("user", deleted)
+    meet(*world)
+    assert core(one).get().user == core(other).get().user == {"food": "anything"}
+    assert [fact.value for fact in core(other).history()] == ["noodles"]
+    assert holding(tmp_path, "oolong") == []
+
+
+def test_a_deletion_forgets_what_lost_a_conflict(world, tmp_path):
+    one, other, _ = world
+    core(one).update("user", "drink", "oolong")
+    core(other).update("user", "drink", "sencha")
+    meet(*world)
+    assert len(other.conflicts()) == 1
+    core(one).delete("user", "drink")
+    meet(*world)
+    assert other.conflicts() == one.conflicts() == []
+    assert holding(tmp_path, "oolong") == holding(tmp_path, "sencha") == []
+
+
+def test_what_is_written_after_a_deletion_stays(world):
+    one, other, folder = world
+    core(one).update("user", "drink", "oolong")
+    meet(*world)
+    core(one).delete("user", "drink")
+    core(one).update("user", "drink", "sencha")
+    meet(*world)
+    core(other).update("user", "drink", "water", trust="agent")
+    meet(*world)
+    assert core(one).get().user == core(other).get().user == {"drink": "water"}
+    assert [fact.value for fact in core(other).history()] == ["sencha"]
+    assert one.run([folder]).sent == 0
+
+
+def test_an_agent_that_deletes_forgets_nothing(world):
+    one, other, _ = world
+    core(one).update("user", "drink", "oolong")
+    meet(*world)
+    core(other).delete("user", "drink", trust="agent")
+    core(one).update("user", "drink", "sencha")
+    meet(*world)
+    assert len(one.conflicts()) == 1
+    assert [fact.value for fact in core(other).history()] == ["oolong"]
+    assert Traces(one.root).read() == Traces(other.root).read() == []
+
+
+def test_a_history_that_could_not_be_read_is_erased_later(world, tmp_path):
+    one, other, folder = world
+    core(one).update("user", "drink", "oolong")
+    meet(*world)
+    core(other).update("user", "drink", "anything", trust="agent")
+    meet(*world)
+    path = other.root / "core_memory.json"
+    whole = path.read_text()
+    path.write_text(whole.replace('"user": {', '"user": [], "was": {'))
+    core(one).delete("user", "drink")
+    one.run([folder])
+    for _ in range(2):
+        assert "not an object" in other.run([folder]).problems[0]
+    path.write_text(whole)
+    for _ in range(2):
+        other.run([folder])
+    assert core(other).history() == []
+    assert holding(tmp_path, "oolong") == []
+
+
+def test_an_owner_who_shares_no_memory_leaves_no_trace(tmp_path):
+    facts = CoreMemory(FileJournals(tmp_path).text("core_memory"))
+    facts.update("user", "drink", "oolong")
+    facts.delete("user", "drink")
+    assert not (tmp_path / "sync").exists()
