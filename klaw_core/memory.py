@@ -347,7 +347,8 @@ class Memory(OpenMemory):
         runs = self._runs
         report = Forgetter(self._assembly.collection, self._reader(runs.sources), runs.sources).forget(target)
         runs.skipped.forget(target, report.paths)
-        self.extensions.emit(ForgetEvent(report.paths))
+        if error := self.extensions.emit(ForgetEvent(report.paths)):
+            raise error
         return report
 
     def context(

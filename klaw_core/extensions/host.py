@@ -184,8 +184,8 @@ class Extensions:
 
         return stop
 
-    def emit(self, event: Event) -> None:
-        """Send an event to its listeners, and log their exceptions. Raise StoreError if an extension cannot forget."""
+    def emit(self, event: Event) -> KlawError | None:
+        """Send an event to its listeners, and log their exceptions; return an error that names the extensions."""
         kind, failed = type(event), dict[str, KlawError]()
         for name, listener in [*self._listeners_for(kind), *(("", callback) for callback in self._listeners)]:
             try:
@@ -195,11 +195,9 @@ class Extensions:
 
                 failed[name] = as_klaw_error(error)
                 logging.getLogger("klaw").warning("a listener failed at %s: %s", kind.__name__, failed[name])
-        if kind.__name__ == "ForgetEvent":
-            failed |= {name: self._failed[name] for name in self.registry.listeners(kind) if name in self._failed}
-            for name in filter(None, failed):
-                told = f"removed from the index, but the extension {name!r} may have its text: {failed[name]}"
-                raise StoreError(told, hint="`klaw index` removes it there")
+        failed |= {name: error for name, error in self._failed.items() if name in self.registry.listeners(kind)}
+        told = "; ".join(f"the extension {name!r} ({error})" for name, error in failed.items() if name)
+        return StoreError(f"done, but not by {told}", hint="`klaw index` does the rest") if told else None
 
     def _listeners_for(self, kind: type) -> Iterator[tuple[str, Callable[[Event], None]]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built, none to close."""

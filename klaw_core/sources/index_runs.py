@@ -60,7 +60,7 @@ class IndexRuns:
 
     assembly: Assembly
     sources: Sources
-    emit: Callable[[Event], None]
+    emit: Callable[[Event], KlawError | None]
     last: dict[tuple[str, str], LastRun]
 
     def over(
@@ -201,7 +201,8 @@ class IndexRuns:
         """Remove documents from the rows, indexes and cache of one collection, or of all. Raise StoreError."""
         names = self.sources.collections() if collection is None else (collection,)
         removed = sum(self.assembly.collection(name).remove(paths, forget=True).chunks for name in names)
-        self.emit(ForgetEvent(tuple(paths)))
+        if (error := self.emit(ForgetEvent(tuple(paths)))) and collection is None:  # else its caller has more to remove
+            raise error
         return ForgetReport(tuple(paths), removed)
 
     def forget_removed_text(self, origin: str, paths: Sequence[str]) -> None:

@@ -52,7 +52,7 @@ class SearchEvent:
 
 @frozen
 class ForgetEvent:
-    """Documents were removed from the index and from their source. An extension that fails has not forgotten them."""
+    """Documents were removed from the index and from their source. An extension that fails has to forget them later."""
 
     paths: tuple[str, ...]
 

@@ -36,6 +36,7 @@ from klaw_core import (
     StoreError,
     StoreFullError,
 )
+from klaw_journals import Chat, Message
 
 ABILITIES = [
     getattr(library, name)
@@ -322,11 +323,34 @@ def test_an_extension_that_cannot_forget_is_an_error_after_all_others_were_told(
     with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
         memory.index(home.notes)
         memory.on_change(told.append)
-        with pytest.raises(StoreError, match=r"removed from the index, but the extension 'bad' .*a defect") as raised:
+        with pytest.raises(StoreError, match=r"done, but not by the extension 'bad' .*a defect") as raised:
             memory.forget("notes/a.md")
         assert "klaw index" in raised.value.hint
         assert told == [ForgetEvent(("notes/a.md",))]
         assert not memory.search("heron", mode="fts")
+
+
+def test_an_extension_that_cannot_forget_stops_nothing_half_way(home):
+    """What removes something of its own, or an index run, goes on: an error before its end would leave the text."""
+    home.write("a.md", "The heron.\n")
+    components = [LiveComponent("extension", "bad", Keeping(), listens=(ForgetEvent,))]
+    chat, moment = Chat.parse("telegram_1"), datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
+    with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
+        memory.add([NewDocument("one", "The kestrel.")])
+        assert memory.delete(["one"]) == 1
+        memory.conversations.append(Message("user", "The lapwing.", moment, meta=chat.meta))
+        message = memory.conversations.append(Message("user", "The plover.", moment, meta=chat.meta))
+        memory.index()
+        with pytest.raises(StoreError, match="not by the extension 'bad'"):
+            memory.forget(f"{chat.name}/{message.id}")
+        assert memory.index(home.notes).added == 1
+        assert not memory.search("kestrel", mode="fts")
+        assert not memory.search("plover", mode="fts")
+        with pytest.raises(StoreError, match="not by the extension 'bad'"):
+            memory.conversations.purge(chat)
+        assert not memory.search("lapwing", mode="fts")
+    left = b"".join(path.read_bytes() for path in (home.root / "data").rglob("*") if path.is_file())
+    assert [word for word in (b"kestrel", b"plover", b"lapwing") if word in left] == []
 
 
 def test_a_callback_that_fails_at_forgetting_is_no_error(with_bad, home):
