@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING
 
 import click
@@ -50,14 +48,13 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
 
 
 def _index_again(place: SourceStatus, trust: str) -> str:
-    """Return the command that indexes a workspace again as it was. Its patterns are not known here."""
+    """Return the command that indexes a workspace again; patterns of files are not known here."""
     from klaw_core.values.collections import MEMORY
 
-    root = Path(str(place.root))
-    words = ["klaw", "index", str(root)]
-    words += [] if place.origin == root.name else ["--name", place.origin]
+    words = ["klaw", "index", str(place.root)]
+    words += [] if place.root is not None and place.origin == place.root.name else ["--name", place.origin]
     words += [] if place.collection == MEMORY else ["--collection", place.collection]
-    return shlex.join([*words, *([] if trust == "owner" else ["--trust", trust])])
+    return join([*words, *([] if trust == "owner" else ["--trust", trust])])
 
 
 def ask_to_forget(memory: Memory, target: str) -> None:

@@ -32,15 +32,15 @@ def command(settings: Settings, *, targets: tuple[str, ...]) -> None:
     """
     if "" in targets:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
-    from klaw_core.errors import KlawError, NotFoundError
+    from klaw_core.errors import NotFoundError
 
     found: list[_Found] = []
-    problems: list[KlawError] = []
+    problems: list[NotFoundError] = []
     with settings.open_memory() as memory:
         for target in targets:
             try:
                 found.append(_excerpts(memory, target))
-            except KlawError as error:
+            except NotFoundError as error:
                 problems.append(error)
     if found:
         _print(settings, found, several=len(targets) > 1 or not found[0].is_exact)

@@ -288,6 +288,9 @@ def test_a_bundle_in_a_workspace_is_refused(memory, tmp_path):
     with pytest.raises(StoreError, match="is in the workspace vault"):
         links.bundle(memory, vault / "bundle")
     assert links.bundle(memory, vault / ".bundle").counts == {"note": 1}
+    memory.workspaces.exclude("vault", "out", "drafts/*")
+    (vault / "drafts").mkdir()
+    assert links.bundle(memory, vault / "out").counts == links.bundle(memory, vault / "drafts" / "one").counts
     (tmp_path / "f").write_text("")
     with pytest.raises(StoreError, match="is a file"):
         links.bundle(memory, tmp_path / "f")

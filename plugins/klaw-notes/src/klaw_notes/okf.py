@@ -14,7 +14,6 @@ import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,6 +26,7 @@ from klaw_journals.records import ExportReport
 from klaw_notes.front_matter import read_front_matter
 from klaw_notes.links.reading import Link, anchor, links_of_metadata
 from klaw_notes.links.relinking import AddressOf, relinked, relinked_value
+from klaw_notes.walking import Patterns
 
 if TYPE_CHECKING:
     from klaw_notes.links.graph import LinkGraph
@@ -120,7 +120,8 @@ def _checked(memory: Memory, directory: Path) -> Path:
         relative = place.relative_to(root) if place.is_relative_to(root) else None
         if relative is None or any(part.startswith(".") for part in relative.parts):
             continue
-        if not any(fnmatch((relative / "index.md").as_posix(), pattern) for pattern in each.exclude):
+        excluded, parts = Patterns.of(each.exclude), (*relative.parts, "index.md")
+        if not any(excluded.first("/".join(parts[: depth + 1])) for depth in range(len(parts))):
             raise StoreError(
                 f"{directory} is in the workspace {each.name}, so the next `klaw index` would read all notes twice",
                 hint="name a directory outside of it, or exclude this one from it",

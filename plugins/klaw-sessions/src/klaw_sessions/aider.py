@@ -8,7 +8,7 @@ a project, or a directory of projects.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -68,6 +68,7 @@ def _lines(said: str) -> Iterator[tuple[str, str]]:
     """
     lines = said.splitlines()
     end = _END if any(line.startswith(_USER) and line.endswith(_END) for line in lines) else ""
+    closing = _last_closing(lines)
     fence, before = "", ""
     for number, line in enumerate(lines):
         mark = next(filter(line.startswith, _ROLES), "")
@@ -82,11 +83,19 @@ def _lines(said: str) -> Iterator[tuple[str, str]]:
             continue
         if fence:
             fence = "" if _closes(fence, line) else fence
-        elif (opened := _FENCE.match(line)) and (
-            end or any(_closes(opened[1], other) for other in lines[number + 1 :])
-        ):
+        elif (opened := _FENCE.match(line)) and (end or closing.get(opened[1], -1) > number):
             fence = opened[1]
         yield "assistant", line.strip()
+
+
+def _last_closing(lines: Sequence[str]) -> Mapping[str, int]:
+    """Return the number of the last line that closes each fence that is opened in these lines."""
+    opened = {found[1] for line in lines if (found := _FENCE.match(line))}
+    bare = {fence: number for number, line in enumerate(lines) if (fence := line.strip()) and not fence.strip(fence[0])}
+    return {
+        fence: max((number for closing, number in bare.items() if closing.startswith(fence)), default=-1)
+        for fence in opened
+    }
 
 
 def _closes(fence: str, line: str) -> bool:
