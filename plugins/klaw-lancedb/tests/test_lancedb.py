@@ -8,11 +8,13 @@ from datetime import timedelta
 import apsw
 import numpy as np
 import pytest
+from attrs import evolve
 
-from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
+from klaw_core import Filters, KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
-from klaw_lancedb.rows import read_table
+from klaw_store_sqlitevec.filtering import FilteredSelection
+from klaw_store_sqlitevec.outside.rows import Rows
 from klaw_testing.index import stored
 
 SPACE = VectorSpace("made-up", "1", 16)
@@ -178,7 +180,7 @@ class TestErasing:
         memory = process()
         memory.add(range(1, 30))
         memory.remove([7])
-        memory.index.tables._open.clear()
+        memory.index.outside._open.clear()
         shutil.rmtree(tmp_path / "lancedb")
         with pytest.raises(RetrievalError, match="nothing was forgotten"):
             memory.erase()
@@ -239,9 +241,9 @@ class TestLosses:
     def test_rows_that_are_missing_in_lancedb_are_counted(self, process, tmp_path):
         memory = process()
         memory.add(range(1, 30))
-        memory.index.tables._connect().open_table(folders(tmp_path)[0].removesuffix(".lance")).delete("key < 4")
+        memory.index.outside._connect().open_table(folders(tmp_path)[0].removesuffix(".lance")).delete("key < 4")
         memory.close()
-        assert process().check() == ["3 vectors are not in LanceDB"]
+        assert process().check() == ["3 vectors are not in lancedb"]
 
     def test_rows_that_are_missing_in_klaw_db_are_counted(self, process):
         memory = process()
@@ -281,15 +283,15 @@ class TestLosses:
         memory.connection.execute("ROLLBACK")
         memory.add(range(1, 30))
         assert len(folders(tmp_path)) == 1  # the name is the recorded one
-        stranger = memory.index.tables._connect()
-        prefix = memory.index.tables._prefix
+        stranger = memory.index.outside._connect()
+        prefix = memory.index._prefix
         for name in (f"{prefix}memory_0", "of_somebody_else"):
             stranger.create_table(name, [{"key": 1}])
         known = {folders(tmp_path)[0].removesuffix(".lance")}
-        memory.index.tables.drop_orphans(known)
+        memory.index._drop_orphans(known)
         assert f"{prefix}memory_0.lance" in folders(tmp_path)
-        monkeypatch.setattr("klaw_lancedb.tables._DAY", timedelta(0))
-        memory.index.tables.drop_orphans(known)
+        monkeypatch.setattr("klaw_store_sqlitevec.outside.index._DAY", timedelta(0))
+        memory.index._drop_orphans(known)
         assert folders(tmp_path) == sorted(f"{name}.lance" for name in (*known, "of_somebody_else"))
 
 
@@ -298,7 +300,7 @@ class TestAnswers:
         memory = process(buffer=500, approximate_from=1_000)
         for first in range(1, 3_001, 500):
             memory.add(range(first, first + 501 if first == 2_501 else first + 500))
-        opened = next(iter(memory.index.tables._open.values()))
+        opened = next(iter(memory.index.outside._open.values()))
         assert [index.index_type for index in opened.list_indices()] == ["IvfRq"]
         assert [memory.nearest(key, 10)[0] for key in range(1, 3_001, 100)] == list(range(1, 3_001, 100))
 
@@ -320,6 +322,37 @@ class TestAnswers:
         asked = vector(77)
         hits = memory.index.search(memory.connection, Query("", "memory", asked, KeySelection(keys)), 10)
         assert [hit.key for hit in hits] == keys[np.argsort(-(vectors @ asked))[:10]].tolist()
+
+    def test_a_filter_that_keeps_many_is_sent_as_a_condition(self, process, monkeypatch):
+        monkeypatch.setattr("klaw_store_sqlitevec.outside.index._MAX_SENT_KEYS", 10)
+        memory = process(buffer=100)
+        chunks = [evolve(stored(key, "text"), path=f"{'ab'[key % 2]}/{key}.md") for key in range(1, 301)]
+        memory.index.add(memory.connection, "memory", chunks, np.stack([vector(stored.key) for stored in chunks]))
+        keys = np.arange(1, 301, 2)
+        asked = []
+        nearest = memory.index.outside.nearest
+        monkeypatch.setattr(
+            memory.index.outside, "nearest", lambda *given, **kept: asked.append(given) or nearest(*given, **kept)
+        )
+        for within in (FilteredSelection(keys, Filters(path="b/")), FilteredSelection(keys, Filters(source="x"))):
+            hits = memory.index.search(memory.connection, Query("", "memory", vector(8), within), 10)
+            scores = np.stack([vector(key) for key in keys]) @ vector(8)
+            assert [hit.key for hit in hits] == keys[np.argsort(-scores)[:10]].tolist()
+        assert [bool(each[3].labels) for each in asked] == [True, *[False] * (len(asked) - 1)]
+
+    def test_a_table_of_an_earlier_version_has_no_labels_and_works(self, process):
+        memory = process(buffer=10)
+        memory.add(range(1, 12))
+        (name,) = memory.index.outside.names()
+        memory.index.outside._connect().open_table(name).drop_columns(["labels"])
+        memory.index.outside._open.clear()
+        memory.add(range(12, 40))
+        memory.remove([3])
+        memory.erase()
+        keys = np.arange(1, 40, 2)
+        query = Query("", "memory", vector(5), FilteredSelection(keys[keys != 3], Filters(path="notes/")))
+        assert memory.index.search(memory.connection, query, 3)[0].key == 5
+        assert memory.check() == []
 
     def test_relevance_compares_a_hit_with_typical_ones(self, process):
         memory = process()
@@ -346,11 +379,11 @@ class TestAnswers:
 class TestPlaces:
     def test_agents_on_object_storage_have_a_folder_each(self, tmp_path):
         shared = LanceOptions(uri="s3://bucket/memory/")
-        uris = {LanceIndex(shared, tmp_path, agent).tables._uri for agent in ("", "ada", "bob")}
+        uris = {LanceIndex(shared, tmp_path, agent).outside._uri for agent in ("", "ada", "bob")}
         assert uris == {"s3://bucket/memory/", "s3://bucket/memory/ada", "s3://bucket/memory/bob"}
 
     def test_a_directory_is_relative_to_the_data_directory(self, tmp_path):
-        assert LanceIndex(LanceOptions(), tmp_path, "ada").tables._uri == str(tmp_path / "lancedb")
+        assert LanceIndex(LanceOptions(), tmp_path, "ada").outside._uri == str(tmp_path / "lancedb")
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
     def test_use_after_a_fork_is_an_error(self, process):
@@ -360,7 +393,7 @@ class TestPlaces:
         child = os.fork()
         if not child:
             try:
-                memory.index.tables.count(read_table(memory.connection, "memory"))
+                memory.index.outside.count(Rows("lancedb").read_table(memory.connection, "memory"))
                 said = "it worked"
             except RetrievalError as error:
                 said = f"{error} {error.hint}"

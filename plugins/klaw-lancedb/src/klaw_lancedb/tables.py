@@ -1,59 +1,45 @@
-"""Tables of vectors in LanceDB. A row has a key, the number of the batch that added it, and the vector.
-
-Rolling back a transaction of SQLite undoes nothing here; :mod:`klaw_lancedb.rows` says which rows are valid.
-"""
+"""Tables of vectors in LanceDB. A row has a key, the number of the batch that added it, the vector, and its labels."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import re
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import lancedb
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
 from lancedb.index import IvfFlat, IvfRq
 from lancedb.table import LanceTable
-from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, RetrievalError, ThreadLock, Vector, own_directory
-from klaw_lancedb.rows import TableRecord
+from klaw_core import RetrievalError, ThreadLock, Vector, own_directory
+from klaw_store_sqlitevec.outside import Changes, Found, OutsideIndex, TableRecord, Wanted
 
 #: The process that imported LanceDB. A forked child lacks LanceDB's threads and would hang.
 _PROCESS = os.getpid()
-_DAY = timedelta(days=1)
 #: An old version of a table is kept this long, because a search may still be reading it.
 _MAX_SEARCH_TIME = timedelta(hours=1)
 # The maximum part of a table outside of its approximate index, which is compared row by row.
 _MAX_UNINDEXED = 0.2
 # The number of candidates per result of the approximate index, whose original vectors are compared.
 _REFINED = 10
+# The same with conditions: what passes may all be far from the question, where the codes tell little apart.
+_REFINED_AMONG = 100
 # RaBitQ, the quantization of IVF_RQ, needs a dimension that is a multiple of eight.
 _GROUP = 8
 _READ_AT_ONCE = 8_192
+# The column of labels; tables of earlier versions lack it.
+_LABELS = "labels"
 _MESSAGE = re.compile(r'\bmessage: "([^"]+)"')
 _MAX_REASON_CHARACTERS = 200
 #: Shorter than LanceDB's own limits, so that an unreachable storage does not block writers of klaw.db for minutes.
 _PATIENCE = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "3", "client_retry_timeout": "30"}
 
 
-@frozen(eq=False, repr=False)
-class Found:
-    """The rows that a search returned, nearest first: keys and batch numbers, int64 (n,), and cosines (n,)."""
-
-    keys: Keys
-    batches: NDArray[np.int64]
-    scores: Vector
-
-
-class LanceTables:
+class LanceTables(OutsideIndex):
     """The tables in the database ``uri`` that belong to one data directory. Safe to use from several threads."""
 
     def __init__(self, uri: str, storage: Mapping[str, str], data_dir: Path, approximate_from: int) -> None:
@@ -62,41 +48,34 @@ class LanceTables:
         self._uri = str(own_directory(data_dir, uri)) if is_own else uri
         self._storage = {**_PATIENCE, **storage} if remote else dict(storage)
         self._approximate_from = approximate_from
-        # Only tables with this prefix are removed as orphans, because other data directories may share the database.
-        owner = f"{platform.node()}\0{data_dir.resolve()}"
-        self._prefix = f"klaw_{hashlib.sha256(owner.encode()).hexdigest()[:12]}_"
         self._connection: lancedb.DBConnection | None = None
         self._open: dict[str, LanceTable] = {}
         self._lock = ThreadLock("the list of open tables")
 
-    def new_name(self, collection: str) -> str:
-        """Return a new name for a table."""
-        return f"{self._prefix}{collection}_{secrets.token_hex(8)}"
-
-    def append(self, table: TableRecord, batch: int, keys: Keys, vectors: Matrix) -> int:
-        """Append a batch, row i for key i, and return the new version of the table. Create the table if necessary."""
+    def apply(self, table: TableRecord, changes: Changes) -> int:
+        """Append the changes, and return the new version of the table. Create the table if necessary."""
         with self._translated("written"):
-            rows = _rows(batch, keys, vectors)
             if table.version:
                 opened = self._at_least(table)
-                opened.add(rows)
+                opened.add(_rows(changes, opened.schema))
             else:  # an existing table comes from a transaction that was rolled back
+                rows = _rows(changes, _schema(table.dimension))
                 opened = self._connect().create_table(table.name, rows, mode="overwrite")
                 self._keep(table.name, opened)
             return int(opened.version)
 
-    def rewrite(self, table: TableRecord, name: str, alive: Mapping[int, int]) -> int:
+    def copy(self, table: TableRecord, name: str, alive: Mapping[int, int]) -> int:
         """Create a table ``name`` from the valid rows, given the batch of each key; return its version."""
         with self._translated("written"):
             source = self._at_least(table)
-            reader = source.search().select(["key", "batch", "vector"]).to_batches(_READ_AT_ONCE)
-            schema = _schema(table.dimension)
+            schema = pa.schema(list(source.schema))  # without the metadata, which is of the old version
+            reader = source.search().select(schema.names).to_batches(_READ_AT_ONCE)
             batches = (_only_alive(batch, alive).cast(schema) for batch in reader)
             made = self._connect().create_table(name, pa.RecordBatchReader.from_batches(schema, batches))
             self._keep(name, made)
             return int(made.version)
 
-    def index(self, table: TableRecord) -> int:
+    def settle(self, table: TableRecord) -> int:
         """Build or update the approximate index if the table is large enough; return the new version of the table."""
         with self._translated("indexed"):
             opened = self._at_least(table)
@@ -114,17 +93,20 @@ class LanceTables:
         with self._translated("read"):
             return int(self._at_least(table).count_rows())
 
-    def nearest(self, table: TableRecord, vector: Vector, limit: int, keys: Keys | None, *, exact: bool) -> Found:
-        """Return the nearest rows, including invalid ones; with ``keys``, only those with these keys.
+    def nearest(self, table: TableRecord, vector: Vector, limit: int, wanted: Wanted, *, exact: bool) -> Found:
+        """Return the nearest rows, including invalid ones.
 
         ``exact`` compares every vector; otherwise the approximate index, if there is one, finds the candidates.
         """
         with self._translated("searched"):
-            query = self._at_least(table).search(vector, vector_column_name="vector").distance_type("cosine")
+            opened = self._at_least(table)
+            query = opened.search(vector, vector_column_name="vector").distance_type("cosine")
             query = query.select(["key", "batch", "_distance"]).limit(limit)
-            if keys is not None:
-                query = query.where(f"key IN ({','.join(map(str, keys.tolist()))})", prefilter=True)
-            query = query.bypass_vector_index() if exact or keys is not None else query.refine_factor(_REFINED)
+            if conditions := _conditions(wanted, opened.schema):
+                query = query.where(conditions, prefilter=True)
+            exact = exact or wanted.keys is not None
+            refined = _REFINED_AMONG if conditions else _REFINED
+            query = query.bypass_vector_index() if exact else query.refine_factor(refined)
             found = query.to_arrow()
             scores = 1.0 - found["_distance"].to_numpy()
             return Found(found["key"].to_numpy(), found["batch"].to_numpy(), scores.astype(np.float32))
@@ -153,16 +135,10 @@ class LanceTables:
                 self._open.pop(name, None)
             self._connect().drop_table(name, ignore_missing=True)
 
-    def drop_orphans(self, known: set[str]) -> None:
-        """Remove tables that klaw.db does not list and that were not written for a day; failed rebuilds leave them."""
-        with self._translated("written"):
-            connection = self._connect()
-            for name in self.names() - known:
-                if not name.startswith(self._prefix):
-                    continue
-                written = max(version["timestamp"] for version in connection.open_table(name).list_versions())
-                if datetime.now(UTC) - _aware(written) > _DAY:
-                    connection.drop_table(name, ignore_missing=True)
+    def last_written(self, name: str) -> datetime:
+        """Return the time of the table's newest version."""
+        with self._translated("read"):
+            return max(_aware(version["timestamp"]) for version in self._connect().open_table(name).list_versions())
 
     def _connect(self) -> lancedb.DBConnection:
         if os.getpid() != _PROCESS:
@@ -210,15 +186,30 @@ def _reason(error: Exception) -> str:
 
 
 def _schema(dimension: int) -> pa.Schema:
-    whole = pa.int64()
-    return pa.schema([("key", whole), ("batch", whole), ("vector", pa.list_(pa.float32(), dimension))])
+    whole, vector = pa.int64(), pa.list_(pa.float32(), dimension)
+    return pa.schema([("key", whole), ("batch", whole), ("vector", vector), (_LABELS, pa.list_(whole))])
 
 
-def _rows(batch: int, keys: Keys, vectors: Matrix) -> pa.Table:
-    flat = pa.array(np.ascontiguousarray(vectors, np.float32).reshape(-1))
-    columns = [pa.array(keys), pa.array(np.full(len(keys), batch, np.int64))]
-    columns.append(pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
-    return pa.Table.from_arrays(columns, schema=_schema(vectors.shape[1]))
+def _rows(changes: Changes, schema: pa.Schema) -> pa.Table:
+    """Return the changes in the columns of a table; an older one has no labels."""
+    flat = pa.array(np.ascontiguousarray(changes.vectors, np.float32).reshape(-1))
+    columns = [pa.array(changes.keys), pa.array(np.full(len(changes.keys), changes.batch, np.int64))]
+    columns.append(pa.FixedSizeListArray.from_arrays(flat, changes.vectors.shape[1]))
+    columns.append(pa.array(changes.labels, pa.list_(pa.int64())))
+    names = ["key", "batch", "vector", _LABELS]
+    return pa.Table.from_arrays(columns, names=names).select(schema.names)
+
+
+def _conditions(wanted: Wanted, schema: pa.Schema) -> str:
+    """Return what is wanted in SQL; empty if everything is."""
+    if wanted.keys is not None:
+        return f"key IN ({_listed(wanted.keys.tolist())})"
+    labels = wanted.labels if _LABELS in schema.names else ()
+    return " AND ".join(f"array_has_any({_LABELS}, [{_listed(sorted(each))}])" for each in labels)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))
 
 
 def _only_alive(batch: pa.RecordBatch, alive: Mapping[int, int]) -> pa.RecordBatch:

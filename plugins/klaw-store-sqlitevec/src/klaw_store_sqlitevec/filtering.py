@@ -14,7 +14,7 @@ from functools import cache
 import apsw
 from attrs import frozen
 
-from klaw_core import Condition, Filters, Keys
+from klaw_core import Condition, Filters, Keys, KeySelection
 from klaw_store_sqlitevec.metadata import from_json, ranges
 from klaw_store_sqlitevec.schema import ChunkTable
 from klaw_store_sqlitevec.timestamps import to_text
@@ -29,6 +29,13 @@ _NARROW = ("=", "in")
 
 # Chunks. With at most this many, their rows are checked; reading a row costs as much as dozens of index entries.
 _FEW = 1000
+
+
+@frozen(eq=False)
+class FilteredSelection(KeySelection):
+    """The keys of the chunks that pass filters, and these filters, for retrievers that apply some of them."""
+
+    filters: Filters
 
 
 @frozen(eq=False, repr=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from attrs import field, frozen
 
-from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
+from klaw_core import Chunk, SpaceRecord, StoredChunk, VectorSpace
 from klaw_store_sqlitevec.checksums import checksum
 from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import from_json
@@ -138,10 +138,11 @@ class SqliteSnapshot:
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters, as a selection of keys."""
-        from klaw_store_sqlitevec.filtering import no_keys, select
+        from klaw_store_sqlitevec.filtering import FilteredSelection, no_keys, select
 
         table = self._table(collection)
-        return KeySelection(no_keys() if table is None else select(self.resource, table, collection, filters))
+        keys = no_keys() if table is None else select(self.resource, table, collection, filters)
+        return FilteredSelection(keys, filters)
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
