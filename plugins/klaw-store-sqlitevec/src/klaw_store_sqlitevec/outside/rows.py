@@ -7,6 +7,8 @@ Rolling back a transaction undoes these rows but nothing in the engine. Therefor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import apsw
 import numpy as np
@@ -64,10 +66,7 @@ class Rows:
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
         """Return the migrations that create the tables. Append-only: a released one is never changed."""
         steps = {f"0001-{self.name}": _SCHEMA, "0002-labels": _LABELS}
-        return [
-            Migration(name, lambda connection, sql=sql: connection.execute(sql.format(name=self.name)))
-            for name, sql in steps.items()
-        ]
+        return [Migration(step, partial(_create, sql.format(name=self.name))) for step, sql in steps.items()]
 
     def read_table(self, connection: apsw.Connection, collection: str) -> TableRecord | None:
         """Return the record of the collection's table, or None if the collection was not prepared for vectors."""
@@ -156,7 +155,7 @@ class Rows:
     def read_waiting(self, connection: apsw.Connection, collection: str, dimension: int) -> Changes:
         """Return what the engine lacks, by ascending keys. Raise RetrievalError if it is damaged."""
         sql = f"SELECT key, vector, labels FROM {self.name}_waiting WHERE collection = ? ORDER BY key"
-        rows = connection.execute(sql, (collection,)).fetchall()
+        rows: list[Any] = connection.execute(sql, (collection,)).fetchall()
         keys = np.fromiter((key for key, _, _ in rows), np.int64, len(rows))
         vectors = _matrix([vector for _, vector, _ in rows], collection, dimension)
         try:
@@ -191,6 +190,10 @@ class Rows:
                       SELECT position, key FROM {self.name}_samples WHERE collection = ?1
                       ORDER BY position DESC, key DESC LIMIT ?2)"""
             connection.execute(sql, (collection, count - _SAMPLED))
+
+
+def _create(sql: str, connection: apsw.Connection) -> None:
+    connection.execute(sql)
 
 
 def _position(key: int) -> int:
