@@ -189,3 +189,15 @@ def test_what_was_made_for_tables_of_extensions_is_removed(server, schema, run):
     with closing(PostgresStore(options)) as store:
         assert sorted(run(made)) == new
         assert list(store.check()) == []
+
+
+@pytest.mark.parametrize("writes", ["tenant = 0", "true"])
+def test_doctor_finds_a_server_that_hides_what_was_just_written(server, schema, run, writes):
+    """As a cluster does that does not get the settings: it refuses to write, or it writes, and shows nothing."""
+    with closing(PostgresStore(PostgresOptions(server.dsn, schema=schema), agent="ada")) as store:
+        assert list(store.check()) == []
+        run(f"ALTER POLICY own ON collections USING (tenant = 0) WITH CHECK ({writes})")
+        (finding,) = store.check()
+    assert (finding.check, finding.severity) == ("visibility", "error")
+    assert "searches find nothing" in finding.what
+    assert run("SELECT COUNT(*) FROM collections") == [(0,)]

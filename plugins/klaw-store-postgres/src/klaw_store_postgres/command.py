@@ -33,7 +33,10 @@ def command(settings: Settings, *, source: str, target: str) -> None:
     from klaw_store_postgres.migrating import migrate
 
     config = settings.load_config()
-    with Memory.open(config_of(config, source)) as first, Memory.open(config_of(config, target)) as second:
+    with (
+        Memory.open(config_of(config, source, is_source=True)) as first,
+        Memory.open(config_of(config, target)) as second,
+    ):
         report = migrate(first, second)
     if settings.json:
         print_json({"records": dict(report.records), "vectors": report.vectors, "differing": list(report.differing)})
@@ -46,10 +49,12 @@ def command(settings: Settings, *, source: str, target: str) -> None:
         notify(settings, f"{differing} indexed differently; run `klaw index` on both memories")
 
 
-def config_of(config: Config, place: str) -> Config:
+def config_of(config: Config, place: str, *, is_source: bool = False) -> Config:
     """Return the configuration of the memory at a URL. Raise ConfigError for an invalid URL."""
     if place.startswith(_POSTGRES):
         kept = dict(config.store.options) if config.store.type == "postgres" else {}
+        if is_source:  # how the target is to be made; what a source is, its tables tell
+            kept.pop("distributed", None)
         store = evolve(config.store, type="postgres", options={**kept, "dsn": place}, problem="")
         return evolve(config, store=store, default_retrieval=True)
     if place.startswith(_SQLITE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -72,10 +72,12 @@ class Connections:
 
     options: PostgresOptions
     location: str
+    #: Whether each statement is sent by itself, as Citus needs: it sends the whole text of a SET LOCAL to the workers.
+    one_by_one: bool = field(default=False, init=False)
     _server: _Server | None = field(default=None, init=False)
 
     @contextmanager
-    def transaction(self, beginning: Callable[[], str]) -> Iterator[tuple[psycopg.Connection[Any], Any]]:
+    def transaction(self, *beginning: str) -> Iterator[tuple[psycopg.Connection[Any], Any]]:
         """Run the statements of ``beginning``; yield the connection and the last statement's row; commit at the end.
 
         A connection that is lost before the block starts is replaced. Raise StoreError.
@@ -136,12 +138,14 @@ class Connections:
             self._server = None
         shielded(held.pool.close)
 
-    def _begin(self, lent: _Lent, beginning: Callable[[], str]) -> tuple[psycopg.Connection[Any], Any]:
+    def _begin(self, lent: _Lent, beginning: Sequence[str]) -> tuple[psycopg.Connection[Any], Any]:
+        texts = beginning if self.one_by_one else ("; ".join(beginning),)
         for attempt in range(_ATTEMPTS):
             connection = lent.connection()
             try:
                 # Several statements in one call, which cannot be prepared.
-                cursor = connection.execute(beginning(), prepare=False)
+                for text in texts:
+                    cursor = connection.execute(text, prepare=False)
                 while cursor.nextset():
                     pass
                 return connection, cursor.fetchone() if cursor.description else None

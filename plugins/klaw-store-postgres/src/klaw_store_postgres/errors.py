@@ -35,6 +35,12 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
         "is being written by another process",
         "wait for it to finish, then try again",
     ),
+    (
+        (errors.ConnectionException, errors.ConnectionFailure, errors.SqlclientUnableToEstablishSqlconnection),
+        RetryableStoreError,
+        "has a node that does not answer; nothing of this transaction was kept",
+        "check that every worker of the cluster runs, then try again",
+    ),
     (_RETRYABLE, RetryableStoreError, "was written by another process at the same time", "try again"),
     (
         (psycopg_pool.PoolTimeout,),

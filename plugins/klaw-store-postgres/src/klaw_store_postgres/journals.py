@@ -213,7 +213,7 @@ class PostgresRecords:
     def _begin_change(self, session: Session) -> int:
         """Lock the journal against other writers, and give it a new version."""
         sql = """INSERT INTO journals (tenant, journal, version) VALUES (%s, %s, nextval('journal_versions'))
-                 ON CONFLICT (tenant, journal) DO UPDATE SET version = nextval('journal_versions') RETURNING version"""
+                 ON CONFLICT (tenant, journal) DO UPDATE SET version = excluded.version RETURNING version"""
         return int(session.value(sql, self._place(session)))
 
     def _put(self, session: Session, records: Mapping[str, str]) -> None:
@@ -228,7 +228,8 @@ class PostgresRecords:
                 )
                 INSERT INTO journal_records (tenant, journal, digest, id, position, record)
                 SELECT %s, %s, digest, id, nextval('journal_versions'), record FROM (
-                    SELECT * FROM new WHERE id NOT IN (SELECT id FROM changed) ORDER BY place) AS added""",
+                    SELECT * FROM new WHERE id NOT IN (SELECT id FROM changed) ORDER BY place) AS added
+                RETURNING tenant""",
             ([digest(name) for name in records], list(map(to_text, records)), list(map(to_text, records.values())),
              *self._place(session), *self._place(session)),
         )  # fmt: skip
@@ -324,7 +325,7 @@ class PostgresLog:
             texts = [encode(record(at) if callable(record) else record) for at, record in enumerate(records, start)]
             session.run(
                 """INSERT INTO log_records (tenant, folder, "group", name, position, record)
-                   SELECT %s, %s, %s, %s, new.* FROM unnest(%s::bigint[], %s::text[]) AS new""",
+                   SELECT %s, %s, %s, %s, new.* FROM unnest(%s::bigint[], %s::text[]) AS new RETURNING tenant""",
                 (session.tenant, *self._place, [*range(start, start + len(texts))], [to_text(text) for text in texts]),
             )
             end = f'UPDATE logs SET "end" = %s WHERE {_LOG}'

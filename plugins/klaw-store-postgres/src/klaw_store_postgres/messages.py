@@ -153,7 +153,11 @@ class PostgresMessages:
             for number, one in enumerate(summaries)
         ]  # fmt: skip
         if rows:
-            self.resource.run_many("INSERT INTO summaries VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", rows)
+            self.resource.run_many(
+                """INSERT INTO summaries (tenant, generation, chat_id, number, from_message_id, to_message_id,
+                       file_path, created_at, content) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)""",
+                rows,
+            )
 
     def purge(self, chat_id: str, /) -> int:
         """Remove everything of a chat; return how many messages that were."""

@@ -16,13 +16,15 @@ class PostgresOptions:
     variables ``PGHOST``, ``PGDATABASE`` and so on say where. Tables are in the schema ``schema``. A process keeps
     at most ``pool_size`` connections to one ``dsn``, whatever the number of agents; locks take one more each while
     they are held. ``timeout_seconds`` is how long is waited for a connection, for another writer of the same
-    agent, and for the server to come back.
+    agent, and for the server to come back. With ``distributed = "citus"``, the tables are spread over the workers of
+    a cluster, by agent.
     """
 
     dsn: str = field(default="", repr=False)
     schema: str = field(default="klaw", validator=_is_name)
     pool_size: int = field(default=8, validator=[validators.ge(2), validators.le(1000)])
     timeout_seconds: float = field(default=10.0, validator=[validators.gt(0.0), validators.le(86_400.0)])
+    distributed: str = field(default="", validator=validators.in_(("", "citus")))
 
 
 @frozen

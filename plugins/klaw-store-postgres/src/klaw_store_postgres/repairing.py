@@ -16,6 +16,7 @@ from psycopg import errors
 
 from klaw_core import Migration, StoreCorruptError
 from klaw_store_postgres.connections import search_path
+from klaw_store_postgres.isolation import distribute
 from klaw_store_postgres.schema import BOOTSTRAP, OWNER
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def repair(
         if name not in known:
             session.run(f'ALTER SEQUENCE "{model}"."{name}" SET SCHEMA "{schema}"')
             session.run("SELECT setval(%s::regclass, %s)", (f'"{name}"', int(time.time())))  # no number is given twice
+    distribute(session)
     names = [(owner, migration.name) for owner, migrations in owners.items() for migration in migrations]
     session.run_many("INSERT INTO migrations (owner, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", names)
     session.run(f'DROP SCHEMA "{model}" CASCADE')

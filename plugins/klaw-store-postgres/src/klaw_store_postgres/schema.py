@@ -241,7 +241,8 @@ def _index_dates(session: Session) -> None:
 
 def _drop_record_of_extensions(session: Session) -> None:
     """Remove what the first migration once made for tables of extensions, which no extension had."""
-    session.run("DROP TABLE IF EXISTS extension_migrations; ALTER TABLE tenants DROP COLUMN IF EXISTS extended")
+    session.run("DROP TABLE IF EXISTS extension_migrations")
+    session.run("ALTER TABLE tenants DROP COLUMN IF EXISTS extended")
 
 
 #: Append-only: a released migration is never changed.

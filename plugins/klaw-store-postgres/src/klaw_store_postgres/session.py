@@ -31,6 +31,8 @@ class Session:
     generation: int
     #: The lock that all writers of the agent share; None if the transaction is the only writer.
     shared_lock: int | None = None
+    #: Whether the tables are spread over the workers of a cluster.
+    distributed: bool = False
     #: The number of chunks added.
     added: int = 0
     #: The cache of word segments that sessions of this process have read.

@@ -30,7 +30,7 @@ from klaw_journals import JournalingStore
 from klaw_store_postgres import cache
 from klaw_store_postgres.connections import Connections, literal, shown_location
 from klaw_store_postgres.errors import store_errors
-from klaw_store_postgres.isolation import AGENT_SETTING, TENANT_SETTING
+from klaw_store_postgres.isolation import AGENT_SETTING, TENANT_SETTING, distribute, whole
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, missing, pending
@@ -50,7 +50,13 @@ _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
     WHERE schemaname = %s AND n_dead_tup > 0.5 * n_live_tup"""
 _MIN_REMOVED_ROWS = 10_000
+_MAY_WRITE = """SELECT current_setting('transaction_read_only') = 'off'
+    AND has_table_privilege('collections', 'INSERT')"""
+_SIZE = "SELECT pg_database_size(current_database())"
+_CLUSTER_SIZE = "SELECT COALESCE(SUM(citus_total_relation_size(logicalrelid)), 0)::bigint FROM pg_dist_partition"
 _HERE = "SELECT generation FROM tenants WHERE id = {tenant}"
+_PROPAGATION = ("SET LOCAL citus.propagate_set_commands = 'local'",)
+_OPENING = "SELECT 1 FROM collections WHERE tenant = {tenant} LIMIT 1"
 
 
 class _Writing(threading.local):
@@ -220,7 +226,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         shared = self._lock_number("rebuild")
         lock = f"pg_advisory_xact_lock({self._lock_number(f'writer {self._own_generation}')})"
         begin = lock if fresh else f"pg_advisory_xact_lock_shared({shared})"
-        with self._session(f"BEGIN; {self._lock_timeout()}; SELECT {begin}") as session:
+        with self._session("BEGIN", self._lock_timeout(), f"SELECT {begin}") as session:
             session.shared_lock = None if fresh else shared
             with self._writing.entered(session):
                 yield PostgresTransaction(session)
@@ -287,11 +293,30 @@ class PostgresStore(JournalingStore, RepairableStore):
     def _check_tables(self) -> Iterator[Finding]:
         from klaw_store_postgres.repairing import differing
 
-        with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
-            names = differing(Session(connection, 0, 0), self._options.schema, self._owners())
+        with self._without_agent() as session:
+            names = differing(session, self._options.schema, self._owners())
         if names:
             what = f"tables are missing, or are not what Klaw made: {', '.join(names)}"
             yield Finding("integrity", "error", what, self._location, "klaw reindex", tuple(names))
+
+    def _check_visibility(self) -> Iterator[Finding]:
+        """Find a server, or a proxy before it, that hides from a session the row that it has just written."""
+        with self._own_rows() as session:
+            if not session.value(_MAY_WRITE):
+                return
+            try:
+                with session.connection.transaction(force_rollback=True):
+                    session.run(
+                        "INSERT INTO collections (tenant, generation, name) VALUES (%s, 0, '')", (self._tenant,)
+                    )
+                    sql = "SELECT 1 FROM collections WHERE tenant = %s AND generation = 0 AND name = ''"
+                    is_seen = session.row(sql, (self._tenant,)) is not None
+            except psycopg.errors.InsufficientPrivilege:  # row-level security, without the settings of this session
+                is_seen = False
+        if not is_seen:
+            what = "a session does not see a row that it has just written, so searches find nothing, without an error"
+            fix = "settings of a session do not reach the server that has the rows: docs/how-to/postgres.md, A cluster"
+            yield Finding("visibility", "error", what, self._location, fix)
 
     def _owners(self) -> dict[str, Sequence[Migration[Session]]]:
         return {OWNER: MIGRATIONS, **{name: tuple(index.migrations()) for name, index in self._indexes.items()}}
@@ -301,8 +326,8 @@ class PostgresStore(JournalingStore, RepairableStore):
         from klaw_store_postgres.repairing import repair
 
         owners = {**self._owners(), **more}
-        with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
-            return repair(Session(connection, 0, 0), self._options.schema, owners, self._location)
+        with self._without_agent() as session:
+            return repair(session, self._options.schema, owners, self._location)
 
     def _after_repair(self, replaced: set[str]) -> tuple[str, ...]:
         """Return what to tell. If the rows of documents are no longer complete, begin without any."""
@@ -327,7 +352,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         """Return the entries and bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
         with self.read() as snapshot:
             session = snapshot.resource
-            size = session.value("SELECT pg_database_size(current_database())")
+            size = session.value(_CLUSTER_SIZE if session.distributed else _SIZE)
             version = session.value("SHOW server_version")
             return {"database_bytes": size, **cache.statistics(session), "postgresql_version": version}
 
@@ -345,6 +370,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         findings = list(self._check_tables())
         if findings:
             return findings
+        findings.extend(self._check_visibility())
         with self.read() as snapshot:
             session = snapshot.resource
             sql = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
@@ -389,18 +415,18 @@ class PostgresStore(JournalingStore, RepairableStore):
         return fresh
 
     @contextmanager
-    def _session(self, begin: str) -> Iterator[Session]:
+    def _session(self, *begin: str) -> Iterator[Session]:
         """Begin a transaction on this agent's rows with these statements."""
-        tenant = self._tenant
-        settings = (
-            f"SELECT set_config('{TENANT_SETTING}', '{tenant}', true), "
-            f"set_config('{AGENT_SETTING}', {literal(self._agent)}, true)"
-        )
-        text = f"{begin}; {settings}; {_HERE.format(tenant=tenant)}"
-        with self._connections.transaction(lambda: text) as (connection, row):
+        tenant, is_distributed = self._tenant, self._connections.one_by_one
+        settings = (f"SET LOCAL {TENANT_SETTING} = '{tenant}'", f"SET LOCAL {AGENT_SETTING} = {literal(self._agent)}")
+        # On a cluster, the worker gets the settings too, and its snapshot begins with the first statement on a table.
+        propagation, opening = (_PROPAGATION, (_OPENING.format(tenant=tenant),)) if is_distributed else ((), ())
+        statements = (begin[0], *propagation, *begin[1:], *settings, *opening, _HERE.format(tenant=tenant))
+        with self._connections.transaction(*statements) as (connection, row):
             if row is None:
                 raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
-            session = Session(connection, tenant, self._own_generation or row[0], kept=self._connections.kept)
+            generation = self._own_generation or row[0]
+            session = Session(connection, tenant, generation, distributed=is_distributed, kept=self._connections.kept)
             done = self._prepared.setdefault(connection, set())
             for owner in self._indexes.keys() - done:
                 self._indexes[owner].prepare(session)
@@ -410,7 +436,7 @@ class PostgresStore(JournalingStore, RepairableStore):
     @contextmanager
     def _own_rows(self) -> Iterator[Session]:
         """Begin a transaction without the writers' lock: for journals, and for the rebuild's own steps."""
-        with self._session(f"BEGIN; {self._lock_timeout()}") as session:
+        with self._session("BEGIN", self._lock_timeout()) as session:
             yield session
 
     def _analyze(self) -> None:
@@ -420,7 +446,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         whose first column is the agent, so that each look-up reads all rows of the agent.
         """
         with suppress(StoreError), self._own_rows() as session:
-            counted = session.value("SELECT reltuples FROM pg_class WHERE oid = 'chunks'::regclass")
+            counted = session.value("SELECT GREATEST(reltuples, 1) FROM pg_class WHERE oid = 'chunks'::regclass")
             if self._connections.has_grown(0, than=counted):
                 session.run(
                     f"ANALYZE (SKIP_LOCKED) {', '.join(self._generational(session))}, embedding_cache, journal_records"
@@ -464,42 +490,54 @@ class PostgresStore(JournalingStore, RepairableStore):
         schema = self._options.schema
 
         def make() -> None:
-            with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
-                session = Session(connection, 0, 0)
+            with self._without_agent() as session:
                 if session.row("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)) is None:
                     session.run(f'CREATE SCHEMA "{schema}"')
                 if session.value("SELECT to_regclass('migrations')") is None:
                     session.run(BOOTSTRAP)
+                self._find_cluster(session)
 
         self._connections.retrying(make)
+
+    def _find_cluster(self, session: Session) -> None:
+        """Note whether the tables are on a cluster: without that, searches would find nothing. Raise StoreError."""
+        has_citus = session.value("SELECT to_regclass('pg_dist_partition')::text") is not None
+        if self._options.distributed and not has_citus:
+            what = f'{self._location} has no Citus, and memory.store.distributed = "citus" needs it'
+            raise StoreError(what, hint="as a superuser, in this database: CREATE EXTENSION citus")
+        sql = "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('chunks')"
+        self._connections.one_by_one = has_citus and (bool(self._options.distributed) or session.row(sql) is not None)
 
     def _migrate(self, owner: str, migrations: Sequence[Migration[Session]]) -> None:
         """Bring the tables up to date; those that are need no lock."""
         if not migrations:
             return
-        with self._connections.transaction(lambda: "BEGIN READ ONLY") as (connection, _):
-            if not pending(Session(connection, 0, 0), owner, migrations, self._location):
+        with self._without_agent("BEGIN READ ONLY") as session:
+            if not pending(session, owner, migrations, self._location) and not whole(session):
                 return
 
         def apply() -> None:
-            with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
-                session = Session(connection, 0, 0)
+            with self._without_agent() as session:
                 for migration in pending(session, owner, migrations, self._location):
                     migration.apply(session)
                     session.run("INSERT INTO migrations (owner, name) VALUES (%s, %s)", (owner, migration.name))
+                distribute(session)
 
         self._connections.retrying(apply)
 
-    def _schema_lock(self) -> str:
-        return f"SELECT pg_advisory_xact_lock({digest(f'klaw schema {self._options.schema}')})"
+    @contextmanager
+    def _without_agent(self, *begin: str) -> Iterator[Session]:
+        """Begin a transaction on no agent's rows: to change tables, unless other statements begin it."""
+        lock = f"SELECT pg_advisory_xact_lock({digest(f'klaw schema {self._options.schema}')})"
+        with self._connections.transaction(*(begin or ("BEGIN", lock))) as (connection, _):
+            yield Session(connection, 0, 0, distributed=self._connections.one_by_one)
 
     def _find_tenant(self) -> int:
         """Return the number of the agent, given at its first use."""
-        setting = f"SELECT set_config('{AGENT_SETTING}', {literal(self._agent)}, true)"
+        setting = f"SET LOCAL {AGENT_SETTING} = {literal(self._agent)}"
 
         def find() -> int:
-            with self._connections.transaction(lambda: f"BEGIN; {setting}") as (connection, _):
-                session = Session(connection, 0, 0)
+            with self._without_agent("BEGIN", setting) as session:
                 sql = "SELECT id FROM tenants WHERE name = %s"
                 found = session.value(sql, (self._agent,))
                 if found is None:

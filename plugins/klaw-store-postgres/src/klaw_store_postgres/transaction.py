@@ -280,7 +280,8 @@ class PostgresTransaction(PostgresSnapshot):
             self.resource.run(
                 """INSERT INTO document_metadata (tenant, generation, collection, document, key, digest, number, value)
                    SELECT %s, %s, %s, new.* FROM
-                   unnest(%s::bigint[], %s::text[], %s::bigint[], %s::numeric[], %s::text[]) AS new""",
+                   unnest(%s::bigint[], %s::text[], %s::bigint[], %s::numeric[], %s::text[]) AS new
+                   RETURNING tenant""",
                 (*place, *_columns(values)),
             )
         return numbers

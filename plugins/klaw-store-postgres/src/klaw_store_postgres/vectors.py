@@ -28,7 +28,7 @@ from klaw_core import (
 )
 from klaw_store_postgres.errors import retrieval_errors
 from klaw_store_postgres.filtering import SqlSelection, as_keys
-from klaw_store_postgres.isolation import isolate
+from klaw_store_postgres.isolation import distribute, isolate
 from klaw_store_postgres.options import PgVectorOptions
 from klaw_store_postgres.session import Session
 
@@ -57,8 +57,9 @@ CREATE TABLE vector_tables (
 _OWN_TABLE = """
 CREATE TABLE {name} (
     tenant integer NOT NULL, generation integer NOT NULL, collection text COLLATE "C" NOT NULL,
-    key bigint PRIMARY KEY,
-    embedding halfvec({dimension}) NOT NULL
+    key bigint NOT NULL,
+    embedding halfvec({dimension}) NOT NULL,
+    PRIMARY KEY (tenant, key)
 )
 """
 
@@ -133,7 +134,8 @@ class VectorIndex(Index[Session]):
             some = slice(first, first + _INSERTED_AT_ONCE)
             resource.run(
                 f"""INSERT INTO {own or "vectors"} (tenant, generation, collection, key, embedding)
-                    SELECT %s, %s, %s, new.* FROM unnest(%s::bigint[], %s::halfvec[]) AS new""",
+                    SELECT %s, %s, %s, new.* FROM unnest(%s::bigint[], %s::halfvec[]) AS new
+                    RETURNING tenant""",
                 (
                     *resource.scope,
                     collection,
@@ -196,10 +198,11 @@ class VectorIndex(Index[Session]):
         effort = min(max(self.options.ef_search, limit), 1000)
         # With filters, HNSW continues until it has enough results.
         order = "strict_order" if limit <= effort else "relaxed_order"
-        sql = f"""SELECT (SELECT own FROM vector_tables WHERE {_IN}),
-                  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)"""
-        own, *_ = resource.row(sql, (*resource.scope, query.collection, str(effort), order))
+        own = self._own_table(resource, query.collection)
         if own is not None:
+            # Statements of their own reach the workers of a cluster; a function would set them on the coordinator.
+            resource.run(f"SET LOCAL hnsw.ef_search = {effort}")
+            resource.run(f"SET LOCAL hnsw.iterative_scan = {order}")
             return self._nearest(resource, own, query, query.vector, limit)
         sql, values = self._statement(resource, "vectors", query)
         (wanted,) = _literals(query.vector[None])
@@ -269,10 +272,14 @@ class VectorIndex(Index[Session]):
         name = f"vectors_{resource.tenant}_{number}"
         resource.run(_OWN_TABLE.format(name=name, dimension=dimension))
         isolate(resource, name)
-        moved = f"DELETE FROM vectors WHERE {_IN} RETURNING tenant, generation, collection, key, embedding"
-        resource.run(f"WITH moved AS ({moved}) INSERT INTO {name} SELECT * FROM moved", place)
+        distribute(resource)
+        columns = "tenant, generation, collection, key, embedding"
+        resource.run(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM vectors WHERE {_IN}", place)
+        resource.run(f"DELETE FROM vectors WHERE {_IN}", place)
         options = f"m = {self.options.m}, ef_construction = {max(self.options.ef_construction, 2 * self.options.m)}"
-        resource.run(f"CREATE INDEX ON {name} USING hnsw (embedding halfvec_cosine_ops) WITH ({options})")
+        resource.run(
+            f"CREATE INDEX {name}_nearest ON {name} USING hnsw (embedding halfvec_cosine_ops) WITH ({options})"
+        )
         resource.run(
             """INSERT INTO vector_tables (tenant, generation, collection, dimension, own) VALUES (%s, %s, %s, %s, %s)
                ON CONFLICT (tenant, generation, collection) DO UPDATE SET own = excluded.own""",

@@ -243,7 +243,7 @@ def _write(
            ), written AS (
                INSERT INTO word_blocks (tenant, generation, collection, segment, first, holders, body)
                SELECT own.tenant, own.generation, own.collection, own.id, new.*
-               FROM own, unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new
+               FROM own, unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new RETURNING tenant
            )
            SELECT id, rows, tokens FROM word_segments WHERE {_IN} UNION ALL SELECT id, rows, tokens FROM own""",
         (*session.scope, collection, len(keys), int(lengths.sum(dtype=np.int64)), keys.astype("<i8").tobytes(),
