@@ -168,7 +168,7 @@ class Searcher:
         for name, preference in preferences:
             from klaw_core.searching.preferring import prefer
 
-            preferred = prefer(name, preference, collector.taken, notices)
+            preferred = prefer(name, preference, collector.taken, notices, scope.judged)
             collector = _collect(scope, preferred, ResultCollector(None, None))
         return collector, stages
 

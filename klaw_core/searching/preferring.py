@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 
 from klaw_core.errors import PluginError, isolated
 from klaw_core.values.candidates import Preference
@@ -11,7 +12,11 @@ from klaw_core.values.text import StoredChunk
 
 
 def prefer(
-    name: str, preference: Preference, found: Sequence[tuple[StoredChunk, Hit]], notices: list[str]
+    name: str,
+    preference: Preference,
+    found: Sequence[tuple[StoredChunk, Hit]],
+    notices: list[str],
+    judged: Callable[[Hit], float | None],
 ) -> Sequence[tuple[StoredChunk, Hit]]:
     """Return the results in their new order, after the bonus for the chunks that an extension prefers, or only those.
 
@@ -28,15 +33,11 @@ def prefer(
         return found
     if preference.requires:
         return [(stored, hit) for stored, hit in found if stored.key in preferred]
-    ranks = iter(range(1, len(found) + 1))
-    moved = [
-        (stored, _with_bonus(hit, Contribution(name, next(ranks), 1.0, preference.weight, bonus), preference.relevance))
-        if stored.key in preferred
-        else (stored, hit)
-        for stored, hit in found
-    ]
+    parts = (Contribution(name, rank, 1.0, preference.weight, bonus) for rank in count(1))
+
+    def raised(hit: Hit) -> Hit:
+        relevance = hit.relevance if preference.relevance is None else max(preference.relevance, judged(hit) or 0.0)
+        return Hit(hit.key, hit.score + bonus, (*hit.contributions, next(parts)), relevance, hit.unreached)
+
+    moved = [(stored, raised(hit) if stored.key in preferred else hit) for stored, hit in found]
     return sorted(moved, key=lambda item: -item[1].score)
-
-
-def _with_bonus(hit: Hit, part: Contribution, relevance: float | None) -> Hit:
-    return Hit(hit.key, hit.score + part.value, (*hit.contributions, part), relevance or hit.relevance, hit.unreached)

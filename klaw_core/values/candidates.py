@@ -36,9 +36,8 @@ class Candidate:
 class Preference:
     """A bonus for some of the chunks that were found: ``weight`` is its share of the best score.
 
-    With ``requires`` the others are left out. ``question`` is searched for in place of the question, without its
-    ``conditions`` on metadata; ``notice`` tells the user how it was read. ``relevance`` replaces that of what is
-    preferred, unless it is None.
+    With ``requires`` the others are left out. ``question`` replaces the question, without its ``conditions`` on
+    metadata; ``notice`` tells the user how it was read. What is preferred has at least this ``relevance``.
     """
 
     weight: float

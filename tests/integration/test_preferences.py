@@ -51,6 +51,17 @@ def test_what_it_prefers_comes_first_and_is_explained(config):
     assert not [part for result in results[1:] for part in result.explain if part.component == "blue"]
 
 
+@pytest.mark.parametrize(("question", "relevance"), [("favourite red boat", 0.5), ("favourite blue boat", 0.9)])
+def test_what_it_prefers_has_at_least_its_relevance(config, question, relevance):
+    blue = Blue()
+    _, (as_it_is, *_) = search(config, blue, question)
+    blue.preference = Preference(1.0, blue.preference.holds, relevance=0.5)
+    _, (least, *others) = search(config, blue, question)
+    assert (least.content, least.relevance) == (TEXTS[1], max(0.5, as_it_is.relevance))
+    assert (as_it_is.relevance > relevance) == (relevance == 0.9)
+    assert others[0].relevance != 0.5
+
+
 @pytest.mark.parametrize("weight", [0.0, -1.0])
 def test_a_preference_without_weight_leaves_the_order(config, weight):
     found, results = search(config, Blue(weight), "the best red boat in the harbour")

@@ -58,6 +58,30 @@ def test_the_answer_of_an_assistant_comes_before_the_question_about_a_subject():
     assert ranked("how are signing keys rotated", chat(asked, answer)) == [answer, asked]
 
 
+@pytest.mark.parametrize(
+    ("question", "asked", "answer"),
+    [
+        (
+            "museum with the whale",
+            "User: what was the name of that museum with the whale",
+            "It is the University Museum.",
+        ),
+        ("pattern for postcodes", "User: please write a pattern for postcodes", "Four digits, the first is no zero."),
+        ("Rezept für Knödel", "User: Gib mir ein Rezept für Knödel", "Man reibt Kartoffeln."),
+        ("столица Перу", "User: какая столица Перу", "Лима."),
+    ],
+)
+def test_people_ask_an_assistant_without_a_question_mark_too(question, asked, answer):
+    answer = f"Assistant: {answer}"
+    assert ranked(question, chat(asked, answer)) == [answer, asked]
+
+
+@pytest.mark.parametrize("said", ["What a museum with a whale!", "The museum with the whale is shut."])
+def test_exclamations_and_statements_ask_nothing(said):
+    said, answer = f"User: {said}", "Assistant: Noted."
+    assert ranked("museum with the whale", chat(said, answer)) == [said, answer]
+
+
 @pytest.mark.parametrize("question", ["What is my editor?", "Какой у меня редактор?", "我的编辑器是什么？"])
 def test_what_a_person_said_comes_before_what_an_assistant_said_of_it(question):
     said, noted = "User: My editor is Helix.", "Assistant: Your editor is Helix, noted."

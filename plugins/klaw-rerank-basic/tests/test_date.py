@@ -107,7 +107,7 @@ def test_any_question_is_accepted(question):
 
 def prefer_days(days, found):
     notices = []
-    ordered = prefer("date", Preference(days.weight, days.has), found, notices)
+    ordered = prefer("date", Preference(days.weight, days.has), found, notices, lambda hit: hit.relevance)
     assert notices == []
     return ordered
 

@@ -60,6 +60,15 @@ _NAMES_A_DAY = (
     r"|\b(?:вчера|сегодня|завтра|назад|недел|месяц|год|январ|феврал|март|апрел|ма[яе]|июн|июл|август|сентябр|октябр|ноябр|декабр)"
     r"|昨天|今天|明天|上(?:周|个月|個月|星期)|下(?:周|个月|個月|星期)|去年|今年|明年|[年月]"
 )
+# What people ask an assistant without a question mark: a question or a request. Exclamations are none, and long
+# messages tell something as well.
+_REQUEST = (
+    r"^\W*(?:(?:please|can|could|would|ok|okay|so|and|hi|hello|hey)\W+)*"
+    r"(?:who|whose|what|when|where|which|why|how|is|are|do|does|did|should|write|explain|give|show|tell|list|help"
+    r"|make|create|draft|suggest|recommend|find|compare|describe|translate|summari[sz]e|rewrite|fix|convert|calculate|wer|wann|wo|wie|warum|welche[rsnm]?|schreib\w*|erklär\w*|gib|zeig\w*"
+    r"|кто|что|где|когда|как|какой|какая|какие|почему|зачем|сколько|напиши\w*|объясни\w*|покажи\w*"
+    r"|qui|que|quand|où|comment|pourquoi|quién|qué|cuándo|dónde|cómo|explica|escribe|explique|écris)\b[^!\n]{0,200}$"
+)
 _FIRST_PERSON = (
     r"\b(?:i|i'm|i've|i'd|my|me|mine|myself|we|our|us|я|мне|меня|мной|мо[йяеиёю]|мо(?:его|ей|ему|их|им|ими|ём)|мы|нас|нам|наш\w*"
     r"|ich|mein\w*|mir|mich|je|mon|ma|mes|moi|yo|mi|mis)\b|我"
@@ -149,9 +158,9 @@ def features(
 
     ``date``: the question asks when, and the message has a word of a date. ``length``: the logarithm of its length.
     ``other``: the question names one of the speakers, who is not this one. ``assistant``: an assistant said it.
-    ``asks``: it has a question mark. The others are shares, from 0 to 1, of the question's words, weighted by how few
-    of the messages contain them: ``own`` in the message, ``next`` in the next one, if it was found, ``before`` in the
-    one before, ``reply`` the same if that one has a question mark.
+    ``asks``: it has a question mark, or asks an assistant without one. The others are shares, from 0 to 1, of the
+    question's words, weighted by how few of the messages contain them: ``own`` in the message, ``next`` in the next
+    one, if it was found, ``before`` in the one before, ``reply`` the same if that one asks.
     """
     if speakers is None:
         speakers = [_speaker(candidate.stored.chunk) for candidate in candidates]
@@ -169,6 +178,7 @@ def features(
     places = zip(candidates, chunks, strict=True)
     starts = {(candidate.stored.path, chunk.start_line): index for index, (candidate, chunk) in enumerate(places)}
     with_assistant = "assistant" in speakers  # its long messages have later pieces, which name no speaker
+    asks = _asks_or_requests if with_assistant else _asks
     asks_when = _matches(_ASKS_WHEN, question)
     rows = []
     for index, (candidate, chunk) in enumerate(zip(candidates, chunks, strict=True)):
@@ -180,10 +190,10 @@ def features(
                 "other": float(bool(wanted and speakers[index]) and speakers[index] != wanted),
                 "assistant": float(with_assistant and speakers[index] in {"assistant", ""}),
                 "own": own[index],
-                "asks": float(_asks(texts[index].rpartition("\n")[2])),
+                "asks": float(asks(texts[index].rpartition("\n")[2])),
                 "next": 0.0 if following is None else own[following],
                 "before": shares_before[index],
-                "reply": shares_before[index] * _asks(before[index]),
+                "reply": shares_before[index] * asks(before[index]),
             }
         )
     return rows
@@ -222,6 +232,10 @@ def _matches(pattern: str, text: str) -> bool:
 
 def _asks(text: str) -> bool:
     return "?" in text or "？" in text or "؟" in text
+
+
+def _asks_or_requests(text: str) -> bool:
+    return _asks(text) or _matches(_REQUEST, text)
 
 
 def _is_named(speaker: str, words: Sequence[str]) -> bool:

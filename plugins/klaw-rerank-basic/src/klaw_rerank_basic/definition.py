@@ -18,6 +18,7 @@ from attrs import frozen
 from klaw_core import Preference, PreferringExtension, StoredChunk
 
 _WEIGHT = 1.0  # of the best score, so that a definition comes first
+_RELEVANCE = 0.5  # at least, also of a term in a long list, whose chunk is about many others
 
 _TOKEN = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _ENDINGS = (".md", ".mdx", ".html", ".htm", ".rst", ".txt", ".org", ".adoc")
@@ -64,7 +65,7 @@ class Definitions(PreferringExtension):
         def defines(stored: StoredChunk) -> bool:
             return (asked in _names(stored) or asked in _terms(stored.chunk.text)) and not is_listing(stored)
 
-        return Preference(_WEIGHT, defines) if asked else None
+        return Preference(_WEIGHT, defines, relevance=_RELEVANCE) if asked else None
 
 
 def is_listing(stored: StoredChunk) -> bool:

@@ -18,12 +18,8 @@ QUESTIONS = (
     r"|\b(?:прошл|эт[оуа]|следующ|будущ)|[今昨明前后後去][天晚早日年夜]|[天周年期拜月]之?以?前|[上下这這本]个?[周月星礼]"
     rf"|\d{{4}}[-/.]\d|\d\.\d{{1,2}}\.\d{{4}}|\d(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}|\b{_MONTH}[a-z]*\.?,?\s+\d"
 )
-# What is only a name: two to five words without a question mark, or one word with a capital, digit or sign in it. Or
-# the question where it is defined.
-NAMES = (
-    r"^\W*[^\s?]+(?:\s+[^\s?]+){1,4}[^\w?]*$|^\W*\w(?=[^\s?]*(?:(?-i:[A-Z])|[\d_.:/#()-]))[^\s?]+$|^(?-i:[A-Z])\w+$"
-    r"|\b(?:defin|implement|declar)\w*\b"
-)
+# What is only a name: one to five words without a question mark. Or the question where it is defined.
+NAMES = r"^\W*[^\s?]+(?:\s+[^\s?]+){0,4}[^\w?]*$|\b(?:defin|implement|declar)\w*\b"
 
 
 @hookimpl
