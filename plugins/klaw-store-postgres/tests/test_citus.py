@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from attrs import evolve
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -261,6 +262,12 @@ def test_tables_with_rows_are_distributed_when_the_option_is_set_and_stay_known(
         with store.read() as snapshot:
             assert psycopg.Cursor(snapshot.resource.connection).execute(rules().TABLES).fetchall() == []
         store.close()
+
+
+def test_a_cluster_and_a_replica_are_not_combined(options):
+    """The log of the coordinator does not say what the replicas of the workers have."""
+    with pytest.raises(StoreError, match="cannot be combined"):
+        PostgresStore(evolve(options, read_dsn=options.dsn), agent="ada")
 
 
 def test_a_server_without_citus_is_named(server, agent):

@@ -53,6 +53,7 @@ def config_of(config: Config, place: str, *, is_source: bool = False) -> Config:
     """Return the configuration of the memory at a URL. Raise ConfigError for an invalid URL."""
     if place.startswith(_POSTGRES):
         kept = dict(config.store.options) if config.store.type == "postgres" else {}
+        kept.pop("read_dsn", None)  # of the memory in the configuration, not of this one
         if is_source:  # how the target is to be made; what a source is, its tables tell
             kept.pop("distributed", None)
         store = evolve(config.store, type="postgres", options={**kept, "dsn": place}, problem="")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from klaw_store_postgres.connections import literal
+
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
@@ -28,6 +30,11 @@ def isolate(session: Session, *tables: str) -> None:
             f"CREATE POLICY own ON {table} "
             f"USING (tenant = NULLIF(current_setting('{TENANT_SETTING}', true), '')::integer)"
         )
+
+
+def settings_of(tenant: int, agent: str) -> tuple[str, str]:
+    """Return the statements that show a transaction the rows of an agent."""
+    return f"SET LOCAL {TENANT_SETTING} = '{int(tenant)}'", f"SET LOCAL {AGENT_SETTING} = {literal(agent)}"
 
 
 def whole(session: Session) -> list[tuple[str, bool]]:

@@ -17,13 +17,14 @@ class PostgresOptions:
     at most ``pool_size`` connections to one ``dsn``, whatever the number of agents; locks take one more each while
     they are held. ``timeout_seconds`` is how long is waited for a connection, for another writer of the same
     agent, and for the server to come back. With ``distributed = "citus"``, the tables are spread over the workers of
-    a cluster, by agent.
+    a cluster, by agent. ``read_dsn`` names a streaming replica on which indexes are searched.
     """
 
     dsn: str = field(default="", repr=False)
     schema: str = field(default="klaw", validator=_is_name)
     pool_size: int = field(default=8, validator=[validators.ge(2), validators.le(1000)])
     timeout_seconds: float = field(default=10.0, validator=[validators.gt(0.0), validators.le(86_400.0)])
+    read_dsn: str = field(default="", repr=False)
     distributed: str = field(default="", validator=validators.in_(("", "citus")))
 
 

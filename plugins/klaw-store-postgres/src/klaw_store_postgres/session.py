@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -12,6 +12,9 @@ from klaw_words.caching import Kept
 
 if TYPE_CHECKING:
     import psycopg
+
+    from klaw_core import Hit, Query
+    from klaw_store_postgres.replica import Replica
 
 
 @define(eq=False)
@@ -33,16 +36,36 @@ class Session:
     shared_lock: int | None = None
     #: Whether the tables are spread over the workers of a cluster.
     distributed: bool = False
+    #: Where indexes are searched, None if they are searched on this server.
+    replica: Replica | None = None
+    #: What the caller of a search is to be told.
+    notices: list[str] = field(factory=list)
     #: The number of chunks added.
     added: int = 0
     #: The cache of word segments that sessions of this process have read.
     kept: Kept = field(factory=Kept)
     _locks: set[str] = field(factory=set, init=False)
+    _said: set[str] = field(factory=set, init=False)
 
     @property
     def scope(self) -> tuple[int, int]:
         """The tenant and the generation: the first two columns of every key."""
         return self.tenant, self.generation
+
+    def search(self, query: Query, work: Callable[[Session, Query], Sequence[Hit]]) -> Sequence[Hit]:
+        """Return what ``work`` finds on the replica, or on this server."""
+        return work(self, query) if self.replica is None else self.replica.search(self, query, work)
+
+    def say(self, notice: str) -> None:
+        """Note what the caller of a search is to be told, once."""
+        if notice and notice not in self._said:
+            self._said.add(notice)
+            self.notices.append(notice)
+
+    def take_notices(self) -> Sequence[str]:
+        """Return what was noted since the last call."""
+        taken, self.notices = self.notices, []
+        return taken
 
     def lock(self, name: str) -> None:
         """Wait for the lock of this name among the agent's rows, and hold it until the end of the transaction."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import psycopg
+from attrs import evolve
 
 from klaw_core import (
     Closing,
@@ -30,9 +31,10 @@ from klaw_journals import JournalingStore
 from klaw_store_postgres import cache
 from klaw_store_postgres.connections import Connections, literal, shown_location
 from klaw_store_postgres.errors import store_errors
-from klaw_store_postgres.isolation import AGENT_SETTING, TENANT_SETTING, distribute, whole
+from klaw_store_postgres.isolation import AGENT_SETTING, distribute, settings_of, whole
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
+from klaw_store_postgres.replica import SYSTEM, Replica
 from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, missing, pending
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.snapshot import PostgresSnapshot
@@ -56,6 +58,7 @@ _SIZE = "SELECT pg_database_size(current_database())"
 _CLUSTER_SIZE = "SELECT COALESCE(SUM(citus_total_relation_size(logicalrelid)), 0)::bigint FROM pg_dist_partition"
 _HERE = "SELECT generation FROM tenants WHERE id = {tenant}"
 _PROPAGATION = ("SET LOCAL citus.propagate_set_commands = 'local'",)
+_HAS_WRITTEN = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
 _OPENING = "SELECT 1 FROM collections WHERE tenant = {tenant} LIMIT 1"
 
 
@@ -147,6 +150,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         self._agent = agent
         self._location = shown_location(options.dsn, options.schema)
         self._connections = Connections(options, self._location)
+        self._replica: Replica | None = None
         self._indexes: dict[str, Index[Session]] = {}
         self._prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
         self._writing = _Writing()
@@ -171,6 +175,20 @@ class PostgresStore(JournalingStore, RepairableStore):
         self._make_tables()
         self._migrate(OWNER, MIGRATIONS)
         self._tenant = self._find_tenant()
+        if self._options.read_dsn:
+            self._replica = self._find_replica()
+
+    def _find_replica(self) -> Replica:
+        """Return the replica, which need not run yet. Raise StoreError if the primary server is a cluster."""
+        if self._connections.one_by_one:
+            what = "memory.store.read_dsn and a cluster of Citus cannot be combined"
+            raise StoreError(what, hint="a coordinator's replica does not say what the workers' replicas have")
+        with self._without_agent("BEGIN READ ONLY") as session:
+            system = session.value(SYSTEM)
+        options = evolve(self._options, dsn=self._options.read_dsn)
+        connections = Connections(options, shown_location(options.dsn, options.schema))
+        connections.one_by_one = True
+        return Replica(connections, self._location, system, self._agent)
 
     @property
     def location(self) -> str:
@@ -212,6 +230,7 @@ class PostgresStore(JournalingStore, RepairableStore):
     def read(self) -> Iterator[Snapshot[Session]]:
         """Open a snapshot."""
         with self._session("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as session:
+            session.replica = self._replica
             yield PostgresSnapshot(session)
 
     @contextmanager
@@ -354,7 +373,8 @@ class PostgresStore(JournalingStore, RepairableStore):
             session = snapshot.resource
             size = session.value(_CLUSTER_SIZE if session.distributed else _SIZE)
             version = session.value("SHOW server_version")
-            return {"database_bytes": size, **cache.statistics(session), "postgresql_version": version}
+            replica = {} if self._replica is None else {"replica": self._replica.state(session)[1]}
+            return {"database_bytes": size, **cache.statistics(session), "postgresql_version": version, **replica}
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
         """Return findings: a role that sees the rows of all agents, and the rows of an interrupted rebuild."""
@@ -384,6 +404,8 @@ class PostgresStore(JournalingStore, RepairableStore):
                         "use an ordinary role: docs/how-to/postgres.md, Roles",
                     )
                 )
+            if self._replica is not None:
+                findings.extend(self._replica.check(session))
             if leftovers := self._leftovers(session):
                 what = f"an interrupted `klaw reindex` left rows of {len(leftovers)} generations"
                 findings.append(Finding("leftovers", "warning", what, self._location, "klaw doctor --fix"))
@@ -396,6 +418,8 @@ class PostgresStore(JournalingStore, RepairableStore):
     def close(self) -> None:
         """Release the connections; closing twice is allowed."""
         self._connections.close()
+        if self._replica is not None:
+            self._replica.connections.close()
 
     def _vacuum(self) -> None:
         """Remove the bytes of removed rows from the server's files, except those that a transaction still reads."""
@@ -418,7 +442,7 @@ class PostgresStore(JournalingStore, RepairableStore):
     def _session(self, *begin: str) -> Iterator[Session]:
         """Begin a transaction on this agent's rows with these statements."""
         tenant, is_distributed = self._tenant, self._connections.one_by_one
-        settings = (f"SET LOCAL {TENANT_SETTING} = '{tenant}'", f"SET LOCAL {AGENT_SETTING} = {literal(self._agent)}")
+        settings = settings_of(tenant, self._agent)
         # On a cluster, the worker gets the settings too, and its snapshot begins with the first statement on a table.
         propagation, opening = (_PROPAGATION, (_OPENING.format(tenant=tenant),)) if is_distributed else ((), ())
         statements = (begin[0], *propagation, *begin[1:], *settings, *opening, _HERE.format(tenant=tenant))
@@ -432,6 +456,9 @@ class PostgresStore(JournalingStore, RepairableStore):
                 self._indexes[owner].prepare(session)
                 done.add(owner)
             yield session
+            has_written = self._replica is not None and session.value(_HAS_WRITTEN)
+        if self._replica is not None and has_written:
+            self._replica.note_write()
 
     @contextmanager
     def _own_rows(self) -> Iterator[Session]:

@@ -195,6 +195,15 @@ class VectorIndex(Index[Session]):
         """Return the nearest, best first, ties by key."""
         if query.vector is None or limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
+        return resource.search(query, lambda session, asked: self._search(session, asked, limit))
+
+    def notices(self, resource: Session, query: Query, /) -> Sequence[str]:
+        """Return a notice if the replica was passed over."""
+        del query
+        return resource.take_notices()
+
+    def _search(self, resource: Session, query: Query, limit: int) -> Sequence[Hit]:
+        assert query.vector is not None
         effort = min(max(self.options.ef_search, limit), 1000)
         # With filters, HNSW continues until it has enough results.
         order = "strict_order" if limit <= effort else "relaxed_order"

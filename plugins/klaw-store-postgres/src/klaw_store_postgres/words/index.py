@@ -98,6 +98,9 @@ class WordIndex(Index[Session]):
         """Return at most ``limit`` hits, best first, ties by key. A text without words has no hits."""
         if limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
+        return resource.search(query, lambda session, asked: self._search(session, asked, limit))
+
+    def _search(self, resource: Session, query: Query, limit: int) -> Sequence[Hit]:
         searcher = self._searcher(resource, query)
         if not searcher.rows:
             return ()
@@ -118,9 +121,8 @@ class WordIndex(Index[Session]):
         return PostingsSearch(resource, query.collection, weights)
 
     def notices(self, resource: Session, query: Query, /) -> Sequence[str]:
-        """Return a notice if the question has more distinct words than a search uses."""
-        del resource
-        return notices(query.text)
+        """Return a notice if the question has more distinct words than a search uses, or the replica was not used."""
+        return (*notices(query.text), *resource.take_notices())
 
 
 def _limits(selection: ChunkSelection, rows: int) -> Within:

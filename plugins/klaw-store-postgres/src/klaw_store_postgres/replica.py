@@ -1,0 +1,141 @@
+"""A read replica: indexes are searched there, so that searches do not load the primary server.
+
+Everything else is read from the primary server, and written there. Chunks are among that, so what was forgotten is
+never shown, however late the replica is. The replica is passed over if it lacks a write of this process, or what the
+primary server had ten seconds before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import psycopg
+from attrs import define, evolve, field
+
+from klaw_core import Finding, Hit, KlawError, Query, StoreError
+from klaw_store_postgres.filtering import SqlSelection
+from klaw_store_postgres.isolation import settings_of
+
+if TYPE_CHECKING:
+    from klaw_store_postgres.connections import Connections
+    from klaw_store_postgres.session import Session
+
+#: The number of the database system, which a streaming replica has too.
+SYSTEM = "SELECT system_identifier FROM pg_control_system()"
+# Places in the write-ahead log, as numbers.
+_WRITTEN = """SELECT pg_wal_lsn_diff(
+    CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::bigint"""
+# Before the transaction begins, because the place must not be later than its snapshot.
+_NOTE_REPLAYED = """SELECT set_config('klaw.replayed',
+    COALESCE(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint, -1)::text, false)"""
+_STATE = f"""SELECT (SELECT generation FROM tenants WHERE id = {{tenant}}), current_setting('klaw.replayed')::bigint,
+    CASE WHEN pg_is_in_recovery() THEN ({SYSTEM}) END"""
+_LATEST_SECONDS = 10.0
+# After a failure, the replica is left alone for so long.
+_REST_SECONDS = 30.0
+
+
+@define(eq=False)
+class Replica:
+    """The connections to a replica of the primary server ``location``, and what a search on it must be able to see."""
+
+    connections: Connections
+    location: str
+    system: int
+    agent: str
+    _has_written: bool = field(default=False, init=False)
+    _own: int = field(default=0, init=False)
+    _seen: deque[tuple[float, int]] = field(factory=deque, init=False)
+    _rests_until: float = field(default=0.0, init=False)
+
+    def note_write(self) -> None:
+        """Note that this process has written: its next search needs what the primary server has by then."""
+        self._has_written = True
+
+    def search(self, primary: Session, query: Query, work: Callable[[Session, Query], Sequence[Hit]]) -> Sequence[Hit]:
+        """Return what ``work`` finds on the replica, without chunks that are gone; or what it finds on the primary."""
+        if time.monotonic() < self._rests_until:
+            return work(primary, query)
+        try:
+            with self._session(primary) as (session, problem):
+                if problem is None:
+                    return self._held(primary, query.collection, work(session, _moved(query, primary, session)))
+                primary.say(problem)
+        except (KlawError, psycopg.Error) as error:
+            self._rests_until = time.monotonic() + _REST_SECONDS
+            primary.say(_failure(error))
+        return work(primary, query)
+
+    def state(self, primary: Session) -> tuple[bool, str]:
+        """Return whether searches use the replica, and how far it is behind, or why they pass it over."""
+        try:
+            with self._session(primary) as (session, problem):
+                replayed = int(session.value("SELECT current_setting('klaw.replayed')"))
+                late = f"{max(0, primary.value(_WRITTEN) - replayed):,} bytes of the log behind"
+                return not problem, problem or late
+        except (KlawError, psycopg.Error) as error:
+            return False, _failure(error)
+
+    def check(self, primary: Session) -> Iterator[Finding]:
+        """Find that searches pass over the replica."""
+        is_used, what = self.state(primary)
+        if not is_used:
+            fix = "memory.store.read_dsn must name a streaming replica of memory.store.dsn that runs and keeps up"
+            yield Finding("replica", "warning", what, self.connections.location, fix)
+
+    @contextmanager
+    def _session(self, primary: Session) -> Iterator[tuple[Session, str | None]]:
+        """Begin a snapshot on the replica; yield it, and why it cannot be used, None if it can. Raise StoreError.
+
+        The reason is empty if the replica lacks a change of a moment ago.
+        """
+        written = primary.value(_WRITTEN)
+        if self._has_written:
+            self._has_written, self._own = False, written
+        earlier = self._earlier(written)
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        settings = settings_of(primary.tenant, self.agent)
+        statements = (_NOTE_REPLAYED, begin, *settings, _STATE.format(tenant=primary.tenant))
+        with self.connections.transaction(*statements) as (connection, (generation, replayed, system)):
+            if system != self.system or replayed < 0:
+                raise StoreError(f"{self.connections.location} is no streaming replica of {self.location}")
+            problem = None
+            if replayed < self._own or generation != primary.generation:
+                problem = ""
+            if replayed < earlier:
+                problem = f"the read replica is {earlier - replayed:,} bytes of the log too late, and was passed over"
+            yield evolve(primary, connection=connection, replica=None), problem
+
+    def _earlier(self, written: int) -> int:
+        """Return the place where the log was ten seconds ago, or a few seconds earlier; 0 if that is not known."""
+        now = time.monotonic()
+        if not self._seen or now - self._seen[-1][0] >= _LATEST_SECONDS / 4:
+            self._seen.append((now, written))
+        while len(self._seen) > 1 and now - self._seen[1][0] >= _LATEST_SECONDS:
+            self._seen.popleft()
+        since, place = self._seen[0]
+        return place if now - since >= _LATEST_SECONDS else 0
+
+    @staticmethod
+    def _held(primary: Session, collection: str, found: Sequence[Hit]) -> Sequence[Hit]:
+        """Return the hits whose chunks the primary server has still."""
+        sql = "SELECT key FROM chunks WHERE tenant = %s AND generation = %s AND collection = %s AND key = ANY(%s)"
+        rows = primary.rows(sql, (*primary.scope, collection, [hit.key for hit in found])) if found else ()
+        held = {key for (key,) in rows}
+        return [hit for hit in found if hit.key in held]
+
+
+def _failure(error: Exception) -> str:
+    return f"the read replica was passed over: {error.message if isinstance(error, KlawError) else error}"
+
+
+def _moved(query: Query, primary: Session, session: Session) -> Query:
+    """Return a query whose filters are conditions on the replica."""
+    within = query.within
+    if isinstance(within, SqlSelection) and within.session is primary:
+        return evolve(query, within=SqlSelection(session, within.collection, within.conditions, within.values))
+    return query
