@@ -74,7 +74,7 @@ def forget_without_journal() -> None:
 @_bug
 def forget_without_purge() -> None:
     """What was forgotten goes from the rows, and stays in the write-ahead log."""
-    Connections.empty_log = lambda _self: None
+    Connections.erase = lambda _self, **_options: None
 
 
 @_bug

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import apsw
 import numpy as np
 import pytest
 from forgotten import WORD, database, digests, left_behind
@@ -34,6 +35,22 @@ def test_a_saved_memory_leaves_no_bytes(home, check, before, after):
         assert left_behind(home) == []
         check(memory)
     assert left_behind(home) == []
+
+
+@pytest.mark.promise("D53")
+def test_what_a_reader_of_an_older_state_delays_is_said_and_done_with_the_next_change(home):
+    with home.open() as memory:
+        path = memory.save(f"the secret is {WORD}").path
+        reader = apsw.Connection(str(home.root / "data" / "klaw.db"))
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM documents").fetchall()
+        others(memory, 1)
+        memory.forget(path)
+        assert "another program" in memory.erases_later
+        reader.close()
+        others(memory, 1)
+        assert memory.erases_later == ""
+        assert left_behind(home) == []
 
 
 @pytest.mark.promise("D9")

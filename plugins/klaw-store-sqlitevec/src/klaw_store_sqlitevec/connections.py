@@ -19,6 +19,7 @@ from klaw_store_sqlitevec.forking import InsideSqlite
 from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, refuse_changes
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
+from klaw_store_sqlitevec.unused_space import clear_unused_space
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
@@ -87,15 +88,35 @@ class Connections:
         ):
             yield connection
 
-    def empty_log(self) -> None:
-        """Move everything from the log into the file, unless readers of older snapshots prevent it for too long."""
-        deadline = time.monotonic() + min(_EMPTYING_MS, self._busy_timeout_ms) / 1000
+    def erase(self, *, wait: bool = True) -> None:
+        """Move everything from the log into the file, and clear its unused space if that is due.
+
+        If readers of older snapshots prevent it for too long (without ``wait``, at all), it stays due.
+        """
+        limit = min(_EMPTYING_MS, self._busy_timeout_ms) / 1000 if wait else 0.0
+        deadline = time.monotonic() + limit
         with self.overwriter() as connection:
-            connection.set_busy_timeout(0)  # waiting inside SQLite would hold its write lock
-            while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # the column "busy"
-                if time.monotonic() > deadline:
-                    return
+            while not self._erase(connection) and time.monotonic() < deadline:
                 time.sleep(_RETRY_SECONDS)
+
+    def _erase(self, connection: apsw.Connection) -> bool:
+        """Erase once; return whether nobody prevented it."""
+        if not _empty_log(connection):
+            return False
+        # This connection must not write again what it keeps of the pages. The others keep none after its commit. The
+        # first page, which every transaction reads, has only rows of the schema.
+        connection.execute("PRAGMA shrink_memory")
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        with suppress(apsw.BusyError):
+            connection.execute("BEGIN IMMEDIATE")
+        if not connection.in_transaction or Path(f"{self._path}-wal").stat().st_size:
+            _is_at_rest(connection)
+            return False  # somebody has written after the log was emptied
+        if is_erasing_due(connection):
+            clear_unused_space(self._path)
+            make_erasing_due(connection, due=False)
+        connection.execute("COMMIT")
+        return _empty_log(connection)
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
@@ -352,6 +373,22 @@ def _close(connection: apsw.Connection) -> None:
     """Close a connection. On a full disk, content that cannot be copied from the log stays in the log."""
     with suppress(apsw.Error):
         connection.close(True)  # also its cursors
+
+
+def _empty_log(connection: apsw.Connection) -> bool:
+    """Move everything from the log into the file, and return whether no reader of an older snapshot prevents it."""
+    connection.set_busy_timeout(0)  # waiting inside SQLite would hold its write lock
+    return not next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]  # the column "busy"
+
+
+def is_erasing_due(connection: apsw.Connection) -> bool:
+    """Return whether something was forgotten since the unused space was last cleared."""
+    return bool(connection.pragma("user_version"))
+
+
+def make_erasing_due(connection: apsw.Connection, *, due: bool = True) -> None:
+    """Record it in the header of the file, within a transaction, so that it is done even after a crash."""
+    connection.pragma("user_version", int(due))
 
 
 def check_version() -> None:

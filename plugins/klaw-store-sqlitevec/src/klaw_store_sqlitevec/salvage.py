@@ -80,7 +80,7 @@ class _Pages:
     _logged: Mapping[int, int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.size = _page_size(_read(self._file, 0, _HEADER_BYTES))
+        self.size = page_size(_read(self._file, 0, _HEADER_BYTES))
         self._logged = {} if self._log is None else dict(_frames(self._log, self.size))
         self.count = max([self._file.xFileSize() // self.size, *self._logged])
 
@@ -127,7 +127,8 @@ def _read(file: apsw.VFSFile, start: int, size: int) -> bytes:
         return b""
 
 
-def _page_size(header: bytes) -> int:
+def page_size(header: bytes) -> int:
+    """Return the page size that the beginning of a database names; that of Klaw's if it names none."""
     size = int.from_bytes(header[16:18], "big")
     size = _MAX_PAGE_BYTES if size == 1 else size  # a power of two that does not fit two bytes
     return size if _MIN_PAGE_BYTES <= size <= _MAX_PAGE_BYTES and size.bit_count() == 1 else PAGE_BYTES

@@ -25,7 +25,14 @@ from klaw_core import (
     sync_directory,
 )
 from klaw_store_sqlitevec.cache import cache_statistics
-from klaw_store_sqlitevec.connections import Connections, back_up, check_version, lacking_room
+from klaw_store_sqlitevec.connections import (
+    Connections,
+    back_up,
+    check_version,
+    is_erasing_due,
+    lacking_room,
+    make_erasing_due,
+)
 from klaw_store_sqlitevec.errors import damaged, store_errors
 from klaw_store_sqlitevec.forking import InsideSqlite
 from klaw_store_sqlitevec.links import resolved
@@ -67,7 +74,6 @@ class SqliteStore(RepairableStore):
     offers = apsw.Connection
     #: A database belongs to one data directory, which belongs to one agent.
     isolates = True
-    erases_later = ""
 
     def __init__(
         self, path: Path, *, busy_timeout_seconds: float = 5.0, compress: bool = False, replace_damaged: bool = False
@@ -92,6 +98,13 @@ class SqliteStore(RepairableStore):
     def location(self) -> str:
         """The path of the file."""
         return str(self._path)
+
+    @property
+    def erases_later(self) -> str:
+        """Something while a program reads an older snapshot, because the log has what was forgotten, too."""
+        with self._connections.reader() as connection:
+            is_due = is_erasing_due(connection)
+        return "at the next change after another program has finished reading an older state" if is_due else ""
 
     def enlist(self, owner: str, index: Index[apsw.Connection], /) -> None:
         """Register an index: prepare every connection for it, and apply its migrations under ``owner``."""
@@ -131,9 +144,14 @@ class SqliteStore(RepairableStore):
             transaction = SqliteTransaction(connection, compress=self._compress)
             yield transaction
             if transaction.erasing:
+                make_erasing_due(connection)
                 self._remove_leftovers()  # no rebuild can be running during this transaction
+            is_due = is_erasing_due(connection)
         if transaction.erasing:
-            self._connections.empty_log()
+            self._connections.erase()
+        elif is_due:
+            with suppress(StoreError):  # of an earlier forgetting, and not of this change
+                self._connections.erase(wait=False)
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
@@ -160,21 +178,27 @@ class SqliteStore(RepairableStore):
                     left = used_spaces(SqliteSnapshot(snapshot.resource))
                 with writer() as connection:
                     prune_cache(SqliteTransaction(connection), left)
+                    make_erasing_due(connection)  # the mark is copied with the content
                 self._replace_content(fresh)
             _remove_databases(self._rebuild_path)
             with suppress(apsw.Error):  # a full disk: the content is replaced, and the log is emptied later
-                self._connections.empty_log()  # the file still has the old pages, and what was forgotten in them
+                self._connections.erase()  # the file still has the old pages, and what was forgotten in them
 
     def tidy(self) -> None:
         """Take over the vectors of an interrupted rebuild, and remove it: what it contains may have been forgotten.
 
-        Raise StoreError, StoreLockedError if the rebuild is not interrupted but running.
+        Complete an interrupted forgetting. Raise StoreError, StoreLockedError if the rebuild is running.
         """
+        if self._leftovers():
+            self._take_over_rebuild()
+        elif not self.erases_later:
+            return
+        self._connections.erase()
+
+    def _take_over_rebuild(self) -> None:
         from klaw_store_sqlitevec.cache_transfer import has_other_weights, sample_weights, take_over_cache
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
-        if not self._leftovers():
-            return
         with self._connections.writer() as connection:  # no rebuild can be running during this transaction
             transaction = SqliteTransaction(connection)
             with (
@@ -184,8 +208,8 @@ class SqliteStore(RepairableStore):
             ):
                 if not has_other_weights(SqliteSnapshot(snapshot.resource), sample_weights(transaction)):
                     take_over_cache(transaction, SqliteSnapshot(snapshot.resource), left.location)
+            make_erasing_due(connection)
             self._remove_others()
-        self._connections.empty_log()
 
     def is_damaged(self) -> bool:
         """Let SQLite check every page and reference."""
@@ -221,13 +245,13 @@ class SqliteStore(RepairableStore):
         with store_errors(self.location), Closing(partial(self._open_beside, self._fresh_path)) as fresh:
             with fresh._connections.writer() as connection:  # noqa: SLF001  # a store of the same class
                 notices = salvage(SqliteTransaction(connection), self._path, self._rebuild_path)
-            fresh._connections.empty_log()  # noqa: SLF001
+            fresh._connections.erase()  # noqa: SLF001
             source = fresh._connections.overwriter()  # noqa: SLF001
             with source as connection, lacking_room(self._path, self._fresh_path):
                 overwrite(self._path, connection, round(self._busy_timeout_seconds * 1000))
         self._remove_others()
         with suppress(apsw.Error, StoreError):
-            self._connections.empty_log()
+            self._connections.erase()
         return [f"{self._path} was damaged; {copy} is a copy of it", *notices] if copy is not None else notices
 
     def _discard_outdated(self) -> None:
@@ -334,12 +358,13 @@ class SqliteStore(RepairableStore):
                 with RebuildLock(self._path, exclusive=True):  # so that no other process uses them
                     self._remove_others()
             with self._connections.writer() as connection:
+                make_erasing_due(connection)  # versions that did not clear it may have left something
                 renew_damaged(SqliteSnapshot(connection))
                 bad = bad_cache_rows(connection)
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
                 if any(check_messages(connection, self.location)):
                     refill_words(connection)
-            self._connections.empty_log()
+            self._connections.erase()
 
     def _leftovers(self) -> list[Path]:
         names = itertools.product((self._rebuild_path, self._fresh_path), SIDE_FILES)
