@@ -131,8 +131,6 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     return status if isinstance(status, int) else 0
 
 
-# The names of arguments that are any text.
-_TEXTS = frozenset({"query", "question", "message", "text"})
 # click names its own types
 _PLAIN = {
     "is not a valid integer range": "is not a whole number",
@@ -154,14 +152,17 @@ def _report_usage(error: click.ClickException, settings: Settings) -> None:
         message = message.replace(click_words, plain)
     hint = f"{program} --help"
     if isinstance(error, click.NoSuchOption) and context and (text := _text_argument(context.command)):
-        hint += f"; if {text} begins with -: {program} -- {text}"
+        hint += f"; if {text[-1]} begins with -: {program} -- {' '.join(text)}"
     _print_error(_uncapitalised(message), hint, program=program, as_json=settings.json)
 
 
-def _text_argument(command: click.Command) -> str:
-    """Return the name of a command's argument that is any text, which may look like an option, or ``""``."""
-    names = (parameter.name or "" for parameter in command.params if isinstance(parameter, click.Argument))
-    return next((name.upper() for name in names if name in _TEXTS), "")
+def _text_argument(command: click.Command) -> list[str]:
+    """Return the names of a command's arguments up to one that is any text, or nothing if none is."""
+    from klaw_core.cli.free_text import FreeText
+
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    texts = [place for place, each in enumerate(arguments, 1) if isinstance(each.type, FreeText)]
+    return [(each.metavar or each.name or "").strip("[].").upper() for each in arguments[: max(texts, default=0)]]
 
 
 def _uncapitalised(message: str) -> str:

@@ -160,13 +160,8 @@ def _converted(memory: Memory, name: str) -> Iterator[str]:
 def _unsupported_files(memory: Memory, name: str) -> Iterator[str]:
     """Yield a notice on the files of unsupported types in a directory, which search will not find."""
     from klaw_core.cli.output import counted
-    from klaw_core.errors import NotFoundError
 
-    try:
-        counts = memory.workspaces.unread(name)
-    except NotFoundError:  # a configured source, whose files the configuration selects
-        return
-    if counts:
+    if counts := memory.workspaces.unread(name):
         kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_EXTENSIONS]]
         others = len(counts) - _MAX_EXTENSIONS
         more = f", {counted(others, 'other kind')}" if others > 0 else ""
@@ -181,7 +176,7 @@ def _how_to_index(kinds: Collection[str]) -> str:
 
     missing = [row for row in CATALOGUE if row.reads & {*kinds} and not find_spec(row.distribution.replace("-", "_"))]
     if not missing:
-        return "`--include PATTERN` adds matching files"
+        return "`--include PATTERN`, once for each kind, says what is read"
     readable = sorted({kind for row in missing for kind in row.reads & {*kinds}})
     return f"`{install_command([row.extras[0] for row in missing])}` reads {' '.join(readable)}"
 

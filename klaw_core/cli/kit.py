@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from klaw_core.cli.dates import as_of, since, until, when
     from klaw_core.cli.empty_values import MayBeEmpty
+    from klaw_core.cli.free_text import FreeText
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
     from klaw_core.cli.neutral import escaped_json, plain_lines
     from klaw_core.cli.notices import notify
@@ -63,6 +64,7 @@ _MODULES = {
     "client_files": "confirm_client_file own_command read_client_file write_client_file write_file",
     "dates": "as_of since until when",
     "empty_values": "MayBeEmpty",
+    "free_text": "FreeText",
     "listings": "Listing chosen_format format_option show",
     "neutral": "escaped_json plain_lines",
     "notices": "notify",
@@ -77,6 +79,7 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
+    "FreeText",
     "Listing",
     "MayBeEmpty",
     "NotServedError",

@@ -11,6 +11,7 @@ import click
 
 from klaw_core.cli.dates import since as parse_since
 from klaw_core.cli.dates import until as parse_until
+from klaw_core.cli.free_text import FreeText
 from klaw_core.cli.numbers import Number, NumberRange
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
@@ -32,7 +33,7 @@ _LISTS = {
 
 
 @click.command("search", short_help="Find the chunks that answer a question.")
-@click.argument("query", nargs=-1, metavar="QUERY...")
+@click.argument("query", nargs=-1, type=FreeText(), metavar="QUERY...")
 @click.option(
     "-n",
     "--limit",

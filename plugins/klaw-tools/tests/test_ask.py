@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from klaw_core import LanguageModelError, Memory, QueryError, load_config
 from klaw_core.cli.program import cli
+from klaw_tools import quoting
 
 pytest.importorskip("klaw_llm_openai")
 pytest.importorskip("pytest_httpserver")
@@ -251,3 +252,11 @@ class TestCommand:
         assert "no answer: nothing in memory answers this" in refused.stderr
         assert chat.requests == []
         assert klaw("ask", "ferry", "--until", "1999-01-01", "--trust", "owner").stdout == ""
+
+
+def test_each_quotation_mark_is_looked_at_once(monkeypatch):
+    looked_at = []
+    ends = quoting._ends
+    monkeypatch.setattr(quoting, "_ends", lambda text, place: looked_at.append(place) or ends(text, place))
+    assert list(quoting.quotations(' "b' * 500)) == []
+    assert len(looked_at) == 500

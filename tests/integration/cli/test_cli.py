@@ -17,6 +17,7 @@ from typing import Any
 import click
 import pytest
 
+from klaw_core.cli.kit import FreeText
 from klaw_core.cli.program import ALIASES, COMMANDS, GROUPS, cli
 from klaw_core.plugins.catalogue import CATALOGUE
 
@@ -51,8 +52,16 @@ OF_PLUGINS = [
     for command in each.commands.items()
 ]
 
+#: Arguments of several words that are names, and no text that people write.
+OF_NAMES = {"targets", "places", "patterns", "names", "others", "datasets", "files"}
+
 
 class TestTree:
+    def test_an_argument_of_many_words_is_declared_as_text_or_known_as_names(self):
+        many = [(path, each) for path, command in ALL.items() for each in command.params if each.nargs == -1]
+        assert "klaw search" in {path for path, each in many if isinstance(each.type, FreeText)}
+        assert {each.name for _, each in many if not isinstance(each.type, FreeText)} <= OF_NAMES
+
     @pytest.mark.parametrize("name", LISTED)
     def test_the_table_of_commands_has_the_summary_of_each_command(self, name):
         assert ALL[f"klaw {name}"].get_short_help_str(limit=200) == COMMANDS[name][1]

@@ -295,6 +295,18 @@ class TestStatus:
     def test_an_empty_index_names_the_next_command(self, klaw):
         assert "nothing is indexed yet: klaw index DIR" in klaw("status").stdout
 
+    def test_kinds_that_are_not_read_are_counted_in_configured_directories_too(self, klaw, user_home):
+        place = user_home / "plans"
+        place.mkdir()
+        (place / "boat.md").write_text("# Boat", "utf-8")
+        (place / "boat.dwg").write_text("drawing", "utf-8")
+        config = user_home / "plans.toml"
+        source = {"type": "workspace", "name": "plans", "path": str(place)}
+        written = "\n".join(f"{key} = {json.dumps(value)}" for key, value in source.items())
+        config.write_text(f"[[memory.sources]]\n{written}\n[memory.embedding]\ntype = 'none'\n", "utf-8")
+        klaw("index", "--config", str(config))
+        assert "(not read: 1 .dwg)" in klaw("status", "--config", str(config)).stdout
+
     def test_status_shows_sources_and_embedder(self, indexed, user_home):
         indexed("save", "the boat is red")
         text = indexed("status").stdout

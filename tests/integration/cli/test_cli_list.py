@@ -161,7 +161,9 @@ class TestIndexing:
         place = user_home / "code"
         place.mkdir()
         (place / "a.py").write_text("print()", "utf-8")
-        told = "klaw: other files in code, not read: 1 .py; `--include PATTERN` adds matching files\n"
+        told = (
+            "klaw: other files in code, not read: 1 .py; `--include PATTERN`, once for each kind, says what is read\n"
+        )
         assert klaw("index", str(place)).stderr == told
         assert klaw("index", str(place), "--include", "*.py").stderr == ""
 
@@ -169,7 +171,7 @@ class TestIndexing:
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
         told = _how_to_index([".py", ".pdf", ".docx"])
         assert told == f"`{install_extras(['documents'])}` reads .docx .pdf"
-        assert _how_to_index([".py"]) == "`--include PATTERN` adds matching files"
+        assert _how_to_index([".py"]) == "`--include PATTERN`, once for each kind, says what is read"
 
     def test_other_files_are_reported_once(self, klaw, user_home):
         place = user_home / "code"

@@ -38,6 +38,8 @@ class TestSearch:
         [
             (("search", "--forse"), "if QUERY begins with -: klaw search -- QUERY"),
             (("search", "-rye"), "if QUERY begins with -: klaw search -- QUERY"),
+            (("core", "set", "user", "drinks", "--tea"), "if VALUE begins with -: klaw core set -- SECTION KEY VALUE"),
+            (("facts", "edit", "f1", "--tea"), "if TEXT begins with -: klaw facts edit -- ID TEXT"),
             (("context", "--forse"), "if MESSAGE begins with -: klaw context -- MESSAGE"),
             (("search",), "missing argument 'QUERY...' →"),
             (("search", "--where", "tags=work"), "klaw search tag:work →"),

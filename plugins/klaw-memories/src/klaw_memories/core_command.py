@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_core.cli.kit import FreeText, Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_memories.core_memory import CoreMemory
@@ -71,7 +71,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
 @command.command("set", short_help="Set one key.")
 @click.argument("section", type=_SECTION)
 @click.argument("key")
-@click.argument("value", nargs=-1, required=True)
+@click.argument("value", nargs=-1, type=FreeText(), required=True)
 @common_options
 @pass_settings
 def set_command(settings: Settings, *, section: str, key: str, value: tuple[str, ...]) -> None:

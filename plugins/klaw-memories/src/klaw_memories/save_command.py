@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, pass_settings, when
+from klaw_core.cli.kit import FreeText, Settings, common_options, pass_settings, when
 
 if TYPE_CHECKING:
     from klaw_core import Memory
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("save", short_help="Save a text as a memory.")
-@click.argument("text", nargs=-1)
+@click.argument("text", nargs=-1, type=FreeText())
 @click.option("--source", metavar="LABEL", help="Source shown in results.  [default: manual]")
 @click.option("--chat", "chat_id", metavar="NAME", help="Chat it comes from: CHANNEL_ID, e.g. telegram_123456.")
 @click.option("--date", "created_at", metavar="WHEN", callback=when, help="When it was said. [default: now]")

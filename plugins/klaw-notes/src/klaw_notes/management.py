@@ -14,7 +14,7 @@ from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, RecordEr
 from klaw_core.holds import operations
 from klaw_journals.checked_names import check_name
 from klaw_notes.patterns import as_patterns
-from klaw_notes.workspace import count_kinds
+from klaw_notes.workspace import Workspace, count_kinds
 from klaw_notes.workspace_list import Workspaces, is_gone, problem_of_description
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class ListedWorkspace:
     descriptions: Mapping[str, str] = field(factory=dict)
 
 
+_MAX_LOOKED_AT = 10_000  # files of a workspace: half a second
+
+
 def no_progress(_progress: object) -> None:
     """Report nothing."""
 
@@ -73,9 +76,12 @@ class WorkspaceManager:
     def unread(self, name: str) -> Mapping[str, int]:
         """Count a workspace's files of unsupported types by file name extension, the most frequent first.
 
-        Raise NotFoundError.
+        Only the first 10,000 files are looked at. Raise NotFoundError.
         """
-        return self.get_registry().named(name).unread()
+        for each in self.get_runs().sources.all():
+            if each.origin == name and isinstance(each.source, Workspace):  # also one of the configuration
+                return each.source.unread(_MAX_LOOKED_AT)
+        return self.get_registry().named(name).unread(_MAX_LOOKED_AT)
 
     def unmatched(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> Sequence[str]:
         """Return a notice on patterns of file names, and of paths, that match nothing in a remembered workspace."""

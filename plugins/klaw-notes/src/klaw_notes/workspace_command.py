@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, format_option, pass_settings
+from klaw_core.cli.kit import FreeText, Settings, common_options, format_option, pass_settings
 from klaw_notes.completion import workspace_names
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
 
 @command.command("describe", short_help="Say what a directory is, which is shown with its results.")
 @click.argument("directory", metavar="DIR", shell_complete=workspace_names)
-@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@click.argument("text", nargs=-1, type=FreeText(), metavar="[TEXT]...")
 @click.option("--remove", is_flag=True, help="Remove the description.")
 @common_options
 @pass_settings

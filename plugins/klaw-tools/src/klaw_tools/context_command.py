@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.kit import (
+    FreeText,
     Settings,
     StyledText,
     as_of,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command("context", short_help="Print the context for a message, as a model would get it.")
-@click.argument("message", nargs=-1, required=True)
+@click.argument("message", nargs=-1, type=FreeText(), required=True)
 @click.option("--chat", metavar="NAME", help="The chat that the message belongs to: CHANNEL_ID.")
 @click.option(
     "--budget", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N", help="At most N tokens."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 # The marks that open a quotation, and those that end it. Some languages use the same mark, or the marks of another
 # language the other way round: „…“, ”…”, »…«, ›…‹.
@@ -41,18 +43,26 @@ _CHARACTERS_OF_A_WORD = 2  # in a script without spaces
 
 def quotations(text: str, /) -> Iterator[str]:
     """Yield what stands between quotation marks, without the marks; also what is quoted inside of a quotation."""
+    ends: defaultdict[str, list[int]] = defaultdict(list)
+    for mark in _MARKS.finditer(text):
+        if _ends(text, mark.start()):
+            ends[mark[0]].append(mark.start())
     place = 0
     while (found := _MARKS.search(text, place)) is not None:
         place = found.end()
         if not _opens(text, found.start()):
             continue
-        closing = _CLOSING[found[0]]
-        ends = (each.start() for each in _MARKS.finditer(text, place) if each[0] in closing)
-        end = next((end for end in ends if _ends(text, end)), None)
+        later = (_first(ends[mark], place) for mark in _CLOSING[found[0]] if mark in ends)
+        end = min((end for end in later if end is not None), default=None)
         if end is not None:
             yield text[place:end]
             yield from quotations(text[place:end])
             place = end + 1
+
+
+def _first(places: Sequence[int], least: int) -> int | None:
+    index = bisect_left(places, least)
+    return places[index] if index < len(places) else None
 
 
 def is_short(quotation: str, /) -> bool:
@@ -68,7 +78,7 @@ def with_one_mark(text: str, /) -> str:
 
 
 def _opens(text: str, place: int) -> bool:
-    mark, before, after = text[place], text[:place][-1:], text[place + 1 : place + 2]
+    mark, before, after = text[place], text[max(place - 1, 0) : place], text[place + 1 : place + 2]
     if mark not in _CLOSING:
         return False
     if mark in "'‘‛”":  # also an apostrophe, or the end of a quotation that began with another mark
@@ -80,5 +90,5 @@ def _opens(text: str, place: int) -> bool:
 def _ends(text: str, place: int) -> bool:
     if text[place] not in _APOSTROPHES:
         return True
-    before, after = text[:place][-1:], text[place + 1 : place + 2]
+    before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
     return bool(before.strip()) and (not after.isalnum() or bool(_UNSPACED.match(after)))

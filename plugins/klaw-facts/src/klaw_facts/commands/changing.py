@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klaw_core.cli.kit import (
+    FreeText,
     MayBeEmpty,
     NumberRange,
     Settings,
@@ -31,7 +32,7 @@ _REASON = click.option("--reason", type=MayBeEmpty(), default="", metavar="TEXT"
 
 @click.command("edit", short_help="Change a fact.")
 @click.argument("name", metavar="ID")
-@click.argument("text", nargs=-1)
+@click.argument("text", nargs=-1, type=FreeText())
 @click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="Slot and value: home=Lyon.")
 @click.option("--subject", metavar="NAME", help="The person or thing that it is about.")
 @click.option("--category", metavar="NAME", help="Category.")

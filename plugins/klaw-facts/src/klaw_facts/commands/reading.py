@@ -11,6 +11,7 @@ import click
 
 from klaw_core import quoted
 from klaw_core.cli.kit import (
+    FreeText,
     Settings,
     StyledText,
     as_of,
@@ -99,7 +100,7 @@ def list_command(
 
 
 @click.command("search", short_help="Find facts that match a question.")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, type=FreeText(), required=True)
 @filter_options
 @time_options
 @click.option(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.kit import (
+    FreeText,
     MayBeEmpty,
     NumberRange,
     Settings,
@@ -37,7 +38,7 @@ _SHARE = NumberRange(0, 1)
 
 
 @click.command("remember", short_help="Store a fact; it can end the previous value of a slot.")
-@click.argument("text", nargs=-1, required=True)
+@click.argument("text", nargs=-1, type=FreeText(), required=True)
 @click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="Slot and value: home=Lyon.")
 @click.option(
     "--subject", default="user", show_default=True, metavar="NAME", help="The person or thing that it is about."
