@@ -42,10 +42,6 @@ def _refuse(place: str, **options: object) -> None:
         raise QueryError(f"index: {' and '.join(given)} apply only to {place}", hint=f"leave out {', '.join(given)}")
 
 
-def _no_progress(_progress: object) -> None:
-    """Report nothing."""
-
-
 @operations
 class Memory(OpenMemory):
     """Notes, conversations and saved texts, searchable by words and by meaning.
@@ -83,7 +79,7 @@ class Memory(OpenMemory):
         force: bool = False,
         verify: bool = False,
         embed: bool = True,
-        on_progress: ProgressCallback = _no_progress,
+        on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Update the index from a directory of notes, or (None) from everything that was indexed before.
 
@@ -127,9 +123,9 @@ class Memory(OpenMemory):
         *,
         limit: int | None = None,
         texts_per_call: int | None = None,
-        on_progress: ProgressCallback = _no_progress,
+        on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
-        """Embed the chunks that have no vector, oldest first, at most ``limit`` of them.
+        """Embed the chunks that have no vector, those of the newest documents first, at most ``limit`` of them.
 
         Idempotent: after an interruption, the next call continues where this one stopped. If the embedder fails, the
         report says how many chunks still lack a vector, and why. Raise StoreError.
@@ -141,7 +137,7 @@ class Memory(OpenMemory):
         return self._runs.embed(EmbeddingRun(texts_per_call), collections, on_progress, limit)
 
     def reindex(
-        self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = _no_progress
+        self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = lambda _: None
     ) -> IndexReport:
         """Rebuild the whole index from the files, next to the present one, and switch to it when it is complete.
 

@@ -13,7 +13,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @common_options
 @pass_settings
 def command(settings: Settings, *, batch_size: int | None, limit: int | None) -> None:
-    """Embed the chunks that have no vector yet, oldest first, e.g. after `klaw index --no-embed` or a failed run.
+    """Embed the chunks that have no vector yet, e.g. after `klaw index --no-embed`: those of new documents first.
 
     You can stop it at any time and run it again: finished vectors are kept. The exit status is 1 if the embedder fails.
     A text that the embedder rejects is skipped, and found by words alone.

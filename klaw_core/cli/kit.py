@@ -55,8 +55,10 @@ if TYPE_CHECKING:
         pass_settings,
         refuse_before_subcommand,
     )
+    from klaw_core.cli.startup import run
     from klaw_core.cli.streams import echo, trusted
     from klaw_core.cli.units import systemd_unit
+    from klaw_core.cli.warm import HELPER_COMMANDS, HELPER_NUMBER_BYTES, HELPER_SOCKET, installation
 
 # The public names by the module that defines them. Each is imported at its first use, so that a command loads only the
 # modules that it uses.
@@ -73,12 +75,17 @@ _MODULES = {
     "progress": "progress_bar",
     "served": "NotServedError ServedMemory Server",
     "settings": "Settings common_options given_options pass_settings refuse_before_subcommand",
+    "startup": "run",
     "streams": "echo trusted",
     "units": "systemd_unit",
+    "warm": "HELPER_COMMANDS HELPER_NUMBER_BYTES HELPER_SOCKET installation",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
+    "HELPER_COMMANDS",
+    "HELPER_NUMBER_BYTES",
+    "HELPER_SOCKET",
     "FreeText",
     "Listing",
     "MayBeEmpty",
@@ -101,6 +108,7 @@ __all__ = [
     "escaped_json",
     "format_option",
     "given_options",
+    "installation",
     "notices",
     "notify",
     "own_command",
@@ -110,6 +118,7 @@ __all__ = [
     "progress_bar",
     "read_client_file",
     "refuse_before_subcommand",
+    "run",
     "show",
     "since",
     "size",

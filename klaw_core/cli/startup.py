@@ -21,17 +21,25 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 _COLLECT_AFTER = 50_000
 
 
-def main() -> None:
-    """Run the command line and exit with 0 (success), 1 (error), 2 (wrong usage) or 130 (interrupted)."""
+def main(*, in_helper: bool = False) -> None:
+    """Run the command line and exit with 0 (success), 1 (error), 2 (wrong usage) or 130 (interrupted).
+
+    ``in_helper``: this process is the helper's, so none is looked for.
+    """
     if sys.argv[1:] in (["--help"], ["-h"]) and _printed_help():
         return
+    if not in_helper:
+        from klaw_core.cli.warm import run_in_helper
+
+        if (status := run_in_helper(sys.argv[1:])) is not None:
+            sys.exit(status)
     gc.set_threshold(_COLLECT_AFTER)
     from klaw_core.cli.program import cli
 
     cli.main(prog_name="klaw")
 
 
-def run() -> NoReturn:
+def run(*, in_helper: bool = False) -> NoReturn:
     """Run :func:`main`, then end the process without destroying its objects.
 
     Python destroys all objects at exit, and onnxruntime its model, which takes a tenth of a search's time. This skips
@@ -39,7 +47,7 @@ def run() -> NoReturn:
     """
     status = 0
     try:
-        main()
+        main(in_helper=in_helper)
     except SystemExit as exit_:
         if not isinstance(exit_.code, int):
             raise

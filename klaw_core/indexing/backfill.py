@@ -31,13 +31,10 @@ from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
 
 #: Chunks read at once to be embedded: a few megabytes, sorted so that one call gets texts of similar length.
 POOL = 1024
+_NEWEST = 128  # documents whose chunks are embedded before the others, newest first
 
 #: Called with the number of chunks that are done, and their total.
 OnProgress = Callable[[int, int], None]
-
-
-def ignore_progress(_done: int, _total: int) -> None:
-    """Do nothing."""
 
 
 @frozen
@@ -47,8 +44,8 @@ class Backfill:
     collection: Collection
     run: EmbeddingRun
 
-    def fill(self, on_progress: OnProgress = ignore_progress, *, limit: int | None = None) -> int:
-        """Give every index exactly the chunks that the store has, in the order of their keys; embed at most ``limit``.
+    def fill(self, on_progress: OnProgress = lambda *_: None, *, limit: int | None = None) -> int:
+        """Give every index exactly the chunks that the store has; embed at most ``limit``, of new documents first.
 
         The call is idempotent, and can be interrupted: the next call adds what is still missing. It also removes
         keys that an index holds for chunks that no longer exist. If the embedder fails, chunks stay without a
@@ -62,7 +59,7 @@ class Backfill:
             if stale:
                 self._remove_stale(index, stale)
             if index.needs_vectors:
-                done = self._embed_missing(index, missing[:limit], on_progress)
+                done = self._embed_missing(index, self._newest_first(missing)[:limit], on_progress)
                 lacking = max(lacking, len(missing) - done)
                 continue
             for first in range(0, len(missing), BATCH):
@@ -70,17 +67,28 @@ class Backfill:
             self._compact(index)
         return collection.lacking() if lacking else 0
 
+    def _newest_first(self, keys: Sequence[int]) -> Sequence[int]:
+        """Return keys in order, but first those of the newest documents, so that vectors soon find what is new."""
+        if len(keys) <= POOL:
+            return keys
+        wanted, first = set(keys), dict[int, None]()
+        with self.collection.read() as snapshot:
+            for document in snapshot.newest(self.collection.name, _NEWEST):
+                stored = snapshot.outline(self.collection.name, document.path)
+                first |= dict.fromkeys(chunk.key for chunk in stored if chunk.key in wanted)
+        return [*first, *(key for key in keys if key not in first)]
+
     def embed(self, keys: Sequence[int]) -> None:
         """Give these chunks their vectors. If the embedder fails, ``run.error`` has the reason."""
         for _, index in self.collection.indexes:
             if index.needs_vectors:
-                self._embed_missing(index, keys, ignore_progress)
+                self._embed_missing(index, keys, lambda *_: None)
 
     def cache(
         self,
         documents: Mapping[str, Sequence[Chunk]],
         record: SpaceRecord,
-        on_progress: OnProgress = ignore_progress,
+        on_progress: OnProgress = lambda *_: None,
         *,
         gone: Callable[[Sequence[str]], Container[str]] = lambda _paths: (),
     ) -> None:

@@ -94,7 +94,7 @@ class Indexer:
     def embed(
         self, run: EmbeddingRun, *, limit: int | None = None, on_progress: ProgressCallback = lambda _: None
     ) -> IndexReport:
-        """Embed the chunks without a vector, in the order of their keys, at most ``limit`` of them.
+        """Embed the chunks without a vector, those of new documents first, at most ``limit`` of them.
 
         If the embedder fails, the report says how many chunks lack a vector, and why. Raise StoreError.
         """

@@ -35,10 +35,6 @@ EMBEDDING_LOCK = "embedding"
 _MAX_EMBEDDED_BEFORE_SEARCH = 64
 
 
-def no_progress(_progress: object) -> None:
-    """Report nothing."""
-
-
 class _TakenError(Exception):
     """Another run holds the lock, and the caller does not wait."""
 
@@ -71,7 +67,7 @@ class IndexRuns:
         force: bool = False,
         verify: bool = False,
         embed: bool = True,
-        on_progress: ProgressCallback = no_progress,
+        on_progress: ProgressCallback = lambda _: None,
         alone: bool = False,
     ) -> IndexReport:
         """Bring the index up to date with these sources, or with the documents of them that are ``named``.
@@ -128,7 +124,7 @@ class IndexRuns:
         if report.added or report.changed or report.removed:
             try:
                 few = _MAX_EMBEDDED_BEFORE_SEARCH
-                report = self.embed(run, collections, no_progress, few, patient=False, before=report)
+                report = self.embed(run, collections, lambda _: None, few, patient=False, before=report)
             except KlawError as error:
                 failures.append(f"new text is found by words alone: {error}")
             self._tell(report, sources, "search")
@@ -142,7 +138,7 @@ class IndexRuns:
         *,
         force: bool = False,
         embed: bool = True,
-        on_progress: ProgressCallback = no_progress,
+        on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Bring the index up to date with single files of known sources; ``force`` chunks each again.
 
@@ -247,7 +243,7 @@ class IndexRuns:
         *,
         force: bool = False,
         verify: bool = False,
-        on_progress: ProgressCallback = no_progress,
+        on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Write the changed documents of one source, or those that are ``named``, without embedding them.
 

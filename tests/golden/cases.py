@@ -156,7 +156,7 @@ COMMANDS = {
     "remember": ["remember 'Ada sails on Sundays' --from 2020-03-01 --json", "remember ''"],
     "eval": ["eval --questions questions.jsonl --json", "eval"],
     "mcp": [*(f"mcp install {name} --print" for name in sorted(clients())), "mcp install nothing"],
-    "serve": ["serve token"],
+    "serve": ["serve token", "serve stop", "serve stop --json", "serve warm"],
     "hook": [
         *("hook install claude-code --print", "hook session-start<{}", "hook pre-compact<{}", "hook stop<{}"),
         'hook user-prompt<{"prompt": "where does the lantern hang"}',

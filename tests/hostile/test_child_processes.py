@@ -20,6 +20,7 @@ _STARTS = {
 #: Calls that pass the whole environment on, and why.
 ALLOWED = {
     "klaw_core/cli/open.py": "the user's editor, which the user could as well start alone",
+    "plugins/klaw-serve/src/klaw_serve/warm/extension.py": "klaw itself, with the same configuration and keys",
     "plugins/klaw-sessions/src/klaw_sessions/command.py": "klaw itself, with the same configuration and keys",
 }
 

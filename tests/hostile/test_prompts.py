@@ -311,6 +311,7 @@ NOT_READING = {
     **dict.fromkeys(["init", "demo", "plugins", "plugins new", "eval"], "its own words"),
     **dict.fromkeys(["models add", "models list", "models remove", "models verify"], "names of models"),
     **dict.fromkeys(["mcp", "mcp install", "hook install", "serve", "serve token", "watch"], "its own words"),
+    **dict.fromkeys(["serve stop", "serve warm"], "its own words"),
     **dict.fromkeys(
         ["sync run", "sync init", "sync join", "sync code", "sync status", "sync remove", "sync doctor"],
         "numbers and names of machines",

@@ -1,5 +1,6 @@
 """Write first, embed after: words find a text though no embedder works; vectors follow, and none is computed twice."""
 
+import os
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -98,6 +99,23 @@ class TestWithoutEmbedding:
         assert memory.search("buoy").notices == ("1 chunk has no vector yet, so only words find it: klaw embed",)
         memory.embed()
         assert memory.search("buoy").notices == ()
+
+    def test_the_newest_documents_are_embedded_first(self, memory, notes, monkeypatch, check):
+        """Vectors find them while the others still wait. The rest follows in order, and nothing is left out."""
+        monkeypatch.setattr("klaw_core.indexing.backfill.POOL", 4)
+        monkeypatch.setattr("klaw_core.indexing.backfill._NEWEST", 3)
+        for number in range(200):
+            os.utime(notes / f"{number:03}.md", (1_500_000_000 + number * 86_400,) * 2)
+        memory.index(notes, embed=False)
+        waiting = lacking(memory)
+        memory.embed(limit=5)
+        embedded = sorted(set(waiting) - set(lacking(memory)))
+        with memory._assembly.store.read() as snapshot:
+            paths = [stored.path for stored in snapshot.chunks("memory", embedded)]
+        assert sorted(paths) == [f"notes/{number:03}.md" for number in (0, 1, 197, 198, 199)]
+        memory.embed()
+        assert lacking(memory) == []
+        check(memory)
 
     def test_chunks_that_are_removed_before_they_have_vectors_are_not_counted(self, memory, notes):
         memory.index(notes, embed=False)

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from klaw_core import KlawError, Memory
 from klaw_serve import page, rest, rpc
 from klaw_serve.answers import answer
-from klaw_serve.apps import Apps, installed
+from klaw_serve.apps import Apps, Factory, installed
 from klaw_serve.calls import Calls
 from klaw_serve.events import EventHub
 from klaw_serve.guard import Guard, Scope
@@ -108,14 +108,24 @@ def _warm(memory: Memory) -> None:
         _LOG.warning("%s", error)
 
 
-def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_only: bool = False) -> Service:
-    """Return a service for a memory. The service closes the memory when it stops. Call this in the event loop."""
+def make_service(
+    memory: Memory,
+    listening: Listening,
+    limits: Limits,
+    *,
+    read_only: bool = False,
+    apps: Mapping[str, Factory] | None = None,
+) -> Service:
+    """Return a service for a memory. The service closes the memory when it stops. Call this in the event loop.
+
+    ``apps`` are the factories of apps; None: those that are installed.
+    """
     loop = asyncio.get_running_loop()
     tenants = Tenants.of(memory, lambda: EventHub(loop))
     operations = offered(read_only=read_only)
     metrics = Metrics()
     calls = Calls(tenants, operations, limits, metrics)
-    service = Service(calls, Apps(installed(memory.config), read_only))
+    service = Service(calls, Apps(installed(memory.config) if apps is None else apps, read_only))
     tokens = Tokens(memory.config.data_dir)
     sign_in = make_sign_in(tokens, listening.oauth) if listening.oauth else None
     service.app = Guard(service.dispatch, listening, limits, tokens, metrics, sign_in)

@@ -88,6 +88,9 @@ def command(
         return
     from klaw_serve.options import Limits
     from klaw_serve.run import serve
+    from klaw_serve.warm.state import HelperFiles
+
+    HelperFiles(settings.load_config().data_dir).stop()  # the server does more, and there can be one
 
     def ready(url: str, token: str) -> None:
         if settings.json:
@@ -143,3 +146,27 @@ def token_command(settings: Settings, *, agent: str) -> None:
                 raise NotFoundError(f"the agent {agent!r} has no memory: its settings have enabled = false")
     token = Tokens(config.data_dir).make(agent)
     print_json({"token": token}) if settings.json else data().line(token)
+
+
+@command.command("warm", short_help="Run the helper that answers `klaw search` quickly.")
+@common_options
+@pass_settings
+def warm_command(settings: Settings) -> None:
+    """Run the warm helper here, until it is idle; with [extensions.warm] on, `klaw search` leaves one behind."""
+    from klaw_serve.warm.helper import run_helper
+
+    run_helper(settings, lambda: notify(settings, "the warm helper answers; end it with `klaw serve stop`"))
+
+
+@command.command("stop", short_help="End the warm helper.")
+@common_options
+@pass_settings
+def stop_command(settings: Settings) -> None:
+    """End the warm helper of this memory, if one runs, and wait until it has ended."""
+    from klaw_serve.warm.state import HelperFiles
+
+    state = HelperFiles(settings.load_config().data_dir).stop()
+    if settings.json:
+        print_json({"stopped": state.pid if state else None})
+    else:
+        notify(settings, f"ended process {state.pid}" if state else "no warm helper runs")

@@ -7,16 +7,17 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import uvicorn
 
-from klaw_core import ConfigError, Memory
+from klaw_core import ConfigError, Memory, StoreError
 from klaw_serve.app import Service, make_service
+from klaw_serve.apps import Factory
 from klaw_serve.http import protocol, quiet
 from klaw_serve.options import Limits, Listening
-from klaw_serve.running import announce, local_socket, only_server
+from klaw_serve.running import SOCKET, announce, local_socket, only_server
 from klaw_serve.tokens import Tokens
 
 _BACKLOG = 512
@@ -47,6 +48,27 @@ def serve(
 
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(memory, listening, limits, read_only, (public, local), ready))
+
+
+def serve_locally(memory: Memory, on_ready: Callable[[], None]) -> None:
+    """Serve a memory on the Unix socket only, without apps, until the process is told to stop.
+
+    Raise StoreLockedError if a server for this data directory runs, StoreError if there can be no such socket.
+    """
+    data_dir = memory.config.data_dir
+    listening = Listening()
+    token = Tokens(data_dir).make()
+    with only_server(data_dir), local_socket(data_dir) as local:
+        if local is None:
+            raise StoreError(f"{data_dir} cannot have a Unix socket", hint="use `klaw serve` instead")
+        where = str(data_dir / SOCKET)
+
+        def ready() -> None:
+            announce(data_dir, url=f"unix:{where}", socket=where, token=token, configuration=memory.config.fingerprint)
+            on_ready()
+
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(memory, listening, Limits(), False, (None, local), ready, apps={}))  # as below
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -80,10 +102,12 @@ async def _serve(  # noqa: PLR0917  # positional by Runner.run
     listening: Listening,
     limits: Limits,
     read_only: bool,  # noqa: FBT001
-    sockets: tuple[socket.socket, socket.socket | None],
+    sockets: tuple[socket.socket | None, socket.socket | None],
     ready: Callable[[], None],
+    *,
+    apps: Mapping[str, Factory] | None = None,
 ) -> None:
-    service = make_service(memory, listening, limits, read_only=read_only)
+    service = make_service(memory, listening, limits, read_only=read_only, apps=apps)
     quiet()
     config = uvicorn.Config(
         service.app,
@@ -108,7 +132,7 @@ async def _serve(  # noqa: PLR0917  # positional by Runner.run
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
         else:
             loop.add_signal_handler(number, server.stop)
-    await server.serve([sockets[0]])
+    await server.serve([] if sockets[0] is None else [sockets[0]])
 
 
 class _Server(uvicorn.Server):

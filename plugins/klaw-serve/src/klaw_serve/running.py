@@ -64,7 +64,7 @@ def announce(data_dir: Path, **what: Any) -> None:
 
 
 @contextmanager
-def local_socket(data_dir: Path) -> Iterator[socket.socket | None]:
+def local_socket(data_dir: Path, name: str = SOCKET) -> Iterator[socket.socket | None]:
     """Listen on a Unix socket in the data directory that only its owner can use; None if that is not possible.
 
     The path of a Unix socket is limited to about 100 bytes, so on Linux it is opened through the open directory.
@@ -73,13 +73,13 @@ def local_socket(data_dir: Path) -> Iterator[socket.socket | None]:
         yield None
         return
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    path = data_dir / SOCKET
+    path = data_dir / name
     before = os.umask(_PRIVATE_UMASK)
     try:
         path.unlink(missing_ok=True)
         with Descriptor(data_dir, os.O_RDONLY) as directory:
             through = Path(f"/proc/self/fd/{directory}")
-            listener.bind(str((through if through.is_dir() else data_dir) / SOCKET))
+            listener.bind(str((through if through.is_dir() else data_dir) / name))
     except OSError:
         listener.close()
         yield None

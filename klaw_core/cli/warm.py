@@ -1,0 +1,138 @@
+"""Let a helper that has everything imported run a command, instead of importing everything in this process.
+
+A helper is a process of the same user and the same installation that listens on the Unix socket ``warm.sock`` in the
+data directory. This module sends it the command line, the environment, the current directory and the three standard
+streams. The helper forks a process that runs the command with them, so output, errors and exit status are those of a
+process of its own. If there is no such helper, or it does not answer, the caller runs the command itself. Only
+commands that change nothing are sent, because such a command may then run twice.
+
+It imports only what Python has imported anyway, and ``socket`` if there is a helper.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # as in klaw_core
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+    from typing import Any
+
+#: The name of the helper's socket in the data directory.
+HELPER_SOCKET = "warm.sock"
+#: The commands that a helper runs.
+HELPER_COMMANDS = frozenset({"search"})
+#: The bytes of a request's length, and of the numbers in an answer.
+HELPER_NUMBER_BYTES = 8
+# A helper that is stopped accepts connections, but does not answer.
+_ANSWER_SECONDS = 1.0
+_MAX_ADDRESS_BYTES = 100  # as in `served`
+_OTHERS = 0o077
+_SIGNALLED = 128  # an exit status above is that of a process that a signal ended
+
+
+def run_in_helper(words: Sequence[str]) -> int | None:
+    """Run a command in the helper and return its exit status; None if it must run here."""
+    if not words or words[0] not in HELPER_COMMANDS or "--debug" in words:
+        return None
+    if sys.platform == "win32":  # there Python has no Unix sockets
+        return None
+    directory = data_directory(words)
+    try:
+        status = os.stat(os.path.join(directory, HELPER_SOCKET), follow_symlinks=False)  # noqa: PTH116, PTH118  # pathlib's import takes longer than all of this
+        if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
+            return None
+        request = request_of(words)
+        import socket
+
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_ANSWER_SECONDS)
+            _connect(connection, directory)
+            socket.send_fds(connection, [request], [0, 1, 2])
+            return _wait(connection)
+    except (OSError, ValueError, AttributeError):  # AttributeError: a closed stream is None
+        return None
+
+
+def _connect(connection: socket.socket, directory: str) -> None:
+    path = os.path.join(directory, HELPER_SOCKET)  # noqa: PTH118  # as above
+    if len(os.fsencode(path)) <= _MAX_ADDRESS_BYTES or sys.platform != "linux":
+        connection.connect(path)
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        connection.connect(f"/proc/self/fd/{descriptor}/{HELPER_SOCKET}")
+    finally:
+        os.close(descriptor)
+
+
+def _wait(connection: socket.socket) -> int | None:
+    """Let the process that the helper has forked run, and return its exit status."""
+    process = _number(connection)
+    if process is None:
+        return None
+    connection.sendall(b"\n")  # without it the process ends: a helper that was stopped must not print later
+    connection.settimeout(None)
+    while True:
+        try:
+            status = _number(connection)
+        except KeyboardInterrupt:  # the process is in no group of this terminal
+            import signal
+
+            os.kill(process, signal.SIGINT)
+            continue
+        return None if status is None or status > _SIGNALLED + 2 else status
+
+
+def _number(connection: socket.socket) -> int | None:
+    content = b""
+    while len(content) < HELPER_NUMBER_BYTES:
+        block = connection.recv(HELPER_NUMBER_BYTES - len(content))
+        if not block:
+            return None
+        content += block
+    return int.from_bytes(content, "big")
+
+
+def request_of(words: Sequence[str]) -> bytes:
+    """Return what a helper must know: its length, and strings that end with a zero byte."""
+    streams: tuple[Any, ...] = (sys.stdin, sys.stdout, sys.stderr)
+    fields = [
+        installation(),
+        os.getcwd(),  # noqa: PTH109  # as above
+        *map(_way_of, streams),
+        str(len(words)),
+        *words,
+        *(f"{name}={value}" for name, value in os.environ.items()),
+    ]
+    body = b"".join(os.fsencode(field) + b"\0" for field in fields)
+    return len(body).to_bytes(HELPER_NUMBER_BYTES, "big") + body
+
+
+def _way_of(stream: Any) -> str:
+    return f"{stream.encoding} {stream.errors} {stream.line_buffering:d} {stream.write_through:d}"
+
+
+def installation() -> str:
+    """Return a string that is equal in processes that import the same modules in the same way."""
+    flags = (sys.flags.optimize, sys.flags.isolated, sys.flags.utf8_mode, sys.flags.dev_mode)
+    found = (sys.version, sys.prefix, __file__, sys.path[1:], flags, sys.warnoptions, sys.getfilesystemencoding())
+    return repr(found)
+
+
+def data_directory(words: Sequence[str]) -> str:
+    """Return the data directory that a command probably uses: the configuration is not read, so it may be another.
+
+    Then the helper's process finds that out, and opens that memory itself.
+    """
+    for number, word in enumerate(words):
+        if word.startswith("--data-dir="):
+            return word.partition("=")[2]
+        if word == "--data-dir":
+            return "".join(words[number + 1 : number + 2])
+    home = os.environ.get("HOME", "")
+    usual = f"{home}/Library/Application Support" if sys.platform == "darwin" else f"{home}/.local/share"
+    base = os.environ.get("XDG_DATA_HOME") or usual
+    return os.environ.get("KLAW_DATA_DIR") or f"{base}/klaw"

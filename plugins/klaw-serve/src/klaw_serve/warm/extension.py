@@ -1,0 +1,91 @@
+"""The extension ``warm``: starts a helper after a search that none has answered, and shows it in ``klaw status``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from klaw_core import Event, ListeningExtension, SearchEvent, StatusExtension
+from klaw_serve.warm.options import WarmOptions
+from klaw_serve.warm.state import HelperFiles
+
+if TYPE_CHECKING:
+    from klaw_core.cli.kit import Settings
+
+_COMMAND = "klaw search"
+
+
+@define(eq=False)
+class WarmExtension(ListeningExtension, StatusExtension):
+    """Starts and shows the helper of a data directory. The memory of an agent has none."""
+
+    files: HelperFiles
+    options: WarmOptions
+    is_agents: bool = False
+    name = "warm"
+
+    def on(self, event: Event, /) -> None:
+        """After a ``klaw search`` that opened the memory itself: start a helper, or end one that did not answer."""
+        if not isinstance(event, SearchEvent) or self.is_agents or not self.options.enabled:
+            return
+        settings = _settings_of_search()
+        if settings is None or settings.config is None:
+            return
+        state = self.files.running()
+        if state is None:
+            if not self._has_just_failed() and hasattr(os, "fork"):
+                _start(settings)
+        elif state.configuration == settings.config.fingerprint:
+            with suppress(OSError):
+                os.kill(state.pid, signal.SIGKILL)
+
+    def status(self) -> dict[str, int | str]:
+        """Return the process of the helper, its start, and when it ends without another search."""
+        if self.is_agents or not (self.options.enabled or self.files.state.exists()):
+            return {}
+        state = self.files.running()
+        if state is not None:
+            until = self.files.last_search() + state.idle_seconds
+            return {"warm_helper": f"process {state.pid}, since {_clock(state.since)}, until {_clock(until)} if idle"}
+        if not self.options.enabled:
+            return {}
+        if self._has_just_failed() and (failed := self.files.read()):
+            return {"warm_helper": f"did not start: {failed.failed}"}
+        return {"warm_helper": "not running; the next search starts it"}
+
+    def _has_just_failed(self) -> bool:
+        state = self.files.read()
+        return state is not None and bool(state.failed) and 0 <= time.time() - state.since < state.idle_seconds
+
+
+def _settings_of_search() -> Settings | None:
+    """Return the common options if this process is a ``klaw search``: other programs keep their memory open anyway."""
+    click = sys.modules.get("click")
+    context = click.get_current_context(silent=True) if click else None
+    if context is None or context.command_path != _COMMAND:
+        return None
+    from klaw_core.cli.kit import Settings
+
+    found: Settings | None = context.find_object(Settings)
+    return found
+
+
+def _start(settings: Settings) -> None:
+    """Start a helper that outlives this process. It reports a failure in its file, which ``klaw status`` shows."""
+    from klaw_core.cli.kit import own_command
+
+    command = own_command(settings, "serve", "warm", "--quiet")
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True).returncode = 0  # noqa: S603  # Klaw itself
+
+
+def _clock(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
