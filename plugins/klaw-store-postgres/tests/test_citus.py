@@ -252,6 +252,14 @@ def test_tables_with_rows_are_distributed_when_the_option_is_set_and_stay_known(
     plain = PostgresOptions(dsn, schema=f"klaw_{uuid4().hex[:8]}")
     store = PostgresStore(plain, agent=agent)
     store.journals.records("saved").append([{"id": "a", "text": "kept"}])
+    index = VectorIndex(PgVectorOptions(exact_up_to=0))
+    store.enlist("pgvector", index)
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", VectorSpace("test", "1", len(unit_vector("a"))))
+        index.add(transaction.resource, "memory", [stored(1, "text")], unit_vectors([stored(1, "text")]))
+        own = index._own_table(transaction.resource, "memory")
+        earlier = f"ALTER TABLE {own} DROP CONSTRAINT {own}_pkey, ADD PRIMARY KEY (key)"
+        psycopg.Cursor(transaction.resource.connection).execute(earlier)
     assert not store._connections.one_by_one
     store.close()
     recorded.clear()

@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 import time
+from collections import deque
 from contextlib import closing
 from pathlib import Path
 
@@ -118,6 +119,10 @@ class Opened:
             for index in self.indexes:
                 index.remove(transaction.resource, "memory", keys)
 
+    def look_back(self):
+        """Let the store have asked the primary server ten seconds ago, at the beginning of its log."""
+        self.store._replica._seen = deque([(time.monotonic() - module._LATEST_SECONDS, 1)])
+
     def search(self, text, filters=None):
         """Return the texts that each index finds, and the notices."""
         found, notices = [], []
@@ -150,7 +155,10 @@ def test_indexes_are_searched_on_the_replica_with_the_filters_of_a_question(stan
     store = opened()
     store.put("notes/a.md", "the lantern", year=2026)
     store.put("notes/b.md", "the lantern of the pier", year=2025)
+    store.search("lantern")
     standby.catch_up()
+    store.look_back()
+    asked.clear()
     both = {"the lantern", "the lantern of the pier"}
     assert store.search("lantern") == ([both, both], [])
     filters = Filters(metadata=(Condition("year", "=", 2026),))
@@ -168,6 +176,7 @@ def test_a_search_finds_what_its_own_process_has_just_written(standby, opened, a
     assert standby._root not in asked
     standby.ask("SELECT pg_wal_replay_resume()::text")
     standby.catch_up()
+    store.look_back()
     assert store.search("lantern") == ([{"the lantern"}, {"the lantern"}], [])
     assert asked[-2:] == [standby._root] * 2
 
@@ -177,6 +186,7 @@ def test_what_is_removed_is_not_shown_although_the_replica_has_it(standby, opene
     other.put("notes/a.md", "the lantern")
     other.put("notes/b.md", "the lantern of the pier")
     standby.catch_up()
+    store.look_back()
     paused()
     other.delete("notes/a.md")
     assert store.search("lantern") == ([{"the lantern of the pier"}, {"the lantern of the pier"}], [])
@@ -187,6 +197,7 @@ def test_a_replica_that_is_too_late_is_passed_over_and_reported(standby, opened,
     store, other = opened(), opened()
     other.put("notes/a.md", "the lantern")
     standby.catch_up()
+    store.look_back()
     paused()
     other.put("notes/b.md", "the lantern of the pier")
     assert store.search("lantern")[0] == [{"the lantern"}, {"the lantern"}]
@@ -201,7 +212,21 @@ def test_a_replica_that_is_too_late_is_passed_over_and_reported(standby, opened,
     assert asked[-1] != standby._root
     (finding,) = store.store.check()
     assert (finding.check, finding.severity) == ("replica", "warning")
-    assert "too late" in store.store.statistics()["replica"]
+    assert "bytes of the log" in finding.what
+
+
+def test_a_process_that_does_not_know_how_late_a_replica_is_needs_all_that_was_written(standby, opened, asked, paused):
+    """A command that has just begun, and a server that was not asked for an hour."""
+    writer, new, idle = opened(), opened(), opened()
+    writer.put("notes/a.md", "the lantern")
+    standby.catch_up()
+    idle.store._replica._seen = deque([(time.monotonic() - 3600, 1)])
+    paused()
+    writer.put("notes/b.md", "the lantern of the pier")
+    both = {"the lantern", "the lantern of the pier"}
+    asked.clear()
+    assert [store.search("lantern") for store in (new, idle)] == [([both, both], [])] * 2
+    assert standby._root not in asked
 
 
 def test_a_replica_that_is_away_is_passed_over_for_a_while(opened, asked):

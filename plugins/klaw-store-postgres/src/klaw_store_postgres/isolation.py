@@ -52,6 +52,8 @@ def distribute(session: Session) -> None:
             session.run("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
         # Citus copies the rows with COPY, which is refused where row-level security applies to the owner.
         session.run(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+        if table.startswith("vectors_"):  # of one collection; earlier versions had no tenant in its key
+            session.run(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY (tenant, key)")
         if not has_key:  # a shard moves to another worker while agents write only if its rows can be told apart
             session.run(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
         session.run("SELECT create_distributed_table(%s::regclass, 'tenant')", (table,))

@@ -2,7 +2,7 @@
 
 Everything else is read from the primary server, and written there. Chunks are among that, so what was forgotten is
 never shown, however late the replica is. The replica is passed over if it lacks a write of this process, or what the
-primary server had ten seconds before.
+primary server had ten seconds before. A process that does not know that place needs all that was written.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _NOTE_REPLAYED = """SELECT set_config('klaw.replayed',
     COALESCE(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint, -1)::text, false)"""
 _STATE = f"""SELECT (SELECT generation FROM tenants WHERE id = {{tenant}}), current_setting('klaw.replayed')::bigint,
     CASE WHEN pg_is_in_recovery() THEN ({SYSTEM}) END"""
+# Of the last change that was replayed; on an idle server it is no lag.
+_AGE = "SELECT COALESCE(EXTRACT(epoch FROM now() - pg_last_xact_replay_timestamp()), 0)::float8"
 _LATEST_SECONDS = 10.0
 # After a failure, the replica is left alone for so long.
 _REST_SECONDS = 30.0
@@ -75,8 +77,11 @@ class Replica:
         try:
             with self._session(primary) as (session, problem):
                 replayed = int(session.value("SELECT current_setting('klaw.replayed')"))
-                late = f"{max(0, primary.value(_WRITTEN) - replayed):,} bytes of the log behind"
-                return not problem, problem or late
+                behind, age = max(0, primary.value(_WRITTEN) - replayed), session.value(_AGE)
+                what = f"{behind:,} bytes of the log behind"
+                is_late = bool(behind) and age > _LATEST_SECONDS
+                what = f"the read replica is {what}, and its last change is {age:,.0f} s old" if is_late else what
+                return not problem and not is_late, problem or what
         except (KlawError, psycopg.Error) as error:
             return False, _failure(error)
 
@@ -96,7 +101,7 @@ class Replica:
         written = primary.value(_WRITTEN)
         if self._has_written:
             self._has_written, self._own = False, written
-        earlier = self._earlier(written)
+        earlier, is_known = self._earlier(written)
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         settings = settings_of(primary.tenant, self.agent)
         statements = (_NOTE_REPLAYED, begin, *settings, _STATE.format(tenant=primary.tenant))
@@ -104,21 +109,22 @@ class Replica:
             if system != self.system or replayed < 0:
                 raise StoreError(f"{self.connections.location} is no streaming replica of {self.location}")
             problem = None
-            if replayed < self._own or generation != primary.generation:
+            if replayed < max(self._own, earlier) or generation != primary.generation:
                 problem = ""
-            if replayed < earlier:
+            if is_known and replayed < earlier:
                 problem = f"the read replica is {earlier - replayed:,} bytes of the log too late, and was passed over"
             yield evolve(primary, connection=connection, replica=None), problem
 
-    def _earlier(self, written: int) -> int:
-        """Return the place where the log was ten seconds ago, or a few seconds earlier; 0 if that is not known."""
+    def _earlier(self, written: int) -> tuple[int, bool]:
+        """Return the place where the log was ten to twenty seconds ago; the present one if that is not known."""
         now = time.monotonic()
         if not self._seen or now - self._seen[-1][0] >= _LATEST_SECONDS / 4:
             self._seen.append((now, written))
         while len(self._seen) > 1 and now - self._seen[1][0] >= _LATEST_SECONDS:
             self._seen.popleft()
         since, place = self._seen[0]
-        return place if now - since >= _LATEST_SECONDS else 0
+        is_known = _LATEST_SECONDS <= now - since <= 2 * _LATEST_SECONDS
+        return (place, True) if is_known else (written, False)
 
     @staticmethod
     def _held(primary: Session, collection: str, found: Sequence[Hit]) -> Sequence[Hit]:
