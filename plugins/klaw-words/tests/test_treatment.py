@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -74,6 +75,21 @@ def test_a_word_with_the_stem_of_a_function_word_is_not_that_word(name: str) -> 
     (asked,) = compile_query(name)
     assert terms(asked.words[0].encode()) == [found]
     assert makes_pairs(found)
+
+
+def test_a_text_is_treated_word_by_word_whatever_was_treated_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words that stay as they are need not be looked at again: not those that change, and not more than some."""
+    monkeypatch.setattr("klaw_words.treatment._unchanged", known := set())
+    monkeypatch.setattr("klaw_words.treatment._MAX_UNCHANGED", 4)
+    separators = [chr(code) for code in range(0x80) if not chr(code).isalnum()]
+    texts = [f"Ines{each}and{each}Andes{each}quay{each}дача{each}Ines" for each in separators]
+    texts += ["Ines", "quay", "quays Ines", "", "quay", "one two three four five six", "Ines quay", "a\ud800b Ines"]
+    for text in texts:
+        words = re.split("([\x00-/:-@[-`{-\x7f]+)", text)
+        assert index_text(text) == "".join(index_text(word) for word in words), text
+        assert len(known) <= 4 + 6
+        assert not known & {b"Ines", b"Andes"}
+    assert known
 
 
 def test_inflections_of_what_is_no_function_word_stay_one_word() -> None:

@@ -61,6 +61,11 @@ but would so some when other others there their theirs they what who whom whose 
 your yours our ours me more than then them been were had did does could should may also most such these those
 """
 _WORDS = re.compile("[0-9A-Za-z\x80-\U0010ffff]+")
+# For bytes of UTF-8: what separates words, as in ``_WORDS``, becomes a space.
+_SEPARATED = bytes(code if code > 0x7F or chr(code).isalnum() else 0x20 for code in range(256))  # noqa: PLR2004  # ASCII
+# Words in UTF-8 that :func:`keep` leaves as they are: of a text, only others are looked at.
+_unchanged: set[bytes] = set()
+_MAX_UNCHANGED = 65_536
 
 # The longest run that is cached: words repeat, sentences do not.
 _CACHED_LENGTH = 32
@@ -84,11 +89,18 @@ def index_text(text: str, /) -> str:
         # No run crosses a space. Splitting at spaces first is faster than searching the whole text for runs.
         text = " ".join([word if word.isascii() else _treat(word) for word in text.split(" ")])
     # Most texts have no such word, and this is the fastest way to know. Now only ASCII characters separate words.
-    words = set(_WORDS.findall(text))
-    return _WORDS.sub(_kept, text) if any(keep(word) != word for word in words) else text
+    new = set(text.encode("utf-8", "surrogatepass").translate(_SEPARATED).split())
+    new -= _unchanged
+    if not new:
+        return text
+    changed = {word for word in new if keep(decoded := word.decode("utf-8", "surrogatepass")) != decoded}
+    if len(_unchanged) > _MAX_UNCHANGED:
+        _unchanged.clear()
+    _unchanged.update(new - changed)
+    return _WORDS.sub(_kept, text) if changed else text
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8_192)
 def keep(word: str, /) -> str:
     """Return a word as it is, or its stem with a mark, if the stem is a function word's, and the word is none.
 
