@@ -14,8 +14,8 @@ from ruamel.yaml import YAML
 
 from klaw_core import ConfigError
 from klaw_mcp import clients as module
-from klaw_mcp import jsonc
 from klaw_mcp.clients import Client, clients, with_server
+from klaw_tools import jsonc
 
 PLACES = {
     "claude-code": (".claude.json", "mcpServers"),
@@ -211,3 +211,21 @@ def test_the_ends_of_lines_and_a_byte_order_mark_stay_in_the_file(home):
     assert added.count(b"\n") == added.count(b"\r\n") > 3
     assert home.run("mcp", "install", "cursor", "--yes", "--remove").returncode == 0
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "cursor",
+            '{\n  "mcpServers": {\n    "klaw": {\n      "command": "/old", // mine\n      "required": true\n    }\n  }\n}',
+        ),
+        ("codex", '[mcp_servers.klaw]\ncommand = "/old"\nrequired = true\n'),
+    ],
+)
+def test_what_a_person_added_to_the_entry_stays(name, text):
+    client = clients()[name]
+    after = with_server(client, client.user(), text, client.describe(["/new", "mcp"]))
+    parsed = (tomllib.loads if name == "codex" else jsonc.parse)(after)
+    assert parsed[client.keys[0]]["klaw"] == {"command": "/new", "args": ["mcp"], "required": True}
+    assert "// mine" in after or name == "codex"

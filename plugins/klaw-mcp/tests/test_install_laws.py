@@ -10,8 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from klaw_core import ConfigError
-from klaw_mcp import jsonc
 from klaw_mcp.clients import clients, with_server
+from klaw_tools import jsonc
 
 COMMAND = ["/bin/klaw", "mcp", "--data-dir", "/d"]
 OLD = {"command": "a"}
@@ -151,8 +151,9 @@ def test_removing_what_was_added_gives_the_same_bytes(files):
         assert files.changed(added, files.server) == added
         assert files.changed(added, None) == text
         assert files.changed(text, None) == text
-        changed = files.changed(added, OLD)
-        assert files.servers(changed)["klaw"] == OLD, text
+        old = files.client.describe(["a", "mcp"])
+        changed = files.changed(added, old)
+        assert files.servers(changed)["klaw"] == old, text
         assert files.changed(changed, None) == text
         assert files.changed(changed, files.server) == added
 
@@ -176,7 +177,9 @@ def test_nothing_around_the_entry_changes(files):
         assert files.servers(text)["klaw"] == OLD
         updated = files.changed(text, files.server)
         assert files.servers(updated)["klaw"] == files.server
-        assert files.servers(files.changed(updated, OLD)) == files.servers(text)
+        again = files.servers(files.changed(updated, OLD))
+        assert {**again, "klaw": OLD} == files.servers(text)
+        assert again["klaw"]["command"] == OLD["command"]
         assert updated.startswith(above)
         assert updated.endswith(below)
         removed = files.changed(text, None)

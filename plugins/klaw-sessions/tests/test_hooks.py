@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from klaw_core.cli.program import cli
 from klaw_journals import format_ts
 from klaw_sessions.failures import FailureLog
+from klaw_tools import jsonc
 
 COMMANDS = {"SessionStart": ("hook", "session-start"), "UserPromptSubmit": ("hook", "user-prompt")}
 
@@ -189,6 +190,23 @@ def test_new_messages_are_indexed_without_the_agent_waiting(home, claude, memory
     assert failures(home) == []
 
 
+#: Settings of people, without Klaw.
+ODD = [
+    "{}",
+    "{}\n",
+    "{\n}\n",
+    '{"model": "opus"}',
+    '{\n\t"model": "opus" // mine\n}\n\n',
+    '// mine\n{\n    "env": {"A": "1"}, // keep\n    "list": [ 1, 2, ],\n}',
+    '{"hooks": {}}',
+    '{\n  "hooks": {\n  },\n  "model": "opus"\n}\n',
+    '{"hooks": {"Stop": []}}',
+    '{\n  "hooks": {\n    "Stop": [ /* none */ ],\n    "Other": [{"hooks": [{"command": "x"}]}]\n  }\n}\n',
+    '{\n  "hooks": {\n    "Stop": [\n      {"matcher": "*", "hooks": [{"command": "x"}]}, // of x\n    ],\n  },\n}\n',
+    '{"nan": NaN, "hooks": {"UserPromptSubmit": [{"matcher": "", "hooks": [{"type": "command", "command": "x"}]}]}}',
+]
+
+
 class TestInstall:
     @pytest.fixture
     def install(self, home, memory):  # noqa: ARG002  # what it is for
@@ -242,13 +260,49 @@ class TestInstall:
         install("--remove", "--yes", client="codex")
         assert json.loads((home / "codex" / "hooks.json").read_text("utf-8")) == {}
 
+    @pytest.mark.parametrize("ends", ["\n", "\r\n"])
+    @pytest.mark.parametrize("start", ["", "\ufeff"])
+    @pytest.mark.parametrize("text", ODD)
+    def test_installing_and_removing_gives_back_the_file_as_it_was(self, install, home, text, ends, start):
+        file = home / ".claude" / "settings.json"
+        before = (start + text.replace("\n", ends)).encode()
+        file.write_bytes(before)
+        install("--yes")
+        once = file.read_bytes()
+        assert once.count(b" hook user-prompt ") == 1
+        assert once.count(b"\r\n") in {0, once.count(b"\n")}
+        assert "unchanged" in install("--yes")
+        assert "written" in install("--remove", "--yes")
+        assert file.read_bytes() == before
+        assert "unchanged" in install("--remove", "--yes")
+
+    def test_another_command_replaces_the_old_one_and_what_a_person_added_stays(self, install, home):
+        file = home / ".claude" / "settings.json"
+        old = '{"type": "command", "command": "/old/klaw hook stop || true", "timeout": 30, /* slow */ "async": true}'
+        hooks = f'[{{"command": "mine"}}, {old}]'
+        file.write_text(f'{{\n  "hooks": {{"Stop": [{{"hooks": {hooks}}}]}} // all\n}}\n', "utf-8")
+        install("--yes")
+        text = file.read_text("utf-8")
+        (group,) = jsonc.parse(text)["hooks"]["Stop"]
+        assert "// all" in text
+        assert [hook["command"][-7:] for hook in group["hooks"]] == ["mine", "|| true"]
+        assert "/old/" not in group["hooks"][1]["command"]
+        assert (group["hooks"][1]["timeout"], group["hooks"][1]["async"]) == (30, True)
+        install("--remove", "--yes")
+        assert jsonc.parse(file.read_text("utf-8")) == {"hooks": {"Stop": [{"hooks": [{"command": "mine"}]}]}}
+
+    def test_print_shows_nothing_else_of_the_file(self, install, home):
+        (home / ".claude" / "settings.json").write_text('{"env": {"TOKEN": "sesame"}', "utf-8")
+        assert "sesame" not in install("--print")
+        assert "hook stop" in install("--print")
+
     def test_print_writes_nothing(self, install, home):
         shown = json.loads(install("--print"))
         assert shown["hooks"]["Stop"][0]["hooks"][0]["command"].endswith("|| true")
         assert json.loads(install("--print", "--json", "--scope", "project"))["file"].endswith(".claude/settings.json")
         assert not (home / ".claude" / "settings.json").exists()
 
-    @pytest.mark.parametrize("text", ["[]", '{"hooks": []}', "{", '{"hooks": {"Stop": 7}}'])
+    @pytest.mark.parametrize("text", ["[]", '{"hooks": []}', "{", '{"hooks": {"Stop": 7}}', '{"hooks": {"Stop": {}}}'])
     def test_a_file_of_another_format_is_not_changed(self, home, claude, text):  # noqa: ARG002  # its directory
         file = home / ".claude" / "settings.json"
         file.write_text(text, "utf-8")

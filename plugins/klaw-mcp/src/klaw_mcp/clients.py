@@ -17,7 +17,8 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import ConfigError
-from klaw_mcp import jsonc, toml_text, yaml_text
+from klaw_mcp import toml_text, yaml_text
+from klaw_tools import jsonc
 
 GROUP = "klaw.mcp_clients"
 #: The name of the server in every configuration.
@@ -152,18 +153,25 @@ def clients() -> Mapping[str, Client]:
 def with_server(client: Client, file: Path, before: str, server: Mapping[str, Any] | None) -> str:
     """Return the text of a configuration with the server, or without it if that is None.
 
-    Tables that were added for the server are removed with it. Every other byte stays, and a byte order mark. Raise
-    ConfigError if the text has another format.
+    Tables that were added for the server are removed with it. Every other byte stays, and a byte order mark; in JSON
+    and TOML also the keys of the server that Klaw does not set. Raise ConfigError if the text has another format.
     """
     what, form = _FORMATS[file.suffix.removeprefix(".")]
     bare = before.removeprefix(_BOM)
     try:
+        if server is not None and form is not yaml_text:
+            server = _merged(_at(form.parse(bare), (*client.keys, SERVER)), server)
         after: str = form.with_entry(bare, client.keys, SERVER, server)
         _require_same_others(form, bare, after, client, server)
     except Exception as error:
         problem = f"{file} is not {what} of the expected form: {' '.join(str(error).split())}"
         raise ConfigError([problem], hint=_by_hand(client, server)) from error
     return before[: len(before) - len(bare)] + after
+
+
+def _merged(there: Any, server: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a server with the keys that a person added to the one that is there, in their order."""
+    return {**there, **server} if isinstance(there, dict) else server
 
 
 def printed(client: Client, file: Path, server: Mapping[str, Any]) -> str:

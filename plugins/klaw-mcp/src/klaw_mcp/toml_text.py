@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_mcp.lines import inserted, is_blank_line, last_line, newline_of, removed
+from klaw_tools.text_lines import inserted, is_blank_line, last_line, newline_of, removed
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'')

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-from klaw_mcp.lines import inserted, newline_of, removed
+from klaw_tools.text_lines import inserted, newline_of, removed
 
 #: The key and the value of an entry: nodes of ruamel.yaml.
 _Pair = tuple[Any, Any]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_mcp.jsonc import parse, with_entry
+from klaw_tools.jsonc import parse, with_entry
 
 SERVER = {"command": "klaw", "args": ["mcp"]}
 SPACE = st.sampled_from(("", " ", "\n", "\n\t", "  // a note, {\n", ' /* a " note */ '))
