@@ -218,7 +218,7 @@ def test_the_ends_of_lines_and_a_byte_order_mark_stay_in_the_file(home):
     [
         (
             "cursor",
-            '{\n  "mcpServers": {\n    "klaw": {\n      "command": "/old", // mine\n      "required": true\n    }\n  }\n}',
+            '{\n  "mcpServers": {\n    "klaw": {\n    "command": "/old", // mine\n    "required": true\n  }\n  }\n}',
         ),
         ("codex", '[mcp_servers.klaw]\ncommand = "/old"\nrequired = true\n'),
     ],
