@@ -86,6 +86,9 @@ def command(
     if only_unit:
         _print_unit(context, settings)
         return
+    from klaw_serve.heaps import limit_heaps
+
+    limit_heaps()  # before threads begin
     from klaw_serve.options import Limits
     from klaw_serve.run import serve
     from klaw_serve.warm.state import HelperFiles

@@ -78,7 +78,7 @@ def makes_pairs(term: bytes, /) -> bool:
     return term.isascii() or len(term) > _MAX_CHARACTER_BYTES or not is_unspaced(term.decode("utf-8", "replace"))
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4096)
 def is_pairing(word: str, /) -> bool:
     """Return whether a word of a question is one term that forms pairs with its neighbours."""
     terms = tokenizer()(word.encode())

@@ -22,7 +22,7 @@ def term_number(term: bytes) -> int:
     return int.from_bytes(blake2b(term, digest_size=8).digest(), "little") & _MASK
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4096)
 def spelled(word: str) -> tuple[int | None, bool, str]:
     """Return a word's number, whether it forms pairs with adjacent words, and its term.
 
