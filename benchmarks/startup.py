@@ -101,7 +101,8 @@ def prepared(place: Path) -> dict[str, str]:
     """Return an environment with places of its own, one thread for each library, and byte code."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KLAW_", "PYTHONDONTWRITE"))}
     places = {f"XDG_{name}_HOME": str(place / name.lower()) for name in ("DATA", "CACHE", "CONFIG")}
-    return {**kept, **ONE_THREAD, **places, "PYTHONPYCACHEPREFIX": str(place / "bytecode")}
+    own = {"PYTHONPYCACHEPREFIX": str(place / "bytecode"), "ORT_DISABLE_TELEMETRY": "1"}  # the latter as Klaw sets it
+    return {**kept, **ONE_THREAD, **places, **own}
 
 
 def run(command: list[str], environment: dict[str, str]) -> Cost:

@@ -62,13 +62,39 @@ def test_no_server_is_asked_that_the_configuration_does_not_name(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "boat.md").write_text("# Boat\n\nThe boat lies in Split.\n", "utf-8")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("KLAW_")}
-    places = {"HOME": str(tmp_path), "KLAW_DATA_DIR": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "c")}
-    done = subprocess.run(
-        [sys.executable, "-c", _LIVES, str(notes)],
-        env=environment | places,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(tmp_path, _LIVES, str(notes))
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+    assert _written_at_home(tmp_path) == []
+
+
+_EMBEDS = """
+import os
+from klaw_core import load_config, Memory
+
+with Memory.open(load_config(environment=os.environ | {"KLAW_EMBEDDER": "onnx"})) as memory:
+    memory.save("My sister Anna lives in Bergen.")
+    print(memory.status().embedder)
+"""
+
+
+@pytest.mark.promise("S1")
+@pytest.mark.needs("klaw-embed-onnx", "klaw-model-minilm")
+def test_the_runtime_of_a_model_writes_no_identifier_of_the_machine(tmp_path):
+    """ONNX Runtime reports its use from native code, which no patched socket sees; it begins with a file at home."""
+    done = _run(tmp_path, _EMBEDS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "onnx\n"
+    assert _written_at_home(tmp_path) == []
+
+
+def _run(directory, *arguments):
+    """Run a program in a process of its own, whose home is empty."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("KLAW_", "XDG_", "ORT_"))}
+    places = {"HOME": str(directory / "home"), "KLAW_DATA_DIR": str(directory / "data")}
+    (directory / "home").mkdir()
+    command = [sys.executable, "-c", *arguments]
+    return subprocess.run(command, env=own | places, capture_output=True, text=True, check=False)
+
+
+def _written_at_home(directory):
+    return [path.name for path in (directory / "home").rglob("*") if path.is_file()]

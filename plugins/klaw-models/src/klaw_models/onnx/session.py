@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -118,6 +119,8 @@ def _open(manifest: OnnxManifest, unavailable: type[KlawError], providers: Seque
     """
     content = Lazy(lambda: manifest.read(manifest.model))
     content.preload()
+    # Its import would write an identifier of this machine to the home directory, and report to Microsoft from a thread.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
     except (ImportError, OSError) as error:
