@@ -33,6 +33,11 @@ PARTS = ("conversations", "core", "workspaces")
 REPLACED = ReplacedFact("user", "name", "Ada", "owner", "agent", "2026-11-28T00:00:00+00:00")
 
 
+def _unshare(memory: Memory, _: Values) -> object:
+    memory.workspaces.share("notes")
+    return memory.workspaces.unshare("notes")
+
+
 @frozen
 class Values:
     """Arguments of the calls, made before the system refuses anything."""
@@ -87,7 +92,9 @@ CALLS: dict[str, Callable[[Memory, Values], object]] = {
     "workspaces.remove": lambda m, _: m.workspaces.remove("notes"),
     "workspaces.rename": lambda m, _: m.workspaces.rename("notes", "other"),
     "workspaces.restore": lambda m, _: m.workspaces.restore("notes/a.md"),
+    "workspaces.share": lambda m, _: m.workspaces.share("notes"),
     "workspaces.unmatched": lambda m, _: m.workspaces.unmatched("notes", ["*.md"], ["sub"]),
+    "workspaces.unshare": _unshare,
     "workspaces.unread": lambda m, _: m.workspaces.unread("notes"),
 }
 

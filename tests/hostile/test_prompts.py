@@ -302,7 +302,10 @@ NOT_READING = {
         "what was just typed",
     ),
     **dict.fromkeys(
-        ["workspace describe", "workspace exclude", "workspace remove", "workspace rename"],
+        [
+            *("workspace describe", "workspace exclude", "workspace remove", "workspace rename"),
+            *("workspace share", "workspace unshare"),
+        ],
         "what was typed, and a report",
     ),
     **dict.fromkeys(["facts edit", "facts end", "facts pin", "facts reopen", "facts retract"], "what was just typed"),

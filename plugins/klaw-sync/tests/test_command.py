@@ -233,3 +233,70 @@ def test_a_machine_that_is_removed_with_a_new_key_reads_nothing_new(klaw, folder
     assert json.loads(klaw("two", "search", "kiln", "--json")) == []
     klaw("three", "sync", "join", folder, code=new)
     assert "the kiln is warm" in klaw("three", "search", "kiln")
+
+
+@pytest.fixture
+def notes(klaw, joined, tmp_path):
+    """Each machine has a copy of two notes in a shared workspace."""
+    for machine in ("one", "two"):
+        directory = tmp_path / f"{machine}-notes"
+        directory.mkdir()
+        for name in ("reef", "quay"):
+            (directory / f"{name}.md").write_text(f"# {name}\n\nThe buoy of the {name} is red.\n")
+        klaw(machine, "index", str(directory), "--name", "notes")
+    return joined
+
+
+class TestSharedWorkspaces:
+    @pytest.fixture
+    def sync(self, klaw, folder):
+        """Synchronise machines, in this order."""
+        return lambda *machines: [klaw(machine, "sync", folder) for machine in machines]
+
+    def paths(self, klaw, machine):
+        return {row["path"] for row in json.loads(klaw(machine, "search", "buoy", "--json"))}
+
+    @pytest.mark.usefixtures("notes")
+    def test_a_note_that_is_forgotten_on_one_machine_is_forgotten_on_all(self, klaw, sync):
+        for machine in ("one", "two"):
+            klaw(machine, "workspace", "share", "notes")
+            sync(machine)
+        klaw("one", "forget", "notes/reef.md", "--yes")
+        klaw("two", "workspace", "exclude", "notes", "drafts/*")
+        sync("one", "two", "one")
+        assert [self.paths(klaw, machine) for machine in ("one", "two")] == [{"notes/quay.md"}] * 2
+        excluded = [set(json.loads(klaw(each, "workspace", "exclude", "notes", "--json"))) for each in ("one", "two")]
+        assert excluded == [{"reef.md", "drafts/*"}] * 2
+        klaw("two", "restore", "notes/reef.md")
+        sync("two", "one")
+        assert self.paths(klaw, "one") == {"notes/quay.md", "notes/reef.md"}
+
+    @pytest.mark.usefixtures("notes")
+    def test_a_private_workspace_is_left_alone(self, klaw, sync, tmp_path):
+        klaw("one", "workspace", "share", "notes")
+        klaw("one", "forget", "notes/reef.md", "--yes")
+        sync("one", "two")
+        assert self.paths(klaw, "two") == {"notes/quay.md", "notes/reef.md"}
+        shown = json.loads(klaw("two", "sync", "status", "--json"))
+        assert (shown["workspaces"], shown["private_workspaces"]) == ([{"name": "notes", "here": False}], 1)
+        assert "shared elsewhere" in klaw("two", "sync", "status")
+        assert "here" not in (tmp_path / "two" / "workspaces.json").read_text()
+        shown = json.loads(klaw("one", "sync", "status", "--json"))
+        assert (shown["workspaces"], shown["private_workspaces"]) == ([{"name": "notes", "here": True}], 0)
+
+    @pytest.mark.usefixtures("notes")
+    def test_a_shared_workspace_keeps_its_name_until_it_is_private_everywhere(self, klaw, sync):
+        for machine in ("one", "two"):
+            klaw(machine, "workspace", "share", "notes")
+            sync(machine)
+        assert "workspace unshare notes" in klaw("two", "workspace", "rename", "notes", "x", status=1)
+        klaw("one", "workspace", "unshare", "notes")
+        sync("one", "two")
+        assert json.loads(klaw("two", "sync", "status", "--json"))["workspaces"] == []
+        klaw("two", "workspace", "rename", "notes", "x")
+
+    @pytest.mark.usefixtures("notes")
+    def test_nothing_of_a_workspace_that_nobody_shared_travels(self, klaw, sync, tmp_path):
+        klaw("one", "forget", "notes/reef.md", "--yes")
+        assert sync("one") == ["sent 0 · received 0 · forgot 0\n"]
+        assert not (tmp_path / "one" / "workspaces.jsonl").exists()

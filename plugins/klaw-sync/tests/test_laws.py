@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,13 +22,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from klaw_journals import FileJournals, Traces, format_ts
 from klaw_memories import CoreMemory
+from klaw_notes.sharing import Sharing
+from klaw_notes.workspace import Workspace
+from klaw_notes.workspace_list import Workspaces
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.desks import Desk, desks
 from klaw_sync.values import KINDS
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = MemoryKey("00112233445566aa", bytes(range(32)))
-STEPS = ["stamped", "outbox", "pushed", "looked", "applied", "done", "packed"]
+STEPS = ["published", "adopted", "stamped", "outbox", "pushed", "looked", "applied", "done", "packed"]
 SAVED = "saved/2026-03-01/0123456789ab"
 GROUP = "telegram_1"
 
@@ -49,11 +53,17 @@ class Place:
         (self.root / "sync").mkdir()
         KEY.save(self.root / "sync" / "key")
         self.crash = ""
+        self.meanwhile: Callable[[], object] | None = None
         self.seen: set[str] = set()
         self.deleted: set[str] = set()
         self.sync = Sync(self.root, host=name, now=lambda: self.now, step=self._step)
+        self.workspaces.change(lambda known: known.update(notes=Workspace(self.root, "notes")))
+        Sharing(self.workspaces).share("notes")
 
     def _step(self, name: str) -> None:
+        if name == "looked" and self.meanwhile:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
         if name == self.crash:
             self.crash = ""
             raise Killed(name)
@@ -66,8 +76,21 @@ class Place:
     def core(self) -> CoreMemory:
         return CoreMemory(self.journals.text("core_memory"))
 
+    @property
+    def workspaces(self) -> Workspaces:
+        return Workspaces(self.root / "workspaces.json")
+
     def run(self):
-        return self.sync.run([self.folder])
+        """Synchronise as the extension does: what was changed in the list of workspaces is told, then adopted."""
+        Sharing(self.workspaces).publish()
+        self._step("published")
+        report = self.sync.run([self.folder])
+        Sharing(self.workspaces).adopt()
+        self._step("adopted")
+        return report
+
+    def excluded(self) -> set[str]:
+        return set(self.workspaces.named("notes").exclude)
 
     def records(self, kind: str) -> list[dict]:
         found: list[dict] = []
@@ -78,7 +101,8 @@ class Place:
 
     def dump(self) -> dict:
         shown = {kind: self.records(kind) for kind in KINDS}
-        for kind in ("saved", "documents", "core_memory"):
+        shown["workspaces"] = [body for body in shown["workspaces"] if "op" not in body]
+        for kind in ("saved", "documents", "core_memory", "workspaces"):
             shown[kind].sort(key=KINDS[kind].id_of)
         return {**shown, "conflicts": [(one.kind, one.id, one.text) for one in self.sync.conflicts()]}
 
@@ -102,6 +126,7 @@ class Net(RuleBasedStateMachine):
         ] = {}  # the scopes of each text, and what it had seen
         self.replaced: set[str] = set()
         self.forgotten: set[str] = set()  # what somebody forgot who saw it
+        self.excluded: set[str] = set()  # the patterns that somebody excluded, and nobody has included since
 
     def place(self, number: int) -> Place:
         return self.places[number % len(self.places)]
@@ -214,6 +239,20 @@ class Net(RuleBasedStateMachine):
         fact = {"id": name, "op": "assert", "ts": format_ts(place.now), "text": message["content"], "quotes": quotes}
         journal.append([fact, {"id": f"b-{self.tokens}-{place.name}", "op": "batch", "ts": format_ts(place.now)}])
 
+    @rule(i=which)
+    def exclude_note(self, i):
+        text = self.token()
+        self.place(i).workspaces.change_patterns("notes", add=[text])
+        self.excluded.add(text)
+
+    @rule(i=which, j=st.integers(0, 3))
+    def include_note(self, i, j):
+        place = self.place(i)
+        known = sorted(place.excluded())
+        if known:
+            place.workspaces.change_patterns("notes", remove=[known[j % len(known)]])
+            self.excluded.discard(known[j % len(known)])
+
     # -- forgetting
     @rule(i=which, kind=st.sampled_from(["saved", "documents"]), j=st.integers(0, 3))
     def forget(self, i, kind, j):
@@ -262,13 +301,16 @@ class Net(RuleBasedStateMachine):
     def tick(self, i, by):
         self.place(i).now += timedelta(seconds=by)
 
-    @rule(i=which, crash=st.sampled_from(["", "", "", *STEPS]))
-    def synchronise(self, i, crash):
+    @rule(i=which, crash=st.sampled_from(["", "", "", *STEPS]), changes=st.sampled_from(["", "", "exclude", "include"]))
+    def synchronise(self, i, crash, changes):
+        """Synchronise, while somebody may change the list of workspaces."""
         place = self.place(i)
         place.crash = crash
+        change = {"exclude": lambda: self.exclude_note(i), "include": lambda: self.include_note(i, 0)}
+        place.meanwhile = change.get(changes)
         with suppress(Killed):
             place.run()
-        place.crash = ""
+        place.crash, place.meanwhile = "", None
         self._carry(i % len(self.places))
 
     def _carry(self, i):
@@ -363,6 +405,9 @@ class Net(RuleBasedStateMachine):
         dead = {text for text, (scopes, seen) in self.written.items() if any(told[scope] - seen for scope in scopes)}
         assert self.forgotten <= dead
         assert {text for text in self.written.keys() - dead - self.replaced if text not in shown} == set()
+        excluded = {place.name: place.excluded() for place in self.places}
+        assert {frozenset(patterns) for patterns in excluded.values()} == {frozenset(excluded["a"])}
+        assert excluded["a"] >= self.excluded
         files = {path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()}
         left = {
             (text, str(path.relative_to(self.root))) for text in dead for path in files if text.encode() in files[path]

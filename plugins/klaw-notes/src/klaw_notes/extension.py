@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -26,6 +26,7 @@ from klaw_core import (
 from klaw_journals import ConsentExtension, ImportCounts, Record, check_private, make_private
 from klaw_journals.checked_names import check_name
 from klaw_notes.options import can_name
+from klaw_notes.sharing import Sharing, check_declaration
 from klaw_notes.workspace_list import (
     FILE_NAME,
     RememberedWorkspace,
@@ -85,6 +86,11 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
             return Workspaces(self.file)
         return Workspaces(self.file, self._host.reserved_origins(), self.converters)
 
+    @property
+    def sharing(self) -> Sharing:
+        """The workspaces that several machines share."""
+        return Sharing(self.registry)
+
     def remember(
         self, sources: Sources, directory: str | Path, name: str | None, collection: str, **changes: Any
     ) -> str:
@@ -126,7 +132,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
 
     def check(self) -> Iterator[Finding]:
         """Check that the list can be read, and only by its owner."""
-        yield from check_private([self.file])
+        yield from check_private([self.file, self.file.with_suffix(".jsonl")])
         try:
             self.registry.all()
         except KlawError as error:
@@ -134,7 +140,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""
-        make_private([self.file])
+        make_private([self.file, self.file.with_suffix(".jsonl")])
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every workspace. Raise StoreError if the list cannot be read."""
@@ -146,6 +152,10 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         workspace = _parse(record.value)
         if self._host is not None:
             self._host.check_writable(workspace.collection)
+
+    def check_declaration(self, record: Mapping[str, Any], /) -> None:
+        """Raise RecordError unless another machine may have written this record of a shared workspace."""
+        check_declaration(record)
 
     def effect(self, record: Record, /) -> str:
         """Return the directory that would be indexed, or what an existing workspace would exclude. Raise StoreError."""

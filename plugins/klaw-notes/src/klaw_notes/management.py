@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, RecordError, WorkspaceError
+from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, RecordError, StoreError, WorkspaceError
 from klaw_core.holds import operations
+from klaw_journals import JournalingStore
 from klaw_journals.checked_names import check_name
 from klaw_notes.patterns import as_patterns
+from klaw_notes.sharing import Sharing
 from klaw_notes.workspace import Workspace, count_kinds
 from klaw_notes.workspace_list import Workspaces, is_gone, problem_of_description
 
@@ -116,6 +118,9 @@ class WorkspaceManager:
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {quote(name)} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
+        if (shared := Sharing(registry).shared().get(name)) is not None and shared.is_here:
+            message = f"{name!r} is shared, and has the same name on all machines"
+            raise WorkspaceError(message, hint=f"first klaw workspace unshare {quote(name)}")
         sources = runs.sources
         elsewhere = (origin for origin, _ in sources.machines.elsewhere())
         taken = [*(source.origin for source in sources.all()), *elsewhere]
@@ -129,6 +134,29 @@ class WorkspaceManager:
         self.get_collection(workspace.collection).remove(sources.paths(name, workspace.collection))
         runs.sources.machines.forget(name, [workspace.collection])
         return report
+
+    def share(self, name: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
+        """Share a workspace: its name, its collection and its patterns are the same on all machines that share it.
+
+        ``klaw sync`` tells the others; the notes stay files. If another machine shares it already, this one takes part,
+        and its index is updated. Raise NotFoundError, WorkspaceError, StoreError.
+        """
+        registry, runs = self.get_registry(), self.get_runs()
+        if isinstance(runs.assembly.store, JournalingStore):
+            raise StoreError("this store is shared by its machines already", hint="klaw index DIR, on each of them")
+        sharing = Sharing(registry)
+        if not sharing.share(name):
+            return IndexReport()
+        sharing.adopt()
+        runs = self.get_runs()
+        report = runs.over(runs.sources.with_origin(name), on_progress=on_progress, alone=True)
+        return report + IndexReport(
+            notices=(f"another machine shares {name}: what is excluded there is excluded here",)
+        )
+
+    def unshare(self, name: str) -> None:
+        """Make a shared workspace private again, on all machines. Raise NotFoundError, StoreError."""
+        Sharing(self.get_registry()).unshare(name)
 
     def remove(self, name: str) -> ForgetReport:
         """Remove a workspace and its documents from the index; its directory stays. Raise NotFoundError, StoreError."""

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from klaw_core.cli.kit import StyledText
 
 
-@click.group("workspace", short_help="List, rename, describe and restrict indexed directories.")
+@click.group("workspace", short_help="List, rename, share, describe and restrict indexed directories.")
 @common_options
 def command() -> None:
-    """List, rename, remove, describe and restrict the directories of notes that klaw index remembers."""
+    """List, rename, remove, share, describe and restrict the directories of notes that klaw index remembers."""
 
 
 @command.command("list", short_help="List the indexed directories.")
@@ -94,6 +94,44 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
     report_run(settings, name, report)
     if added and not report.removed:
         notify(settings, "no indexed file matches; a PATTERN is a path below the workspace's directory")
+
+
+@command.command("share", short_help="Let other machines use a workspace under the same name.")
+@click.argument("name", shell_complete=workspace_names)
+@common_options
+@pass_settings
+def share_command(settings: Settings, *, name: str) -> None:
+    """Share the workspace NAME: the machines that do so exclude the same notes from it. `klaw sync` tells the others.
+
+    Its notes stay files: another program carries them, and each machine indexes its copy with `klaw index DIR --name
+    NAME`. A note that is forgotten on one machine is forgotten on all. Other workspaces are private.
+    """
+    from klaw_core.cli.kit import notify, print_json, progress_bar
+
+    with settings.open_memory() as memory, progress_bar(settings) as on_progress:
+        report = memory.workspaces.share(name, on_progress=on_progress)
+    if settings.json:
+        print_json({"name": name, "shared": True, "added": report.added, "removed": report.removed})
+        return
+    for notice in report.notices:
+        notify(settings, notice)
+    notify(settings, f"{name} is shared: `klaw sync` tells the other machines, `klaw sync status` shows it")
+
+
+@command.command("unshare", short_help="Make a shared workspace private again, on all machines.")
+@click.argument("name", shell_complete=workspace_names)
+@common_options
+@pass_settings
+def unshare_command(settings: Settings, *, name: str) -> None:
+    """Make the shared workspace NAME private again, on all machines. Each keeps its notes and its exclude patterns."""
+    from klaw_core.cli.kit import notify, print_json
+
+    with settings.open_memory() as memory:
+        memory.workspaces.unshare(name)
+    if settings.json:
+        print_json({"name": name, "shared": False})
+    else:
+        notify(settings, f"{name} is private; the next `klaw sync` tells the other machines")
 
 
 @command.command("describe", short_help="Say what a directory is, which is shown with its results.")

@@ -6,7 +6,7 @@ The list is not in klaw.db, so that a deleted klaw.db can be rebuilt from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
@@ -281,6 +281,15 @@ class Workspaces:
             if changed != workspace:
                 self._write({**known, name: changed})
         return changed
+
+    def change(self, change: Callable[[dict[str, Workspace]], None]) -> None:
+        """Change several workspaces at once. Raise StoreError."""
+        with locked(self.file.parent):
+            known = self.all()
+            changed = dict(known)
+            change(changed)
+            if changed != known:
+                self._write(changed)
 
     def describe(self, name: str, relative: str, text: str | None) -> Workspace:
         """Set the description of a directory of a workspace, or (None) remove it; return the workspace.

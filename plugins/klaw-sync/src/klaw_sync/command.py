@@ -157,10 +157,11 @@ def code(settings: Settings) -> None:
 @common_options
 @pass_settings
 def status(settings: Settings) -> None:
-    """Show the machines that share this memory, and the last time that each wrote something."""
+    """Show the machines that share this memory, the last time that each wrote something, and the shared workspaces."""
     with _extension(settings) as sync:
         memory, machines = sync.sync.key.memory, sync.machines()
         conflicts = sync.sync.conflicts()
+        shared, private = sync.workspaces()
     if settings.json:
         rows = [
             {
@@ -173,7 +174,16 @@ def status(settings: Settings) -> None:
             }
             for one in machines
         ]
-        print_json({"memory": memory, "machines": rows, "conflicts": len(conflicts)})
+        workspaces = [{"name": name, "here": here} for name, here in shared.items()]
+        print_json(
+            {
+                "memory": memory,
+                "machines": rows,
+                "conflicts": len(conflicts),
+                "workspaces": workspaces,
+                "private_workspaces": private,
+            }
+        )
         return
     data().line(f"memory {memory} · {counted(len(conflicts), 'conflict')}")
     for one in machines:
@@ -182,6 +192,11 @@ def status(settings: Settings) -> None:
         )
         when += ", removed" if one.is_removed else ""
         data().line(StyledText(one.host or one.id, "bold cyan"), f"  {one.id}  segment {one.last:,}  {when}")
+    for name, here in shared.items():
+        told = "shared" if here else f"shared elsewhere: klaw index DIR --name {name}; klaw workspace share {name}"
+        data().line(StyledText(f"{name}/", "bold cyan"), f"  {told}")
+    if private:
+        data().line(f"{counted(private, 'private workspace')}")
 
 
 @command.command("remove", short_help="Stop reading what a machine writes.")

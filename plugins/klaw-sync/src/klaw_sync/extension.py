@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ _OWNERS: Mapping[str, tuple[str, str]] = {
     "conversations": ("conversations", "message"),
     "summaries": ("conversations", "summary"),
     "facts": ("facts", "fact"),
+    "workspaces": ("workspaces", ""),
 }
 
 
@@ -79,9 +82,32 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
 
         Raise ConfigError, NotFoundError if the memory is not shared, StoreError.
         """
-        report = self.sync.run(self.remotes(places), dry_run=dry_run, missing=missing)
+        notes = self._owner("workspaces")
+        sync, remotes = self.sync, self.remotes(places)
+        if notes is not None and not dry_run:
+            notes.sharing.publish()
+        report = sync.run(remotes, dry_run=dry_run, missing=missing)
         self._index(report)
+        if notes is not None and self._host is not None and not dry_run:
+            self._adopt(notes, self._host)
         return report
+
+    def _adopt(self, notes: Any, host: Host) -> None:
+        """Exclude and include the notes of shared workspaces as the other machines do."""
+        for name, patterns in notes.sharing.adopt().items():
+            forgotten = [f"{name}/{path}" for pattern in patterns if (path := _unescaped(pattern))]
+            if forgotten:  # their vectors and words as well, as on the machine that forgot them
+                host.forget(forgotten)
+            with suppress(NotFoundError):
+                host.index(name)
+
+    def workspaces(self) -> tuple[Mapping[str, bool], int]:
+        """Return the shared workspaces, each with whether this machine takes part, and the number of private ones."""
+        notes = self._owner("workspaces")
+        if notes is None:
+            return {}, 0
+        shared = {name: one.is_here for name, one in notes.sharing.shared().items()}
+        return shared, len([name for name in notes.registry.all() if not shared.get(name)])
 
     def remove(self, machine: str, places: Sequence[str] = (), *, new_key: bool = False) -> Machine:
         """Synchronise with these places, or with the configured ones, then remove a machine. See :meth:`Sync.remove`.
@@ -93,7 +119,7 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
     def _index(self, report: SyncReport) -> None:
         """Update the index of the journals that a run has changed."""
         for name in dict.fromkeys(_OWNERS[kind][0] for kind in report.changed):
-            if name != "core_memory" and self._host is not None:
+            if name not in {"core_memory", "workspaces"} and self._host is not None:
                 with suppress(NotFoundError):
                     self._host.index(name)
 
@@ -156,8 +182,16 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
             value = {"chat": group, "day": name, "value": body}
         elif kind == "summaries":
             value = {"chat": group, "value": body}
-        if owner is not None:
+        if kind == "workspaces" and owner is not None:
+            self._owner(kind).check_declaration(body)
+        elif owner is not None:
             owner.check_record(Record(_OWNERS[kind][1], value))
+
+
+def _unescaped(pattern: str) -> str:
+    """Return the path of a note that was excluded by forgetting it; empty for any other pattern."""
+    path = re.sub(r"\[([*?[])\]", r"\1", pattern)
+    return path if escape(path) == pattern else ""
 
 
 def _finding(problem: str, where: str) -> Finding:

@@ -338,4 +338,5 @@ def _finish(round_: Round, before: str) -> None:
 
 
 def _moment_of(t: int) -> datetime | None:
-    return datetime.fromtimestamp(t / 1000, UTC) if t else None
+    # A machine's first records of which nobody knows the moment have the first one.
+    return datetime.fromtimestamp(t / 1000, UTC) if t > 1 else None

@@ -224,6 +224,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("core_memory", "text", register=True, has_deletions=True),
         Kind("conversations", "log", ordered=True, private=True, keeps_moment=True, is_source=True),
         Kind("summaries", "log", ordered=True, private=True, keeps_moment=True, derived_by="range"),
+        Kind("workspaces", "records", register=True, own_ops=("joined", "left")),
         Kind("facts", "records", ordered=True, derived_by="quotes", subject="fact", own_ops=("batch",)),
     )
 }

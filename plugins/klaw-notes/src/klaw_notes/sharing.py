@@ -1,0 +1,228 @@
+"""Shared workspaces: which notes several machines index under one name, agreed on in ``workspaces.jsonl``.
+
+The notes themselves are files, which other programs carry. The journal has a record of each shared workspace, and one
+of each pattern, so that two machines that exclude different notes at the same time lose neither pattern. `klaw sync`
+exchanges these records. A record that only this machine uses has the patterns as they were at the last exchange: what
+differs from them in the list of workspaces was changed here since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from klaw_core import NotFoundError, RecordError, WorkspaceError
+from klaw_journals import FileJournals
+from klaw_notes.options import can_name
+
+if TYPE_CHECKING:
+    from klaw_notes.workspace import Workspace
+    from klaw_notes.workspace_list import Workspaces
+
+#: The name of the journal.
+JOURNAL = "workspaces"
+_MAX_CHARACTERS = 4_000
+_VALUES = (("shared", "private"), ("excluded", "included"))  # of a workspace, and of a pattern
+
+_Records = dict[str, Mapping[str, Any]]
+
+
+@frozen
+class SharedWorkspace:
+    """What the machines agreed on. ``is_here``: this machine takes part with a workspace of this name."""
+
+    name: str
+    collection: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    is_here: bool
+
+
+@frozen
+class Sharing:
+    """The shared workspaces of a data directory."""
+
+    registry: Workspaces
+
+    def shared(self) -> dict[str, SharedWorkspace]:
+        """Return the shared workspaces by name, also those that this machine does not have. Raise StoreError."""
+        records = dict(self._journal.replay().records)
+        return {
+            name: SharedWorkspace(
+                name,
+                record["collection"],
+                tuple(record["include"]),
+                _agreed(records, name),
+                _own(records, name) is not None,
+            )
+            for name, record in sorted(records.items())
+            if record.get("value") == "shared"
+        }
+
+    def share(self, name: str) -> bool:
+        """Share a workspace, or take part in one that another machine shares; return whether it was shared already.
+
+        What is excluded on one of the machines is excluded on all. Raise NotFoundError, WorkspaceError if the
+        other machines have the workspace in another collection.
+        """
+        workspace, joined = self.registry.named(name), False
+
+        def change(records: _Records) -> None:
+            nonlocal joined
+            declared = records.get(name, {})
+            joined = declared.get("value") == "shared"
+            if not joined:
+                records[name] = _declaration(workspace)
+                for pattern in set(_agreed(records, name)) - set(workspace.exclude):
+                    _put(records, name, pattern, "included")
+            elif declared["collection"] != workspace.collection:
+                raise WorkspaceError(
+                    f"the other machines have {name!r} in the collection {declared['collection']!r}, "
+                    f"not {workspace.collection!r}",
+                    hint=f"klaw workspace remove {quote(name)}; then index it again with --collection",
+                )
+            for pattern in workspace.exclude:
+                _put(records, name, pattern, "excluded")
+            records[f"/{name}"] = _joined(name, workspace.exclude, workspace.include)
+
+        self._change(change)
+        return joined
+
+    def unshare(self, name: str) -> None:
+        """Make a workspace private, on all machines. Each keeps its notes and patterns. Raise NotFoundError."""
+
+        def change(records: _Records) -> None:
+            if records.get(name, {}).get("value") != "shared":
+                raise NotFoundError(f"{name!r} is not shared", hint=f"klaw workspace share {quote(name)}")
+            records[name] = {**records[name], "value": "private"}
+            records[f"/{name}"] = {"id": f"/{name}", "op": "left"}
+
+        self._change(change)
+
+    def publish(self) -> None:
+        """Write what was changed in the list of workspaces into the journal. Raise StoreError."""
+        if not self._journal.exists:
+            return
+
+        def change(records: _Records) -> None:
+            known = self.registry.all()
+            for name in _joined_names(records):
+                workspace, own = known.get(name), _own(records, name) or {}
+                if workspace is None:  # it was removed here; the others keep it
+                    records[f"/{name}"] = {"id": f"/{name}", "op": "left"}
+                    continue
+                if records.get(name, {}).get("value") != "shared":
+                    continue
+                before, now = set(own["exclude"]), set(workspace.exclude)
+                for pattern in now ^ before:
+                    _put(records, name, pattern, "excluded" if pattern in now else "included")
+                if own["include"] != list(workspace.include):
+                    records[name] = _declaration(workspace)
+                records[f"/{name}"] = _joined(name, workspace.exclude, workspace.include)
+
+        self._change(change)
+
+    def adopt(self) -> dict[str, tuple[str, ...]]:
+        """Change the list of workspaces to what the machines agreed on.
+
+        Return the patterns that each changed workspace excludes now and did not before. Raise StoreError.
+        """
+        changed: dict[str, tuple[str, ...]] = {}
+        if not self._journal.exists:
+            return changed
+        records = dict(self._journal.replay().records)
+        left = [name for name in _joined_names(records) if records.get(name, {}).get("value") != "shared"]
+        taken = [name for name in _joined_names(records) if name not in left]
+
+        def change(known: dict[str, Workspace]) -> None:
+            for name in taken:
+                if name in known:
+                    new = _adopted(known[name], records)
+                    if new != known[name]:
+                        changed[name] = tuple(sorted(set(new.exclude) - set(known[name].exclude)))
+                        known[name] = new
+
+        self.registry.change(change)
+
+        def note(held: _Records) -> None:
+            for name in left:
+                held[f"/{name}"] = {"id": f"/{name}", "op": "left"}
+            for name in taken:
+                held[f"/{name}"] = _joined(name, _agreed(records, name), records[name]["include"])
+
+        self._change(note)
+        return changed
+
+    @property
+    def _journal(self) -> Any:
+        return FileJournals(self.registry.file.parent).records(JOURNAL)
+
+    def _change(self, change: Callable[[_Records], None]) -> None:
+        def settle(held: list[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+            records = {str(record["id"]): record for record in held}
+            change(records)
+            return list(records.values())
+
+        self._journal.settle(settle)
+
+
+def check_declaration(record: Mapping[str, Any]) -> None:
+    """Raise RecordError unless another machine may have written this record."""
+    name, slash, pattern = str(record.get("id")).partition("/")
+    listed = record.get("include", [])
+    texts = [record.get("id"), record.get("collection", ""), *(listed if isinstance(listed, list) else [None])]
+    if not all(isinstance(text, str) and len(text) <= _MAX_CHARACTERS and "\0" not in text for text in texts):
+        raise RecordError("not a shared workspace: a field is no text, or is too long")
+    if not can_name(name) or bool(slash) != bool(pattern) or record.get("value") not in _VALUES[bool(slash)]:
+        raise RecordError(f"not a shared workspace: {name!r}")
+    if not slash and not (record.get("collection") and listed):
+        raise RecordError(f"the shared workspace {name!r} has no collection or no patterns of names")
+
+
+def _declaration(workspace: Workspace) -> Mapping[str, Any]:
+    include = list(workspace.include)
+    return {"id": workspace.origin, "value": "shared", "collection": workspace.collection, "include": include}
+
+
+def _joined(name: str, exclude: Sequence[str], include: Sequence[str]) -> Mapping[str, Any]:
+    return {"id": f"/{name}", "op": "joined", "exclude": sorted(exclude), "include": list(include)}
+
+
+def _own(records: _Records, name: str) -> Mapping[str, Any] | None:
+    """Return this machine's own record of a workspace, if it takes part."""
+    found = records.get(f"/{name}", {})
+    return found if found.get("op") == "joined" else None
+
+
+def _joined_names(records: _Records) -> list[str]:
+    return [name[1:] for name, record in records.items() if record.get("op") == "joined"]
+
+
+def _agreed(records: _Records, name: str) -> tuple[str, ...]:
+    """Return the patterns that all machines exclude."""
+    start = f"{name}/"
+    return tuple(
+        key.removeprefix(start)
+        for key, record in records.items()
+        if key.startswith(start) and record.get("value") == "excluded"
+    )
+
+
+def _put(records: _Records, name: str, pattern: str, value: str) -> None:
+    key = f"{name}/{pattern}"
+    records[key] = {"id": key, "value": value}
+
+
+def _adopted(workspace: Workspace, records: _Records) -> Workspace:
+    """Return a workspace with what the others changed, and with what was changed here since the last exchange."""
+    own, agreed = _own(records, workspace.origin) or {}, _agreed(records, workspace.origin)
+    before, here = own["exclude"], workspace.exclude
+    kept = [pattern for pattern in here if pattern in agreed or pattern not in before]
+    new = [pattern for pattern in agreed if pattern not in here and pattern not in before]
+    include = workspace.include
+    if list(include) == own["include"]:
+        include = tuple(records[workspace.origin]["include"])
+    return evolve(workspace, include=include, exclude=(*kept, *new))

@@ -1,0 +1,180 @@
+"""Shared workspaces: what a machine tells the others, and what it takes from them."""
+
+import pytest
+
+from klaw_core import NotFoundError, RecordError, WorkspaceError
+from klaw_journals import FileJournals
+from klaw_notes.sharing import JOURNAL, Sharing, check_declaration
+from klaw_notes.workspace import Workspace
+from klaw_notes.workspace_list import Workspaces
+
+
+class Machine:
+    """A data directory with the workspace ``notes``."""
+
+    def __init__(self, root, exclude=()):
+        self.root = root
+        root.mkdir()
+        self.registry = Workspaces(root / "workspaces.json")
+        self.registry.change(lambda known: known.update(notes=Workspace(root, "notes", exclude=exclude)))
+        self.sharing = Sharing(self.registry)
+
+    @property
+    def workspace(self):
+        return self.registry.named("notes")
+
+    def records(self):
+        return dict(FileJournals(self.root).records(JOURNAL).replay().records)
+
+    def receive(self, *others):
+        """Take the records of other machines over, as a synchronisation does."""
+        journal = FileJournals(self.root).records(JOURNAL)
+        told = {name: record for other in others for name, record in other.records().items() if "op" not in record}
+        journal.settle(lambda held: list({**{record["id"]: record for record in held}, **told}.values()))
+
+    def change(self, *add, remove=()):
+        self.registry.change_patterns("notes", add=add, remove=remove)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two machines that share their workspace; each excludes a note of its own."""
+    one, two = Machine(tmp_path / "one", ("a.md",)), Machine(tmp_path / "two", ("b.md",))
+    assert not one.sharing.share("notes")
+    two.receive(one)
+    assert two.sharing.share("notes")
+    two.sharing.adopt()
+    one.receive(two)
+    one.sharing.adopt()
+    return one, two
+
+
+def patterns(*machines):
+    return [set(machine.workspace.exclude) for machine in machines]
+
+
+def test_machines_that_share_exclude_what_each_of_them_did(pair):
+    assert patterns(*pair) == [{"a.md", "b.md"}] * 2
+
+
+def test_a_private_workspace_tells_nothing(tmp_path):
+    machine = Machine(tmp_path / "one", ("secret.md",))
+    machine.sharing.publish()
+    assert machine.sharing.adopt() == {}
+    assert not (machine.root / "workspaces.jsonl").exists()
+
+
+def test_what_is_excluded_and_included_travels(pair):
+    one, two = pair
+    one.change("c.md", remove=["b.md"])
+    one.sharing.publish()
+    two.receive(one)
+    assert two.sharing.adopt() == {"notes": ("c.md",)}
+    assert patterns(one, two) == [{"a.md", "c.md"}] * 2
+    assert two.sharing.adopt() == {}
+
+
+def test_a_change_during_a_run_is_kept_and_told_next_time(pair):
+    one, two = pair
+    one.change("c.md")
+    one.sharing.publish()
+    two.receive(one)
+    two.change("d.md", remove=["a.md"])  # after its own run has begun
+    two.sharing.adopt()
+    assert patterns(two) == [{"b.md", "c.md", "d.md"}]
+    two.sharing.publish()
+    one.receive(two)
+    one.sharing.adopt()
+    assert patterns(*pair) == [{"b.md", "c.md", "d.md"}] * 2
+
+
+def test_what_arrived_is_not_undone_by_a_run_that_ended_before_it_was_adopted(pair):
+    one, two = pair
+    one.change("c.md", remove=["a.md"])
+    one.sharing.publish()
+    two.receive(one)
+    two.sharing.publish()  # the next run begins; nothing was adopted
+    assert {name: record["value"] for name, record in two.records().items() if name.startswith("notes/")} == {
+        "notes/a.md": "included",
+        "notes/b.md": "excluded",
+        "notes/c.md": "excluded",
+    }
+    two.sharing.adopt()
+    assert patterns(*pair) == [{"b.md", "c.md"}] * 2
+
+
+def test_patterns_of_names_follow_the_last_change(pair):
+    one, two = pair
+    one.registry.remember(one.root, include=["*.org"]) if (one.root / "x.org").write_text("x") else None
+    one.sharing.publish()
+    two.receive(one)
+    two.sharing.adopt()
+    assert one.workspace.include == two.workspace.include == ("*.org",)
+
+
+def test_unsharing_is_for_all_and_keeps_the_patterns(pair):
+    one, two = pair
+    one.sharing.unshare("notes")
+    two.receive(one)
+    two.sharing.adopt()
+    assert [machine.sharing.shared() for machine in pair] == [{}, {}]
+    assert patterns(*pair) == [{"a.md", "b.md"}] * 2
+    two.change("c.md")
+    two.sharing.publish()
+    assert "notes/c.md" not in two.records()
+    with pytest.raises(NotFoundError, match="not shared"):
+        two.sharing.unshare("notes")
+
+
+def test_a_removed_workspace_leaves_the_others_alone(pair):
+    _, two = pair
+    two.registry.forget("notes")
+    two.sharing.publish()
+    assert [machine.sharing.shared()["notes"].is_here for machine in pair] == [True, False]
+    assert two.sharing.adopt() == {}
+
+
+def test_sharing_again_includes_what_was_included_meanwhile(pair):
+    one, _ = pair
+    one.sharing.unshare("notes")
+    one.change(remove=["a.md"])
+    assert not one.sharing.share("notes")
+    assert set(one.sharing.shared()["notes"].exclude) == {"b.md"}
+
+
+def test_another_collection_and_an_unknown_workspace_are_errors(pair):
+    one, two = pair
+    two.registry.change(lambda known: known.update(notes=Workspace(two.root, "notes", collection="docs")))
+    with pytest.raises(WorkspaceError, match="collection 'memory'"):
+        two.sharing.share("notes")
+    with pytest.raises(NotFoundError, match="unknown workspace"):
+        one.sharing.share("nope")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"id": "notes"},
+        {"id": 7, "value": "shared"},
+        {"id": "notes", "value": "shared", "collection": "memory"},
+        {"id": "notes", "value": "shared", "collection": "memory", "include": "*.md"},
+        {"id": "notes", "value": "shared", "collection": "memory", "include": [1]},
+        {"id": "notes", "value": "excluded", "collection": "memory", "include": ["*.md"]},
+        {"id": "notes/", "value": "excluded"},
+        {"id": "/notes", "op": "joined", "exclude": [], "include": []},
+        {"id": "/notes", "value": "excluded"},
+        {"id": "notes/" + "x" * 5_000, "value": "excluded"},
+        {"id": "notes/a\0b", "value": "excluded"},
+    ],
+)
+def test_a_record_that_no_machine_writes_is_refused(record):
+    with pytest.raises(RecordError):
+        check_declaration(record)
+
+
+def test_what_a_machine_writes_is_accepted(pair):
+    told = [record for record in pair[0].records().values() if "op" not in record]
+    assert len(told) == 3
+    for record in told:
+        check_declaration(record)
