@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 def _build(options: WarmOptions, context: ComponentContext) -> WarmExtension:
     from klaw_serve.warm.extension import WarmExtension
-    from klaw_serve.warm.state import HelperFiles
 
-    return WarmExtension(HelperFiles(context.data_dir), options, is_agents=bool(context.agent))
+    return WarmExtension(context.data_dir, options, is_agents=bool(context.agent))
 
 
 @hookimpl

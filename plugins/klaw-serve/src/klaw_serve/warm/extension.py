@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import define
 
 from klaw_core import Event, ListeningExtension, SearchEvent, StatusExtension
 from klaw_serve.warm.options import WarmOptions
-from klaw_serve.warm.state import HelperFiles
 
 if TYPE_CHECKING:
     from klaw_core.cli.kit import Settings
+    from klaw_serve.warm.state import HelperFiles
 
 _COMMAND = "klaw search"
 
@@ -27,10 +24,17 @@ _COMMAND = "klaw search"
 class WarmExtension(ListeningExtension, StatusExtension):
     """Starts and shows the helper of a data directory. The memory of an agent has none."""
 
-    files: HelperFiles
+    data_dir: Path
     options: WarmOptions
     is_agents: bool = False
     name = "warm"
+
+    @property
+    def files(self) -> HelperFiles:
+        """The files of the helper; a search does not need them while it is off."""
+        from klaw_serve.warm.state import HelperFiles
+
+        return HelperFiles(self.data_dir)
 
     def on(self, event: Event, /) -> None:
         """After a ``klaw search`` that opened the memory itself: start a helper, or end one that did not answer."""
@@ -44,6 +48,9 @@ class WarmExtension(ListeningExtension, StatusExtension):
             if not self._has_just_failed() and hasattr(os, "fork"):
                 _start(settings)
         elif state.configuration == settings.config.fingerprint:
+            import signal
+            from contextlib import suppress
+
             with suppress(OSError):
                 os.kill(state.pid, signal.SIGKILL)
 
@@ -80,6 +87,8 @@ def _settings_of_search() -> Settings | None:
 
 def _start(settings: Settings) -> None:
     """Start a helper that outlives this process. It reports a failure in its file, which ``klaw status`` shows."""
+    import subprocess
+
     from klaw_core.cli.kit import own_command
 
     command = own_command(settings, "serve", "warm", "--quiet")
@@ -88,4 +97,6 @@ def _start(settings: Settings) -> None:
 
 
 def _clock(seconds: float) -> str:
+    from datetime import UTC, datetime
+
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
