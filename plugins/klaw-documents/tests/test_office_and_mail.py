@@ -375,7 +375,7 @@ class Counted:
 
 def test_a_row_reads_only_the_names_of_its_own_cells(monkeypatch):
     names = Counted(1000)
-    monkeypatch.setattr(tables, "_names", lambda _cells: names)
+    monkeypatch.setattr(tables, "_names", lambda _cells, **_: names)
     rows = [["heading"], *[["1", "2"]] * 50]
     assert list(tables.rows_as_text(rows)) == ["- column 0: 1; column 1: 2"] * 50
     assert names.read == 100
@@ -546,3 +546,16 @@ def test_data_is_read_on_request_and_subtitles_always():
     assert not TableConverter(TableOptions(on_request=False)).on_request
     assert not SubtitleConverter().on_request
     assert SubtitleConverter(TextOptions(on_request=True)).on_request
+
+
+@pytest.mark.parametrize(
+    ("rows", "first"),
+    [
+        ([["Region", "2019", "2020", "2021"], ["North", "4", "8", "3"]], "- Region: North; 2019: 4; 2020: 8; 2021: 3"),
+        ([["Ada", "1", "2"], ["Ben", "3", "4"]], "- Ada; 1; 2"),
+        ([["Ada", "36", "1815"], ["Ben", "4", "1900"]], "- Ada; 36; 1815"),
+        ([["Ada", "1", "3"]], "- Ada; 1; 3"),
+    ],
+)
+def test_a_first_row_with_numbers_names_columns_if_these_are_a_series(rows, first):
+    assert next(tables.rows_as_text(rows)) == first

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat
+from itertools import chain, islice, pairwise, repeat
 
 from klaw_core import ConversionError
 
 _DELIMITERS = ",;\t|"
+_MAX_DIGITS = 9
 _MAX_NAME = 60  # characters of a column's name
 _MAX_CHARACTERS = 20_000_000
 _SAMPLE = 10  # lines that show which delimiter a file has, and rows that show whether the first has names
@@ -35,7 +36,7 @@ def rows_as_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
     filled = filter(any, ([" ".join(cell.split()) for cell in row] for row in rows))
     first = next(filled, [])
     sample = list(islice(filled, _SAMPLE))
-    names = [] if _is_of_data(first, sample) else _names(first)
+    names = [] if _is_of_data(first, sample) else _names(first, counted=_counts_on(first, sample))
     length = 0
     for cells in chain([] if names or not first else [first], sample, filled):
         line = f"- {_line(names, cells)}"
@@ -53,14 +54,30 @@ def _line(names: Sequence[str], cells: Sequence[str]) -> str:
     return "; ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell)
 
 
-def _names(cells: Sequence[str]) -> list[str]:
-    """Return the names of the columns if the first row has them: words, of which some may be empty; otherwise none."""
+def _names(cells: Sequence[str], *, counted: bool) -> list[str]:
+    """Return the names of the columns if the first row has them: words, of which some may be empty; otherwise none.
+
+    With ``counted``, numbers may be names too.
+    """
     given = [cell for cell in cells if cell]
     if len(given) < 2:  # noqa: PLR2004  # one cell is a title
         return []
-    if any(not any(map(str.isalpha, cell)) for cell in given):
+    if not counted and any(not any(map(str.isalpha, cell)) for cell in given):
         return []
     return [cell[:_MAX_NAME] for cell in cells]
+
+
+def _counts_on(first: Sequence[str], following: Sequence[Sequence[str]]) -> bool:
+    """Return whether the numbers in a first row with words are a series, as of years, and those below are none."""
+    has_words = any(any(map(str.isalpha, cell)) for cell in first)
+    return has_words and bool(following) and _is_series(first) and not any(map(_is_series, following))
+
+
+def _is_series(cells: Sequence[str]) -> bool:
+    numbers = [int(cell) for cell in cells if cell.isdecimal() and len(cell) <= _MAX_DIGITS]
+    steps = {after - before for before, after in pairwise(numbers)}
+    others = [cell for cell in cells if cell and not cell.isdecimal()]
+    return len(steps) == 1 and min(steps) > 0 and all(any(map(str.isalpha, cell)) for cell in others)
 
 
 def _is_of_data(first: Sequence[str], following: Iterable[Sequence[str]]) -> bool:
