@@ -1,12 +1,13 @@
 """What .gitignore and .klawignore leave out: the patterns of git."""
 
 import os
+import random
 import shutil
 import subprocess
 
 import pytest
 
-from klaw_core import Entry
+from klaw_core import Entry, SkippedEntry
 from klaw_notes.ignore_files import IgnoreRules
 from klaw_notes.workspace import Workspace
 
@@ -123,4 +124,62 @@ def test_an_ignore_file_that_cannot_be_read_ignores_nothing(root, found):
 def test_directories_without_an_ignore_file_are_not_read(root):
     rules = IgnoreRules(root)
     assert not rules.ignores_file("private/deep/d.md")
-    assert not any(rules._rules.values())
+    assert [lines for lines, _ in rules._rules.values()] == [[], [], []]
+
+
+# Parts of patterns, of which a random pattern consists, and names that many of them match.
+PARTS = ("a", "b", "ab", "*", "**", "/", "/**/", "?", "[ab]", "[!a]", "\\*", "**/", ".md")
+
+
+def _git_ignores(root, environment, paths):
+    asked = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        input="\n".join(paths),
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return set(asked.stdout.split())
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_random_patterns_agree_with_git(tmp_path):
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, env=environment, check=True)
+    drawn = random.Random(7)
+    names = ["a", "b", "ab", "aab", "ba.md", "a.md", "aba"]
+    paths = sorted({"/".join(drawn.choices(names, k=drawn.randint(1, 4))) for _ in range(150)})
+    matched = 0
+    for _ in range(60):
+        line = "".join(drawn.choices(PARTS, k=drawn.randint(1, 7)))
+        (tmp_path / ".gitignore").write_text(line + "\n", "utf-8")
+        rules = IgnoreRules(tmp_path)
+        expected = _git_ignores(tmp_path, environment, paths)
+        assert {path for path in paths if rules.ignores_file(path)} == expected, line
+        matched += bool(expected)
+    assert matched > 20
+
+
+@pytest.mark.parametrize(
+    "line", ["a*" * 12 + "b", "a*" * 2000 + "b", "**/" * 1300 + "b", "**/a*/" * 600 + "b", "[" * 4000, "*?" * 1500 + "b"]
+)
+def test_a_pattern_with_many_wildcards_is_soon_decided(tmp_path, line):
+    """An expression that tried all divisions of the name between the wildcards would not end within the test's limit."""
+    (tmp_path / ".gitignore").write_text(f"{line}\n!keep\n*.log\n", "utf-8")
+    rules = IgnoreRules(tmp_path)
+    assert not rules.ignores_file("a" * 250 + ".md")
+    assert not rules.ignores_file("/".join(["aaab"] * 500) + "/x")
+    assert rules.ignores_file("a" * 40 + ".log")
+
+
+def test_what_of_an_ignore_file_has_no_effect_is_told(root, found):
+    (root / ".gitignore").write_text("a.md\n" + "b" * 5000 + "\n", "utf-8")
+    (root / "sub" / ".klawignore").write_text("#" * 2_000_000, "utf-8")
+    told = {item.path: item.reason for item in Workspace(root, "notes").scan() if isinstance(item, SkippedEntry)}
+    assert told == {
+        "notes/.gitignore": "line 2 has more than 4,096 characters: it has no effect",
+        "notes/sub/.klawignore": "has more than 1,000,000 bytes, so that it ignores nothing",
+    }
+    assert "a.md" not in found()

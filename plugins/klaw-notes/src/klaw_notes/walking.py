@@ -113,6 +113,7 @@ class Walk:
                 else:
                     entry = self._file(child, path, now)
                     yield Linked(entry, place) if isinstance(entry, Entry) else entry
+            yield from (SkippedEntry(self._name(name), reason, keep=False) for name, reason in rules.problems())
 
     def _children(
         self, children: Sequence[os.DirEntry[str]], directory: str, rules: IgnoreRules
