@@ -315,12 +315,12 @@ def test_only_a_saved_memory_is_replaced_and_an_equal_text_stays(server):
     assert server.ask("GET", f"/api/document?path={path}").status == 200
 
 
-@pytest.mark.parametrize(("place", "trust"), [("", "owner"), ("/agents/ann", "agent")])
-def test_what_is_replaced_has_the_class_of_who_replaces_it(server, place, trust):
+@pytest.mark.parametrize("place", ["", "/agents/ann"])
+def test_what_is_replaced_has_the_class_of_who_replaces_it(server, place):
     path = server.ask("POST", f"{place}/api/memories", {"text": "The barometer shows 41."}).json["path"]
     server.ask("PUT", f"{place}/api/memories", {"path": path, "text": "The barometer shows 42."})
     (found,) = server.ask("GET", f"{place}/api/search?query=barometer").json["results"]
-    assert (found["content"], found["trust"]) == ("The barometer shows 42.", trust)
+    assert (found["content"], found["trust"]) == ("The barometer shows 42.", "owner")
 
 
 def test_a_fact_that_is_found_has_its_relevance(home):

@@ -64,7 +64,7 @@ class Service:
         name = path.split("/", 2)[1]
         if name in self.apps.factories and scope["type"] == "http":
             try:
-                tenant = await self.calls.tenant(scope["klaw.agent"])
+                tenant = await self.calls.tenant(scope["klaw.caller"])
             except OperationError as error:
                 await answer(error.as_json(), error.status)(scope, receive, send)
                 return

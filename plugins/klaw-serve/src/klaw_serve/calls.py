@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from klaw_core import KlawError, NotFoundError, quoted
+from klaw_journals.trust import Trust
 from klaw_serve.answers import json_body
 from klaw_serve.metrics import Metrics
 from klaw_serve.operations import Operation, OperationError
@@ -23,6 +24,14 @@ T = TypeVar("T")
 _LOG = logging.getLogger("klaw")
 # More threads than processors, because some wait for the disk or for a lock of another process.
 _THREADS = 8
+
+
+@frozen
+class Caller:
+    """Whose memory a request names (``""`` for the owner's), and the class of its token: what it writes gets it."""
+
+    agent: str
+    trust: Trust
 
 
 @define(eq=False)
@@ -40,15 +49,16 @@ class Calls:
         self._threads = Threads(_THREADS)
         self._threads.start()
 
-    async def tenant(self, agent: str) -> Tenant:
-        """Return the memory of an agent. Raise OperationError if there is none, or it cannot be opened.
+    async def tenant(self, caller: Caller) -> Tenant:
+        """Return the memory for a caller. Raise OperationError if there is none, or it cannot be opened.
 
         The reason why it cannot be opened is for the owner, who reads the log: it may quote the configuration.
         """
+        agent = caller.agent
         if not agent:
-            return self.tenants.owner
+            return self.tenants.owner.by(caller.trust)
         try:
-            return await self.run(lambda: self.tenants.get(agent))
+            return (await self.run(lambda: self.tenants.get(agent))).by(caller.trust)
         except NotFoundError as error:
             raise OperationError(404, error.message, error.hint) from error
         except KlawError as error:
@@ -56,20 +66,20 @@ class Calls:
             hint = "the log of `klaw serve` has the reason"
             raise OperationError(503, "this memory cannot be opened", hint) from error
 
-    async def call(self, agent: str, name: str, arguments: object) -> Any:
+    async def call(self, caller: Caller, name: str, arguments: object) -> Any:
         """Call an operation by name; return plain JSON. Raise OperationError if it fails or takes too long."""
-        return await self._called(agent, name, arguments, _as_it_is)
+        return await self._called(caller, name, arguments, _as_it_is)
 
-    async def body(self, agent: str, name: str, arguments: object) -> bytes:
+    async def body(self, caller: Caller, name: str, arguments: object) -> bytes:
         """Do the same as :meth:`call`, but return the JSON as bytes, encoded in the thread."""
-        encoded: bytes = await self._called(agent, name, arguments, json_body)
+        encoded: bytes = await self._called(caller, name, arguments, json_body)
         return encoded
 
-    async def _called(self, agent: str, name: str, arguments: object, finish: Callable[[Any], Any]) -> Any:
+    async def _called(self, caller: Caller, name: str, arguments: object, finish: Callable[[Any], Any]) -> Any:
         operation = self.operations.get(name)
         if operation is None:
             raise OperationError(404, f"there is no method {quoted(name)}", "GET /openapi.json lists the methods")
-        tenant = await self.tenant(agent)
+        tenant = await self.tenant(caller)
         began, status = time.perf_counter(), 500
         try:
             async with asyncio.timeout(self.limits.request_seconds):

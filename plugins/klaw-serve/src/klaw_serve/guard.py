@@ -22,7 +22,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from klaw_core import KlawError
+from klaw_journals.trust import Trust
 from klaw_serve.answers import json_body
+from klaw_serve.calls import Caller
 from klaw_serve.metrics import Metrics
 from klaw_serve.options import Limits, Listening
 from klaw_serve.signing_in import SignIn
@@ -118,7 +120,8 @@ class Guard:
         agent, path = agent_of(scope["path"])
         scope["klaw.agent"], scope["klaw.path"] = agent, path
         token = bearer(headers)
-        scope["klaw.authorised"] = bool(token) and (self.accepts(token, agent) or self._was_granted(token, agent, path))
+        trust = (self.trust(token, agent) or self._granted(token, agent, path)) if token else None
+        scope["klaw.authorised"], scope["klaw.caller"] = trust is not None, Caller(agent, trust or "foreign")
         self._count(scope)
         if not path.startswith("/"):  # OPTIONS *
             raise _RefusedError(400, "the target of the request must be a path")
@@ -134,21 +137,23 @@ class Guard:
         """Return whether a request is one of those with which clients sign in."""
         return self.sign_in is not None and not scope["klaw.agent"] and scope["klaw.path"] in self.sign_in.paths
 
-    def _was_granted(self, token: str, agent: str, path: str) -> bool:
-        """Return whether a client that signed in has this token for a path. It opens the owner's memory only."""
-        return self.sign_in is not None and not agent and self.sign_in.accepts(token, path)
+    def _granted(self, token: str, agent: str, path: str) -> Trust | None:
+        """Return the class of a token that a client got by signing in: the owner's, in the owner's memory only."""
+        return "owner" if self.sign_in is not None and not agent and self.sign_in.accepts(token, path) else None
 
-    def accepts(self, token: str, agent: str) -> bool:
-        """Return whether a token opens an agent's memory. If the token's file cannot be read, no token does."""
+    def trust(self, token: str, agent: str) -> Trust | None:
+        """Return the class of a token in an agent's memory; None if it does not open it, or no file can be read."""
         try:
-            return self.tokens.accept(token, agent)
+            return self.tokens.trust(token, agent)
         except KlawError as error:
             _LOG.warning("%s", error)
-            return False
+            return None
 
     def admit(self, token: str, scope: MutableMapping[str, Any]) -> bool:
         """Return whether the token in the first frame opens a WebSocket, which then counts as one with a token."""
-        scope["klaw.authorised"] = self.accepts(token, scope["klaw.agent"])
+        trust = self.trust(token, scope["klaw.agent"])
+        scope["klaw.authorised"] = trust is not None
+        scope["klaw.caller"] = Caller(scope["klaw.agent"], trust or "foreign")
         who = _spender(scope)
         if not scope["klaw.authorised"] or self._is_busy(scope, who):
             return False

@@ -44,7 +44,7 @@ class Endpoint:
             else:
                 arguments = await _from_body(Request(scope, receive))
             arguments = {**arguments, **scope.get("path_params", {})}
-            body, status = await self.calls.body(scope["klaw.agent"], operation.name, arguments), operation.status
+            body, status = await self.calls.body(scope["klaw.caller"], operation.name, arguments), operation.status
         except OperationError as error:
             body, status = json_body(error.as_json()), error.status
         await reply(send, body, status)
@@ -97,7 +97,7 @@ async def _from_body(request: Request) -> Json:
 
 async def _events(calls: Calls, request: Request) -> Response:
     try:
-        tenant = await calls.tenant(request.scope["klaw.agent"])
+        tenant = await calls.tenant(request.scope["klaw.caller"])
     except OperationError as error:
         return answer(error.as_json(), error.status)
     return EventStream(_frames(tenant.hub), media_type="text/event-stream")

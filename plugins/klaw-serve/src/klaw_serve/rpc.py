@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from klaw_serve.answers import answer, json_body, parsed
-from klaw_serve.calls import Calls
+from klaw_serve.calls import Caller, Calls
 from klaw_serve.operations import Json, OperationError
 from klaw_serve.options import Limits
 from klaw_serve.tenants import Tenant
@@ -55,22 +55,22 @@ def routes(calls: Calls, admit: Admit) -> list[BaseRoute]:
 
 
 async def _post(calls: Calls, request: Request) -> Response:
-    agent = request.scope["klaw.agent"]
+    caller = request.scope["klaw.caller"]
     try:
         frame = parsed(await request.body())
     except OperationError as error:
         return answer(_error(None, _PARSE_ERROR, error.message))
     if not isinstance(frame, list):
-        reply = await _reply(calls, agent, frame)
+        reply = await _reply(calls, caller, frame)
         return Response(status_code=204) if reply is None else answer(reply)
     if not 0 < len(frame) <= _MAX_BATCH_CALLS:
         return answer(_error(None, _INVALID_REQUEST, f"a batch has 1 to {_MAX_BATCH_CALLS} calls"))
-    replies = [await _reply(calls, agent, each) for each in frame]
+    replies = [await _reply(calls, caller, each) for each in frame]
     told = [reply for reply in replies if reply is not None]
     return answer(told) if told else Response(status_code=204)
 
 
-async def _reply(calls: Calls, agent: str, frame: Any) -> Json | None:
+async def _reply(calls: Calls, caller: Caller, frame: Any) -> Json | None:
     """Return the reply to a call; None for a notification."""
     if not isinstance(frame, dict) or not isinstance(frame.get("method"), str):
         return _error(None, _INVALID_REQUEST, 'a call is {"id": …, "method": "memory.search", "params": {…}}')
@@ -78,7 +78,7 @@ async def _reply(calls: Calls, agent: str, frame: Any) -> Json | None:
     if isinstance(call_id, bool | dict | list):
         return _error(None, _INVALID_REQUEST, "an id is a string or a number")
     try:
-        result = await calls.call(agent, method, frame.get("params") or {})
+        result = await calls.call(caller, method, frame.get("params") or {})
         reply = {"jsonrpc": "2.0", "id": call_id, "result": result}
     except OperationError as error:
         code = _NO_METHOD if method not in calls.operations else _CODES.get(error.status, _REFUSED)
@@ -98,7 +98,7 @@ async def _socket(calls: Calls, door: _Door, socket: WebSocket) -> None:
             await socket.close(_UNAUTHORISED, "the token is missing or wrong")
             return
         try:
-            tenant = await calls.tenant(socket.scope["klaw.agent"])
+            tenant = await calls.tenant(socket.scope["klaw.caller"])
         except OperationError as error:
             await socket.close(_REFUSED_SOCKET + error.status, error.message[:_MAX_REASON_CHARACTERS])
             return
@@ -152,7 +152,7 @@ class _Conversation:
     """An authorised WebSocket. Calls run concurrently, and each reply is sent when it is ready."""
 
     def __init__(self, calls: Calls, socket: WebSocket) -> None:
-        self._calls, self._socket, self._agent = calls, socket, socket.scope["klaw.agent"]
+        self._calls, self._socket, self._caller = calls, socket, socket.scope["klaw.caller"]
         self._free = asyncio.Semaphore(_MAX_RUNNING_CALLS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscribed = False
@@ -191,7 +191,7 @@ class _Conversation:
                 self._subscribed = True
                 await _send(self._socket, {"jsonrpc": "2.0", "id": frame.get("id"), "result": {"subscribed": True}})
                 return
-            reply = await _reply(self._calls, self._agent, frame)
+            reply = await _reply(self._calls, self._caller, frame)
             if reply is not None:
                 await _send(self._socket, reply)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 
 from attrs import define, field
@@ -15,17 +16,22 @@ from klaw_serve.index_run import IndexRun
 
 @define(eq=False)
 class Tenant:
-    """A served memory. ``agent`` is empty for the owner's memory."""
+    """A served memory. ``agent`` is empty for the owner's memory.
+
+    ``trust`` is the class of what is written: that of the token with which a request came (:meth:`by`).
+    """
 
     agent: str
     memory: Memory
     hub: EventHub
     run: IndexRun = field(init=False)
+    trust: Trust = field(default="foreign", init=False)
 
-    @property
-    def trust(self) -> Trust:
-        """The class of what is written with its token: the owner's, or an agent's."""
-        return "agent" if self.agent else "owner"
+    def by(self, trust: Trust) -> Tenant:
+        """Return the same memory for a request whose token has this class."""
+        found = copy(self)
+        found.trust = trust
+        return found
 
     def __attrs_post_init__(self) -> None:
         self.run = IndexRun(self.memory, self.hub.send)

@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import frozen
 
 from klaw_core import StoreReadOnlyError, locked, own_directory, write_atomically
+from klaw_journals.trust import Trust
 
 FILE = "serve.token"
 _TOKEN_BYTES = 32
@@ -58,8 +59,13 @@ class Tokens:
 
     def accept(self, given: str, agent: str = "") -> bool:
         """Return whether a token opens the memory of an agent (``""`` for the owner's), in constant time."""
-        owner = _equal(given, self.read())
-        return (bool(_NAME.fullmatch(agent)) and _equal(given, self.read(agent))) or owner
+        return self.trust(given, agent) is not None
+
+    def trust(self, given: str, agent: str = "") -> Trust | None:
+        """Return the class of what is written with a token in the memory of an agent; None if it does not open it."""
+        is_owners = _equal(given, self.read())
+        is_agents = bool(_NAME.fullmatch(agent)) and _equal(given, self.read(agent))
+        return "owner" if is_owners else "agent" if is_agents else None
 
 
 def _equal(given: str, known: str) -> bool:
