@@ -80,6 +80,8 @@ class Home:
     agent: str = ""
     #: Facts are taken from conversations.
     facts: bool = False
+    #: The configuration names a source of the owner's: the directory ``private``.
+    private: bool = False
     opened: list[Memory] = field(factory=list)  # referred to, or they would be closed as they are forgotten
 
     @property
@@ -98,6 +100,8 @@ class Home:
             "embedding": {"type": "hashing", "dimension": dimension},
             "chunking": {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0},
         }
+        if self.private:
+            tables["sources"] = [{"type": "workspace", "path": str(self.root / "private")}]
         environment = {"KLAW_CONFIG": os.devnull}
         extensions = {"facts": {"extractor": "rules"}} if self.facts else {}
         overrides = {"memory": tables, "extensions": extensions}

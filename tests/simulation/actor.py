@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -9,16 +10,39 @@ from typing import Any
 
 from interrupts import Interrupter, Sides
 from lives import START, Fault, Known, Operation
-from model import Judge, Model, moment
+from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
+from model import PEOPLE, Judge, Model, moment
+from others import (
+    AGENT,
+    FORGED,
+    NOTES,
+    PRIVATE,
+    as_agent,
+    command_in,
+    damage,
+    forged,
+    prompt_problems,
+    recalled,
+    request,
+    run_command,
+    to_import,
+    tool,
+    with_offers,
+)
 from scenes import CHAT, Home
-from world import Clock, Disk, Files, seed_dice
+from world import Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
 
-from klaw_core import KlawError, StoreFullError
+from klaw_core import KlawError, RecordError, StoreFullError, WorkspaceError
 from klaw_facts import Facts
 from klaw_journals.messages import Message
 
-_PLACES = 6  # where notes are written
 _KEYS = 3  # of core memory
+_LATE = timedelta(days=3)  # what is said late is of an earlier day
+_SAID_LATE = 3 / 4
+_AGAIN = 1 / 6  # of what is said has an id that another message has
+_COMMANDS = 3  # that a person tries, each from the hint of the one before
+#: Not interrupted: they work in other threads, or end with a process of their own.
+_WHOLE = {"request", "tool", "damage"}
 
 #: ``say("begin" or "target" or "end" or "problem" …, details …)``
 Say = Callable[..., None]
@@ -31,10 +55,12 @@ class Actor:
         self.home, self.model, self._say = home, model, say
         self.clock = Clock(at)
         self.clock.install()
+        listen_to_stderr()
         self.files = Files()
         self.files.install()
         self.disk = Disk(home.data, seed_dice(seed), self.clock)
         self.disk.install()
+        with_offers(home.registry)
         self.memory = home.open()
         self._sides: Sides | None = None
         self.known: dict[str, Known] | None = None
@@ -46,7 +72,7 @@ class Actor:
         if fault.kind == "interrupt" and self._sides is None:
             self._sides = Sides(self.memory, self.home.data, probes=1000 * operation.number)
         self._say("begin", operation.number)
-        rehearsal = Interrupter() if self.known is not None else None
+        rehearsal = Interrupter() if self.known is not None and operation.kind not in _WHOLE else None
         interrupter = Interrupter(fault.place) if fault.kind == "interrupt" else rehearsal
         steps = int(fault.how) if fault.kind == "full" else 1
         self.disk.expect((fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None)
@@ -66,11 +92,13 @@ class Actor:
         except KlawError as error:
             problem = type(error).__name__
             self._refused(operation, fault, error)
+        if self.disk.has_failed:
+            self._say("full")
         count = self.disk.count
         self.disk.expect(None)
-        if self.known is not None and rehearsal is not None:
+        if self.known is not None:
             known = self.known.setdefault(operation.kind, Known())
-            known.places = list(dict.fromkeys([*known.places, *rehearsal.places]))
+            known.places = list(dict.fromkeys([*known.places, *(rehearsal.places if rehearsal else ())]))
             known.steps = max(known.steps, count)
         self.model.end(operation, name, problem)
         self._say("end", operation.number, name, problem)
@@ -80,17 +108,19 @@ class Actor:
         del kept
 
     def _refused(self, operation: Operation, fault: Fault, error: KlawError) -> None:
-        """A refusal is right only if it is about the fault."""
-        if fault.kind != "full":
-            told = str(error).replace(str(self.home.root), "")
-            self._problem(f"{operation.kind}: {type(error).__name__}: {told}")
+        """A refusal is right only if it is about the fault: one of another kind would let a person look elsewhere."""
+        told = str(error).replace(str(self.home.root), "")
+        cause = "the disk was full, but: " if fault.kind == "full" else ""
+        self._problem(f"{operation.kind}: {cause}{type(error).__name__}: {told}")
 
     def _look(self, operation: Operation, *, interrupted: bool) -> None:
         if interrupted:
-            self._say("fired", operation.number)
+            self._say("interrupts")
             for problem in self._sides.problems() if self._sides else ():
                 self._problem(f"after {operation.kind}: {problem}")
-        if operation.kind in {"forget", "unsay", "unfact"}:
+        for told in said_on_stderr():
+            self._problem(f"{operation.kind}: printed: {told}")
+        if operation.kind in {"forget", "unsay", "unfact", "purge"}:
             for problem in Judge(self.home, self.model, operation.at).forgotten_bytes():
                 self._problem(f"after {operation.kind}: {problem}")
 
@@ -110,25 +140,47 @@ class Actor:
         return "" if passage.notice else passage.path
 
     def do_secret(self, operation: Operation) -> None:
+        """Tell a secret, through one of the doors."""
         letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
         secret = "".join(Random(operation.word).choices(letters, k=40))
         self.model.secrets.append(secret)
         self._say("secret", secret)
         text = f"My OpenAI key is sk-proj-{secret}"
-        if operation.pick < 1 / 2:
-            self.memory.save(text)
-        else:
-            self._append(operation, text)
+        doors: list[Callable[[], object]] = [
+            lambda: self.memory.save(text),
+            lambda: self._append(operation, text),
+            lambda: self.memory.extension(Facts).remember(text),
+            lambda: tool(self.memory, "memory_remember", text=text),
+            lambda: request(self.memory, "POST /api/memories", {"text": text}),
+        ]
+        with suppress(RecordError):  # a fact of which nothing else is left is refused
+            doors[int(operation.pick * len(doors))]()
 
-    def _append(self, operation: Operation, text: str) -> str:
-        message = Message("user", text, moment(START) + timedelta(minutes=operation.number), meta=CHAT.meta)
-        return f"{CHAT.name}/{self.memory.conversations.append(message).id}"
+    def _append(
+        self,
+        operation: Operation,
+        text: str,
+        *,
+        meta: Any = CHAT.meta,
+        id: str = "",  # noqa: A002
+        late: bool = False,
+    ) -> str:
+        at = moment(START) + timedelta(minutes=operation.number) - _LATE * late
+        message = self.memory.conversations.append(Message("user", text, at, id=id, meta=meta))
+        return f"{message.meta['channel']}_{message.meta['chat_id']}/{message.id}"
 
     def do_say(self, operation: Operation) -> str:
-        return self._append(operation, f"{operation.word} was said")
+        """Say something, sometimes with an id that another message has, as the messages of some programs do."""
+        first = self._pick(operation, [name for name in self.model.said if name.startswith(f"{CHAT.name}/")])
+        id_ = first.partition("/")[2].partition("~")[0] if first and operation.pick < _AGAIN else ""
+        late = not id_ and operation.pick > _SAID_LATE
+        return self._append(operation, f"{operation.word} was said", id=id_, late=late)
 
     def do_move(self, operation: Operation) -> str:
-        return self._append(operation, f"I moved to {operation.word.capitalize()}.")
+        """Somebody moves. What Anna says in her second chat is of an earlier day, and becomes known later."""
+        metas = PEOPLE[int(operation.pick * 100) % len(PEOPLE)]
+        meta = metas[operation.number % len(metas)]
+        return self._append(operation, f"I moved to {operation.word.capitalize()}.", meta=meta, late=meta != metas[0])
 
     def _forget_one(self, operation: Operation, names: dict[str, str]) -> str:
         name = self._pick(operation, names)
@@ -147,12 +199,27 @@ class Actor:
         return self._forget_one(operation, self.model.said)
 
     def do_unfact(self, operation: Operation) -> str:
-        return self._forget_one(operation, self.model.facts)
+        return self._forget_one(operation, self.model.facts | self.model.hidden)
+
+    def do_retract(self, operation: Operation) -> str:
+        """Hide a fact: it was never true, or is put away."""
+        name = self._pick(operation, self.model.facts)
+        if name is None:
+            return ""
+        word = self.model.facts[name]
+        self.model.target(name, word)
+        self._say("target", name, word)
+        keeper = self.memory.extension(Facts).keeper
+        (keeper.retract if operation.number % 2 else keeper.archive)(name)
+        return str(name)
 
     def do_note(self, operation: Operation) -> None:
         self.home.notes.mkdir(exist_ok=True)
-        path = self.home.notes / f"n{int(operation.pick * _PLACES)}.md"
-        path.write_text(f"# Note\n\n{operation.word} stands here.\n\n## More\n\n{operation.word} again\n", "utf-8")
+        name = NOTES[int(operation.pick * len(NOTES))]
+        path = self.home.notes / f"{name}.md"
+        more = "" if name in NOTES[:3] else f"\n{FORGED}\n"
+        text = f"# Note\n\n{operation.word} stands here.\n\n## More\n\n{operation.word} again\n{more}"
+        path.write_text(text, "utf-8")
         os.utime(path, (operation.at, operation.at))
         self.memory.index(self.home.notes)
 
@@ -175,9 +242,22 @@ class Actor:
                 self._problem("search: what was forgotten is found")
 
     def do_context(self, operation: Operation) -> None:
-        told = str(self.memory.context(self._pick(operation, self.model.words()) or operation.word))
-        if any(hidden in told for hidden in (*self.model.gone.values(), *self.model.secrets)):
-            self._problem("context: it has what was forgotten, or a secret")
+        word = self._pick(operation, self._noted()) if operation.number % 2 else None
+        told = str(self.memory.context(word or self._pick(operation, self.model.words()) or operation.word))
+        self._shown("context", told)
+        for problem in forged(told):
+            self._problem(f"context: {problem}")
+
+    def _noted(self) -> list[str]:
+        """Return the words of the notes."""
+        return [path.read_text("utf-8").split()[2] for path in self.home.notes.glob("*.md")]
+
+    def _shown(self, where: str, told: str) -> None:
+        """Look for what none may be shown."""
+        if any(word in told for word in (*self.model.gone.values(), *self.model.secrets)):
+            self._problem(f"{where}: it has what was forgotten, or a secret")
+        if any(word in told for word in self.model.hidden.values()):
+            self._problem(f"{where}: it has a fact that was retracted or archived")
 
     def do_fact(self, operation: Operation) -> str:
         return f"facts/{self.memory.extension(Facts).remember(f'{operation.word} is a fact').id}"
@@ -207,6 +287,208 @@ class Actor:
             self.model.target(name, word)
             self._say("target", name, word)
         self.memory.conversations.purge(CHAT)
+
+    def do_import(self, operation: Operation) -> str:
+        """Import what a stranger has written: no record may have an id that is not of its kind."""
+        text, name = to_import(operation.word, operation.pick)
+        path = self.home.root / "import.jsonl"
+        path.write_text(text, "utf-8")
+        if operation.pick < 1 / 2:
+            report = self.memory.import_(path)
+            return "" if report.notices else name
+        try:
+            self.memory.import_(path)
+        except RecordError:
+            return ""
+        self._problem("import: an id of another kind was taken")
+        return ""
+
+    def do_agent(self, operation: Operation) -> str:
+        """Let an agent use its own memory, through which it sees nothing of the owner's."""
+        return str(as_agent(self.home, lambda memory: self._as_agent(operation, memory)) or "")
+
+    def _as_agent(self, operation: Operation, memory: Any) -> str:
+        if operation.pick < 1 / 3:
+            passage = memory.save(f"{operation.word} is the agent's")
+            return "" if passage.notice else str(passage.path)
+        with suppress(WorkspaceError):  # nothing was saved yet
+            memory.index()
+        for word in (PRIVATE, self._pick(operation, self.model.words()) or PRIVATE):
+            if any(word in result.content for result in memory.search(word, 5)) or word in str(memory.context(word)):
+                self._problem("agent: it finds what is the owner's")
+        return ""
+
+    def do_request(self, operation: Operation) -> str:
+        """Send a request to the server of the memory, as the owner or as the agent."""
+        memory, pick = self.memory, operation.pick
+        if pick < 1 / 4:
+            saved = self._answered(
+                operation, request(memory, "POST /api/memories", {"text": f"{operation.word} was told"})
+            )
+            return "" if saved is None or saved.get("notice") else str(saved["path"])
+        word = self._pick(operation, self.model.words()) or PRIVATE
+        if pick < 1 / 2:
+            found = self._answered(operation, request(memory, "GET /api/search", query=f"query={word}&k=5"))
+            self._shown("request", "" if found is None else str([each["content"] for each in found["results"]]))
+            return ""
+        if pick < 3 / 4:
+            name = self._pick(operation, self.model.saved)
+            if name is None:
+                return ""
+            self.model.target(name, self.model.saved[name])
+            self._say("target", name, self.model.unsure[name])
+            self._answered(operation, request(memory, "DELETE /api/document", query=f"path={name}"))
+            return str(name)
+        for asked in (f"/api/search?query={word}", f"/api/search?query={PRIVATE}", "/api/sources"):
+            path, _, query = asked.partition("?")
+            found = self._answered(operation, request(memory, f"GET {path}", agent=AGENT, query=query))
+            if word in str(found) or PRIVATE in str(found) or "private" in str(found):
+                self._problem("request: the agent's token opens what is the owner's")
+        return ""
+
+    def _answered(self, operation: Operation, answer: Any) -> Any:
+        """Return what a request was answered with success; None, and a problem unless the disk was full, otherwise."""
+        if answer.status in {200, 201, 204}:
+            return answer.value or {}
+        kind = operation.fault.kind if operation.fault else ""
+        if answer.status == 507 and kind == "full":  # no space left
+            raise StoreFullError("the server has said so")
+        self._problem(f"request: status {answer.status}: {answer.value}")
+        return None
+
+    def do_tool(self, operation: Operation) -> str:
+        """Call a tool of the server for MCP, or ask for its prompt."""
+        memory, pick = self.memory, operation.pick
+        word = self._pick(operation, [*self.model.words(), *self.model.hidden.values()]) or operation.word
+        if pick < 1 / 4:
+            answer = self._told(operation, tool(memory, "memory_save", content=f"{operation.word} was told"))
+            return "" if answer.get("notice") else str(answer.get("saved", ""))
+        if pick < 1 / 2:
+            where = {"collection": "facts"} if operation.number % 2 and self.model.facts else {}
+            answer = self._told(operation, tool(memory, "memory_search", q=word, **where))
+            self._shown("tool", str([each["content"] for each in answer.get("results", ())]))
+        elif pick < 3 / 4:
+            word = self._pick(operation, self._noted()) or word
+            told = recalled(memory, word)
+            self._shown("prompt", told.partition("\n")[2])
+            for problem in prompt_problems(told):
+                self._problem(f"tool: {problem}")
+        else:
+            answer = self._told(operation, tool(memory, "memory_context", message=word))
+            self._shown("tool", str(answer.get("context", "")))
+            for problem in forged(str(answer.get("context", ""))):
+                self._problem(f"tool: {problem}")
+        return ""
+
+    def _told(self, operation: Operation, answered: tuple[Any, bool]) -> Any:
+        """Return what a tool answered; an error is a problem unless the disk was full."""
+        answer, is_error = answered
+        if is_error and operation.fault is not None and operation.fault.kind == "full":
+            raise StoreFullError(str(answer))
+        if is_error:
+            self._problem(f"tool: {answer}")
+        return answer
+
+    def do_edit(self, operation: Operation) -> str:
+        """Change a message by hand, as an editor does: with a new file in the old one's place."""
+        for path in sorted((self.home.data / "conversations" / CHAT.name).glob("*.jsonl")):
+            text = path.read_text("utf-8")
+            known = {name: word for name, word in self.model.said.items() if f"{word} was said" in text}
+            name = self._pick(operation, known)
+            if name is None:
+                continue
+            word = known[name]
+            self.model.target(name, word)
+            self._say("target", name, word)
+            self._write(
+                path.with_name("edited"), text.replace(f"{word} was said", f"{operation.word} was said").encode()
+            )
+            os.replace(path.with_name("edited"), path)  # noqa: PTH105  # `os` is recorded
+            self._flush(path.parent)
+            return str(name)
+        return ""
+
+    def _write(self, path: Path, data: bytes, at: int = 0) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.lseek(descriptor, at, os.SEEK_SET)
+        os.write(descriptor, data)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+    def _flush(self, directory: Path) -> None:
+        descriptor = os.open(directory, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+    def do_far(self, operation: Operation) -> str:
+        """Do something on the second machine: save, say, or forget what it has."""
+        with open_second(self.home) as second:
+            share(self.home, self.memory, second)
+            if operation.pick < 2 / 5:
+                passage = second.save(f"{operation.word} was saved far away")
+                return "" if passage.notice else str(passage.path)
+            if operation.pick < 3 / 5:
+                at = moment(START) + timedelta(minutes=operation.number)
+                message = Message("user", f"{operation.word} was said far away", at, meta=FAR_CHAT.meta)
+                return f"{FAR_CHAT.name}/{second.conversations.append(message).id}"
+            there = names_in(second_of(self.home))
+            known = {name: word for name, word in (self.model.saved | self.model.far).items() if name in there}
+            name = self._pick(operation, known)
+            if name is None:
+                return ""
+            self.model.target(name, known[name])
+            self._say("target", name, known[name])
+            second.forget(name)
+            return str(name)
+
+    def do_sync(self, operation: Operation) -> None:
+        """Synchronise one machine or both, while the folder does something to a segment."""
+        dice = Random(operation.word)
+        with open_second(self.home) as second:
+            share(self.home, self.memory, second)
+            machines = [self.memory, second] if dice.random() < 1 / 2 else [second, self.memory]
+            with Trick(self.home, dice.choice(TRICKS), dice):
+                for memory in machines[: dice.randint(1, 2)]:
+                    for problem in synchronise(self.home, memory):
+                        if operation.fault is None or operation.fault.kind != "full":
+                            self._problem(f"sync: {problem}")
+        for name in sorted(names_in(self.home) & self.model.far.keys()):
+            self.model.arrived(name)
+            self._say("arrived", name)
+
+    def do_damage(self, operation: Operation) -> None:
+        """Damage the database while nobody has it open; then do what the errors advise, until nothing is wrong."""
+        self.memory.close()
+        self._sides = None
+        path = self.home.data / "klaw.db"
+        start, size = damage(path, operation.pick)
+        if size:
+            self._write(path, bytes(size), start)
+        else:
+            descriptor = os.open(path, os.O_WRONLY)
+            os.ftruncate(descriptor, max(start, 512))
+            os.fsync(descriptor)
+            os.close(descriptor)
+        advised: str | None = "klaw reindex"  # what a person tries who has seen a disk fail
+        for _ in range(_COMMANDS):
+            code, told = run_command(self.home, command_in(advised or ""))
+            if code:
+                self._problem(f"damage: the advice '{advised}' has failed: {told[-300:]}")
+            advised = self._wrong()
+            if advised is None:
+                break
+        else:
+            self._problem(f"damage: after {_COMMANDS} commands it is damaged, and it advises '{advised}'")
+        self.memory = self.home.open()
+
+    def _wrong(self) -> str | None:
+        """Return what is advised against what is wrong; None if nothing is."""
+        try:
+            with self.home.open() as memory:
+                found = [finding for finding in memory.doctor().findings if finding.severity == "error"]
+        except KlawError as error:
+            return error.hint
+        return found[0].hint if found else None
 
     def do_doctor(self, _: Operation) -> None:
         self.memory.doctor()

@@ -4,27 +4,38 @@ A simulation that cannot find them is worthless.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import apsw
+from attrs import evolve
 
 from klaw_conversations.archive import Conversations
 from klaw_conversations.row_sync import RowSync
+from klaw_core import StoreError, holds
+from klaw_core.config import agents
+from klaw_core.embedding.query_vectors import QueryVectors
 from klaw_core.files import atomic
 from klaw_core.files.held import FileLock
 from klaw_core.holds import Hold
-from klaw_facts import Facts
+from klaw_facts import Facts, succession
+from klaw_facts import index as fact_index
 from klaw_facts.extracting import extraction
 from klaw_facts.forgetting import Dropping
+from klaw_facts.index import FactIndex, FactSource
 from klaw_facts.keeper import FactKeeper
+from klaw_facts.secret_gate import SecretGate
 from klaw_fts5.index import Fts5Index
 from klaw_journals import jsonl
-from klaw_memories import saved
+from klaw_memories import saved, saved_extension
 from klaw_redaction import Redactor
+from klaw_store_sqlitevec import connections, errors, store, transaction
 from klaw_store_sqlitevec.connections import Connections
+from klaw_store_sqlitevec.conversations import SqliteMessages
+from klaw_tools import frames
 
 #: By name.
 MORE: dict[str, Callable[[], None]] = {}
@@ -145,3 +156,218 @@ def one_id_for_two_texts() -> None:
     """The ids of saved texts differ by a hash of two digits."""
     whole = saved.text_hash
     saved.text_hash = lambda text: whole(text)[:2] * 32
+
+
+#: Defects that Klaw has had, which people had found from outside: each as today's code would have it, or the nearest
+#: one that breaks the same promise. By the name that they had then.
+PAST: dict[str, tuple[str, Callable[[], None]]] = {}
+
+
+def _past(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    def note(function: Callable[[], None]) -> Callable[[], None]:
+        PAST[name] = (function.__doc__ or "", function)
+        return function
+
+    return note
+
+
+PAST["C1"] = ("An interrupt leaves the transaction open.", transaction_open_after_an_interrupt)
+PAST["N1"] = ("An interrupt leaves the lock of a file held.", lock_held_after_an_interrupt)
+
+
+def _everywhere(name: str, real: object, other: object) -> None:
+    """Replace a function in each module that has imported it."""
+    for module in list(sys.modules.values()):
+        if getattr(module, name, None) is real:
+            setattr(module, name, other)
+
+
+@_past("C2")
+def answer_of_a_question_that_was_interrupted() -> None:
+    """The thread that embeds questions ends with a KeyError after an interrupt."""
+
+    class Strict(dict[Any, Any]):
+        def pop(self, key: Any, *_default: Any) -> Any:
+            return super().pop(key)
+
+    make = QueryVectors.__init__
+
+    def with_strict(self: QueryVectors, *limits: Any) -> None:
+        make(self, *limits)
+        self._waiting = Strict()
+
+    QueryVectors.__init__ = with_strict
+
+
+@_past("N2")
+def old_snapshot_in_the_pool() -> None:
+    """A connection returns to the pool with a cursor of a kept exception, and so with an old snapshot."""
+
+    def is_at_rest(connection: apsw.Connection) -> bool:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return True
+
+    connections._is_at_rest = is_at_rest
+    reading = Connections.reader
+
+    @contextmanager
+    def reader(self: Connections) -> Iterator[apsw.Connection]:
+        with reading(self) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_schema")  # as a comprehension's frame kept it
+            for _ in rows:
+                break
+            yield connection
+            list(rows)
+
+    Connections.reader = reader
+
+
+@_past("N3")
+def thread_lock_held_after_an_interrupt() -> None:
+    """An interrupt leaves a lock of this process held, for which all other threads wait."""
+    leave = holds._LockHold.__exit__
+
+    def leave_unless_interrupted(self: Any, *error: Any) -> None:
+        if error[:1] == (KeyboardInterrupt,):
+            self.noted_in.remove(self)
+        else:
+            leave(self, *error)
+
+    holds._LockHold.__exit__ = leave_unless_interrupted
+
+
+@_past("N4")
+def holds_of_generators_after_an_interrupt() -> None:
+    """What an interrupt has prevented from ending is held as long as somebody keeps the exception."""
+    holds._end_all = lambda _left: None
+
+
+@_past("N5")
+def deletions_not_flushed() -> None:
+    """A rebuild's file is deleted and not flushed, so that a power cut brings forgotten text back."""
+    store.sync_directory = lambda _directory: None
+
+
+@_past("A1")
+def agents_inherit_sources() -> None:
+    """An agent's token opens the sources that the owner's configuration names."""
+    agents.INHERITED |= {"sources"}
+
+
+@_past("I1")
+def names_of_files_with_several_lines() -> None:
+    """A name of a file begins a line, and so a heading, of a context."""
+    _everywhere("one_line", frames.one_line, lambda text: text)
+
+
+@_past("I2")
+def frames_that_texts_can_close() -> None:
+    """A note closes the tag around what memory says."""
+    _everywhere("framed", frames.framed, lambda tag, text: f"<{tag}>\n{text}\n</{tag}>")
+
+
+@_past("F1")
+def secrets_in_facts() -> None:
+    """A secret becomes a fact through every door but extraction."""
+    SecretGate.text = lambda _self, text: text.strip()
+    SecretGate.has_secret = lambda _self, _value: False
+    SecretGate.fact = lambda _self, fact: fact
+    SecretGate.lines = lambda _self, records: list(records)
+    SecretGate.read = lambda _self, records: records
+
+
+@_past("F2")
+def hidden_facts_in_the_collection() -> None:
+    """Retracted and archived facts are in the collection that every search can name."""
+
+    def put(self: FactIndex, ids: Any) -> tuple[str, ...]:
+        known = self.journal.state().facts
+        shown = [fact_index.as_document(known[name]) for name in ids if name in known]
+        return self.host.index_documents(shown, fact_index.FACTS).notices if shown else ()
+
+    def scan(self: FactSource) -> Any:
+        facts = self.journal.state().facts
+        self._found.clear()
+        self._found.update({fact_index.path_of(name): fact for name, fact in facts.items()})
+        return [fact_index.Entry(path, len(fact.text)) for path, fact in self._found.items()]
+
+    FactIndex.put, FactSource.scan = put, scan
+    FactSource.forgotten = lambda self, paths: [path for path in paths if path in self._forgotten]
+
+
+@_past("F4")
+def messages_with_a_used_id() -> None:
+    """A message whose id another one of the chat has gets no row."""
+    insert = SqliteMessages.insert
+    SqliteMessages.insert = lambda self, rows: insert(self, [row for row in rows if "~" not in row.id])
+
+
+@_past("R1")
+def reindex_reads_the_damaged_file() -> None:
+    """A reindex cannot repair a file that cannot be read, and names itself as the remedy."""
+
+    def refuse(self: store.SqliteStore) -> Any:
+        raise errors.damaged(str(self._path), "is not a valid SQLite database")
+
+    store.SqliteStore.replace_damaged = refuse
+
+
+@_past("D1")
+def purge_leaves_bytes() -> None:
+    """What a purge removes stays in the log."""
+    Connections.empty_log = lambda _self: None
+
+
+@_past("D3")
+def ids_of_imports_not_checked() -> None:
+    """An import takes any id, such as the path of a note."""
+    _everywhere("_is_id", saved._is_id, lambda _name: True)
+
+
+@_past("D6")
+def one_id_for_two_different_texts() -> None:
+    """Two texts whose hashes are equal have one id, and the second is lost."""
+    saved_extension.SavedExtension._may_hold = lambda *_: True
+
+
+@_past("D7")
+def forgotten_vectors() -> None:
+    """A forgotten text's vector stays, or comes back, in the cache of vectors."""
+    transaction.SqliteTransaction.forget_vectors = lambda _self, _hashes: None
+
+
+@_past("D12")
+def edits_by_hand_are_not_seen() -> None:
+    """A message that was changed by hand is found as it was."""
+    sync = RowSync._sync_chat
+    RowSync._sync_chat = lambda self, chat, files, **given: sync(self, chat, files, **{**given, "verified": False})
+
+
+@_past("D16")
+def full_disk_masked() -> None:
+    """A full disk is reported as another error, whose hint does not help."""
+    errors._full = lambda location: StoreError(f"{location}: FullError", hint="klaw doctor")
+
+
+@_past("late news")
+def order_of_arrival() -> None:
+    """Values of a slot follow each other as they become known, not as they were said."""
+    real = succession.turn_of
+
+    def by_arrival(fact: Any, now: datetime) -> Any:
+        return real(evolve(fact, said_at=fact.recorded_at or now), now)
+
+    _everywhere("turn_of", real, by_arrival)
+
+
+@_past("wrong date")
+def news_of_the_day_it_was_read() -> None:
+    """A fact is true since it was read, and not since it was said."""
+    true_since_it_was_read()
+
+
+@_past("crossed people")
+def people_of_one_name() -> None:
+    """Two people who have one name are one, and end each other's facts."""
+    _everywhere("person_of", extraction.person_of, lambda _chat, _role, _meta: "someone")

@@ -38,11 +38,25 @@ KINDS: Mapping[str, int] = {
     "doctor": 1,
     "restart": 2,
     "clock": 1,
+    "retract": 2,
+    "import": 2,
+    "agent": 3,
+    "request": 3,
+    "tool": 4,
+    "edit": 1,
+    "damage": 1,
+    "far": 5,
+    "sync": 4,
 }
+#: What only some lives have: those of a person with two machines.
+OF_TWO = ("far", "sync")
+_TWO = 1 / 3
 _PAUSES = (1, 5, 60, 900)
 _SETTINGS = (-86_400, -3_600, 7_200, 40 * 86_400)
 _ADDRESS = 7919, 104_729  # primes: the places of interrupts take turns over the seeds
 _QUIET = 4  # the first operations have no fault
+#: What nothing interrupts: the person repairs a database, after which it must be whole.
+_UNDISTURBED = {"damage"}
 
 
 @define
@@ -80,6 +94,8 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
     taste = Random(f"{seed} taste")
     weights = [weight * taste.choice((0, 1, 1, 1, 2, 4)) for weight in KINDS.values()]
     weights[0] = max(weights[0], 1)
+    if taste.random() > _TWO:
+        weights = [0 if kind in OF_TWO else weight for kind, weight in zip(KINDS, weights, strict=True)]
     life: list[Operation] = []
     at: float = START
     for number in range(operations):
@@ -87,7 +103,8 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
         kind = dice.choices([*KINDS], weights)[0]
         at += dice.choice(_SETTINGS if kind == "clock" else _PAUSES)
         pick = dice.random()
-        fault = _fault(dice, known[kind], seed, number) if kind in known and number >= _QUIET else None
+        may_fail = kind in known and kind not in _UNDISTURBED and number >= _QUIET
+        fault = _fault(dice, known[kind], seed, number) if may_fail else None
         life.append(Operation(number, kind, at, f"w{seed}x{number}q", pick, fault))
     return life
 

@@ -6,22 +6,45 @@ have an order in time: at each moment, the home is the one of the last move befo
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
 from typing import Any, Self
 
 import apsw
 from attrs import asdict, define, field
 from lives import Operation
+from machines import carried, is_shared, meet, second_of
+from others import PRIVATE, as_agent
 from scenes import CHAT, Home
 
-from klaw_core import Memory
+from klaw_core import Memory, WorkspaceError
+from klaw_core.values.text import text_hash
 from klaw_facts import Facts
-from klaw_journals import BadLine
+from klaw_journals import BadLine, Chat
 from klaw_journals.record_journal import FileJournal
 
 # What a crash may leave to be seen, and costs nothing.
 _HARMLESS = {"leftovers", "disk-space", "damaged-copy", "saved-lines", "conversation-lines", "fact-lines"}
+# What programs and people do: two messages have one id, and a copy of a damaged database is kept.
+_HARMLESS |= {"conversation-ids", "copies"}
+#: Where people say something, by person: the owner; Anna, who has two chats; and somebody else who is called Anna.
+_ANNA = {"name": "Anna", "sender_id": "7"}
+PEOPLE = (
+    (CHAT.meta,),
+    ({**Chat("telegram", "777").meta, **_ANNA}, {**Chat("telegram", "778").meta, **_ANNA}),
+    ({**Chat("telegram", "888").meta, "name": "Anna"},),
+)
+#: The kinds of operations, by where the model notes what they make, and what they end.
+_MAKES = dict.fromkeys(("save", "import", "tool", "request"), "saved") | dict.fromkeys(("say", "move"), "said")
+_MAKES |= {"fact": "facts", "core": "core", "agent": "agents"}
+_ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retract": "hidden", "far": "leaving"}
+#: The texts that are saved, with one word in each.
+FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was saved far away")
+_ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
 
 
 @define
@@ -32,6 +55,17 @@ class Model:
     said: dict[str, str] = field(factory=dict)
     facts: dict[str, str] = field(factory=dict)
     core: dict[str, str] = field(factory=dict)
+    #: Facts that are kept, and shown to none.
+    hidden: dict[str, str] = field(factory=dict)
+    #: What the agent has saved in its own memory.
+    agents: dict[str, str] = field(factory=dict)
+    #: What messages said before somebody has edited them by hand.
+    edited: dict[str, str] = field(factory=dict)
+    #: What was written on the second machine, and has not come here; what was said there.
+    far: dict[str, str] = field(factory=dict)
+    far_said: dict[str, str] = field(factory=dict)
+    #: What was forgotten on the second machine: gone here, too, once both have told each other everything.
+    leaving: dict[str, str] = field(factory=dict)
     gone: dict[str, str] = field(factory=dict)
     unsure: dict[str, str] = field(factory=dict)
     secrets: list[str] = field(factory=list)
@@ -40,35 +74,42 @@ class Model:
         """Return a model that another process may change."""
         return type(self)(**json.loads(json.dumps(asdict(self))))
 
+    def secret(self, secret: str) -> None:
+        """Learn of a secret, which may be in no byte but those of records."""
+        self.secrets.append(secret)
+
+    def arrived(self, name: str) -> None:
+        """Learn that what was saved on the second machine has come here."""
+        if name in self.far:
+            self.saved[name] = self.far.pop(name)
+
     def words(self) -> list[str]:
         """Return the words that a search may look for."""
         return sorted({*self.saved.values(), *self.said.values(), *self.facts.values()})
 
     def target(self, name: str, word: str) -> None:
         """Learn that a forgetting begins: from now on the text may be either."""
-        for known in (self.saved, self.said, self.facts):
+        for known in (self.saved, self.said, self.facts, self.hidden, self.far):
             known.pop(name, None)
         self.unsure[name] = word
 
     def end(self, operation: Operation, name: str, problem: str) -> None:
         """Learn how an operation ended: with the name of what it made, or with an error or a notice."""
-        word = operation.word
-        match operation.kind:
-            case _ if problem:
-                self.died(operation)
-            case "save" if name:
-                self.saved[name] = word
-            case "say" | "move":
-                self.said[name] = word
-            case "fact":
-                self.facts[name] = word
-            case "core":
-                self.core[name] = word
-            case "forget" | "unsay" | "unfact" if name in self.unsure:
-                self.gone[name] = self.unsure.pop(name)
-            case "purge":
-                chat = [known for known in self.unsure if known.startswith(f"{CHAT.name}/")]
-                self.gone |= {known: self.unsure.pop(known) for known in chat}
+        kind, word = operation.kind, operation.word
+        if problem:
+            self.died(operation)
+        elif kind in _ENDS and name in self.unsure:
+            getattr(self, _ENDS[kind])[name] = self.unsure.pop(name)
+        elif kind == "edit" and name in self.unsure:
+            self.edited[word] = self.unsure.pop(name)
+            self.said[name] = word
+        elif kind == "purge":
+            chat = [known for known in self.unsure if known.startswith(f"{CHAT.name}/")]
+            self.gone |= {known: self.unsure.pop(known) for known in chat}
+        elif name and kind == "far":
+            (self.far if name.startswith("saved/") else self.far_said)[name] = word
+        elif name and kind in _MAKES:
+            getattr(self, _MAKES[kind])[name] = word
 
     def died(self, operation: Operation) -> None:
         """Learn that the process died in an operation."""
@@ -88,6 +129,8 @@ class Judge:
     def problems(self) -> Iterator[str]:
         """Yield everything that is not as it was promised; afterwards the index has been made anew."""
         yield from self.forgotten_bytes()
+        if is_shared(self.home):
+            yield from self._met()
         with self.home.open() as memory:
             yield from self._found(memory, "as found")
             if self.home.notes.exists():
@@ -98,6 +141,7 @@ class Judge:
             yield from self._kept(memory)
             yield from self._homes(memory)
             yield from _doctor(memory)
+            yield from as_agent(self.home, lambda agent: list(self._agents(agent)))
             memory.reindex()
             yield from self._found(memory, "after reindex")
         connection = apsw.Connection(str(self.home.data / "klaw.db"))
@@ -107,17 +151,54 @@ class Judge:
         yield from self.forgotten_bytes()
         yield from (f"{path.name} is left" for path in self.home.data.rglob("*.rebuild*"))
 
-    def forgotten_bytes(self) -> Iterator[str]:
-        """Look for what was forgotten in the bytes of every file, and for secrets in those of all but records."""
-        for path in self.home.data.rglob("*"):
-            if not path.is_file():
+    def _met(self) -> Iterator[str]:
+        """Let both machines tell each other everything; look at the second one, and at what the folder carries."""
+        second = second_of(self.home)
+        with self.home.open() as memory, second.open() as other:
+            for each in (memory, other):  # what a crash has left undone
+                with suppress(WorkspaceError):
+                    each.index()
+            yield from meet(self.home, memory, other)
+            self.model.gone |= self.model.leaving
+            self.model.saved |= self.model.far
+            for name, word in self.model.saved.items():
+                if name not in _paths(other, word):
+                    yield "what was saved is not found on the second machine"
+            for word in (*self.model.said.values(), *self.model.far_said.values()):
+                if not all(_paths(each, word) for each in (memory, other)):
+                    yield "what was said is not found on both machines"
+            for word in self.model.gone.values():
+                if _paths(other, word):
+                    yield "what was forgotten is found on the second machine"
+            yield from _doctor(other)
+        for each in (second.data, self.home.data):
+            yield from (f"both machines have met: {problem}" for problem in self.forgotten_bytes(each))
+        told = carried(self.home)
+        if any(word in told or word.capitalize() in told for word in self.model.gone.values()):
+            yield "the folder carries what was forgotten"
+
+    def forgotten_bytes(self, directory: Path | None = None) -> Iterator[str]:
+        """Look for what was forgotten in the bytes of every file, and for secrets in those of all but records.
+
+        What a machine knows of the others loses a forgotten text with the next synchronisation.
+        """
+        for path in (directory or self.home.data).rglob("*"):
+            if not path.is_file() or (directory is None and path.name.startswith("state.db")):
                 continue
             data = path.read_bytes()
             if any(word.encode() in data or word.capitalize().encode() in data for word in self.model.gone.values()):
                 yield f"what was forgotten is in {path.name}"
-            is_record = path.name == "saved.jsonl" or path.parent.parent.name == "conversations"
+            if any(digest in data for digest in self._digests(path)):
+                yield f"the vector of what was forgotten is in {path.name}"
+            is_record = path.name in {"saved.jsonl", "state.db"} or path.parent.parent.name == "conversations"
             if not is_record and any(secret.encode() in data for secret in self.model.secrets):
                 yield f"a secret is in {path.name}"
+
+    def _digests(self, path: Path) -> Iterator[bytes]:
+        """Yield the keys of the vectors of forgotten texts, if it is a file that may have them."""
+        if path.name.startswith("klaw.db"):
+            for word, form in product(self.model.gone.values(), FORMS):
+                yield bytes.fromhex(text_hash(form.format(word)))
 
     def _found(self, memory: Memory, when: str) -> Iterator[str]:
         for name, word in self.model.saved.items():
@@ -128,8 +209,18 @@ class Judge:
                 yield f"{when}: {name.partition('/')[0]}: what was forgotten is found"
             if word in str(memory.context(word)):
                 yield f"{when}: what was forgotten is in a context"
+        yield from self._hidden(memory, when)
         if when != "as found":
             yield from self._indexed(memory, when)
+
+    def _hidden(self, memory: Memory, when: str) -> Iterator[str]:
+        """Look for what is kept, and shown to none, or to the agent only."""
+        for word in self.model.hidden.values():
+            if _paths(memory, word, "facts") or word in str(memory.context(word)):
+                yield f"{when}: a fact that was retracted or archived is shown"
+        for word in self.model.agents.values():
+            if _paths(memory, word):
+                yield f"{when}: the owner finds what the agent has saved"
 
     def _indexed(self, memory: Memory, when: str) -> Iterator[str]:
         """Look for what only an index run promises to find."""
@@ -139,44 +230,73 @@ class Judge:
         for word in self.model.said.values():
             if not any(path.startswith("conversations/") for path in _paths(memory, word)):
                 yield f"{when}: a message is not found"
+        for word in self.model.edited.values():
+            if _paths(memory, word):
+                yield f"{when}: what a message said before it was edited by hand is found"
+        if self.home.private and not _paths(memory, PRIVATE):
+            yield f"{when}: the owner's configured source is not found"
+
+    def _agents(self, memory: Memory) -> Iterator[str]:
+        """Look at the agent's memory, through the agent."""
+        if self.model.agents:
+            memory.index()
+        for name, word in self.model.agents.items():
+            if name not in _paths(memory, word):
+                yield "what the agent has saved is not found"
+        for word in (PRIVATE, *self.model.words()):
+            if _paths(memory, word):
+                yield "the agent finds what is the owner's"
 
     def _kept(self, memory: Memory) -> Iterator[str]:
-        journal = FileJournal(self.home.data / "saved.jsonl").replay().records.values()
-        if lost := self.model.saved.keys() - {record["id"] for record in journal}:
+        records = FileJournal(self.home.data / "saved.jsonl").replay().records
+        if lost := {name for name, word in self.model.saved.items() if word not in str(records.get(name))}:
             yield f"saved texts are lost: {len(lost)}"
-        if lost := self.model.said.keys() - {f"{CHAT.name}/{message.id}" for message in _messages(memory)}:
-            yield f"messages are lost: {len(lost)}"
+        if wrong := [name for name in records if not _ID.fullmatch(name)]:
+            yield f"saved texts have ids of other kinds: {len(wrong)}"
+        written = {
+            message.content for metas in PEOPLE for meta in metas for message in _messages(memory, _chat_of(meta))
+        }
+        lost_words = [word for word in self.model.said.values() if not any(word in text.lower() for text in written)]
+        if lost_words:
+            yield f"messages are lost: {len(lost_words)}"
         known = memory.extension(Facts).state().facts
-        if lost := self.model.facts.keys() - {f"facts/{name}" for name in known}:
+        if lost := (self.model.facts | self.model.hidden).keys() - {f"facts/{name}" for name in known}:
             yield f"facts are lost: {len(lost)}"
         told = memory.core.get().user
         if wrong := [key for key, word in self.model.core.items() if told.get(key) != word]:
             yield f"keys of core memory are not what was set: {len(wrong)}"
 
     def _homes(self, memory: Memory) -> Iterator[str]:
-        """Ask for the home just after each move, once the facts have been taken from the messages."""
+        """Ask for each person's home just after each move, once the facts have been taken from the messages."""
         facts = memory.extension(Facts)
         facts.extract()
-        moves = sorted(
-            (message.ts, message.content.split()[-1][:-1]) for message in _messages(memory) if _is_move(message.content)
-        )
-        for moment, city in moves:
-            homes = {fact.value for fact in facts.list(as_of=moment + timedelta(seconds=1)) if fact.slot == "home"}
-            are_proposed = bool(facts.state().proposals)  # a batch that would end many facts only proposes it
-            if city not in homes or (len(homes) > 1 and not are_proposed):
-                yield f"at the time of a move the home is {len(homes)} other than the one moved to"
+        are_proposed = bool(facts.state().proposals)  # a batch that would end many facts only proposes it
+        for metas in PEOPLE:
+            chats = [_chat_of(meta) for meta in metas]
+            said = [message for chat in chats for message in _messages(memory, chat) if _is_move(message.content)]
+            for at, city in sorted((message.ts, message.content.split()[-1][:-1]) for message in said):
+                known = facts.list(as_of=at + timedelta(seconds=1))
+                mine = [fact for fact in known if {quote.chat for quote in fact.quotes} & {chat.name for chat in chats}]
+                homes = {fact.value for fact in mine if fact.slot == "home"}
+                if city not in homes or (len(homes) > 1 and not are_proposed):
+                    yield f"at the time of a move the home is {len(homes)} other than the one moved to"
 
 
 def _is_move(text: str) -> bool:
     return text.startswith("I moved to ")
 
 
-def _paths(memory: Memory, word: str) -> list[str]:
-    return [result.path for result in memory.search(word, 5, mode="fts") if word in result.content.lower()]
+def _paths(memory: Memory, word: str, collection: str | None = None) -> list[str]:
+    found = memory.search(word, 5, mode="fts", collection=collection)
+    return [result.path for result in found if word in result.content.lower()]
 
 
-def _messages(memory: Memory) -> list[Any]:
-    return [line.message for line in memory.conversations.read(CHAT) if not isinstance(line, BadLine)]
+def _chat_of(meta: Mapping[str, Any]) -> Chat:
+    return Chat(meta["channel"], meta["chat_id"])
+
+
+def _messages(memory: Memory, chat: Chat) -> list[Any]:
+    return [line.message for line in memory.conversations.read(chat) if not isinstance(line, BadLine)]
 
 
 def _doctor(memory: Memory) -> Iterator[str]:

@@ -2,11 +2,15 @@
 
     python tests/simulation/simulator.py [--seed N] [--days D] [--twice] [--first] [--shrink SECONDS]
                                          [--bug NAME] [--replay FILE] [--keep FILE]
+    python tests/simulation/simulator.py --defects [NAME ...] [--seed N] [--seconds S]
 
 A seed is one life of 60 operations at one commit: its texts, moments, faults and bytes are the same each time
 (``--twice`` lives each life twice and compares every step on the disk). A failing life is shortened (``--shrink``) and
 kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
 be found. The exit status is 1 if anything was found.
+
+``--defects`` puts past defects into the product, one after the other, and lives until each is found, or for
+``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
 """
 
 import argparse
@@ -21,6 +25,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,19 +36,22 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
-from defects import MORE  # noqa: E402
-from lives import Known, Operation, from_json, plan, to_json, without  # noqa: E402
+from defects import MORE, PAST  # noqa: E402
+from lives import KINDS, OF_TWO, Known, Operation, from_json, plan, to_json, without  # noqa: E402
 from model import Judge, Model  # noqa: E402
+from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
 from scenes import Home, make_registry  # noqa: E402
-from world import CRASHED, STUCK, Clock, recorded_steps  # noqa: E402
+from world import CRASHED, STUCK, Clock, make_ids_collide, recorded_steps  # noqa: E402
 
-_REHEARSALS = 1, 2, 3
-_SECONDS = 120  # of a child, in real time: more is a hang
+_REHEARSALS = 1, 3, 5  # together they have every kind of operation
+_SECONDS = 300  # of a child, in real time: more is a hang
 _FAILED = 70
+_COLLIDING = 4  # the ids of saved texts collide in one life of so many
+_DEFECT_SECONDS = 360
 _monotonic = time.monotonic  # the real one
 
-_DEFECTS = {**BUGS, **MORE}
+_DEFECTS = {**BUGS, **MORE, **{name: put_in for name, (_, put_in) in PAST.items()}}
 
 
 @define
@@ -56,11 +64,11 @@ class Outcome:
 
     def signatures(self) -> list[str]:
         """Return the problems without what differs from life to life."""
-        return sorted({re.sub(r"w\d+x\d+q|\d+|[0-9a-f]{8,}", "#", text)[:100] for _, text in self.problems})
+        return sorted({re.sub(r"w\d+x\d+q|[0-9a-f]{8,}|\d+|tmp\w+", "#", text)[:100] for _, text in self.problems})
 
 
-def forked(work: Callable[[Callable[..., None]], None]) -> tuple[list[list[Any]], int | str]:
-    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``."""
+def forked(work: Callable[[Callable[..., None]], None], limit: int = _SECONDS) -> tuple[list[list[Any]], int | str]:
+    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``. 0 is no limit."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -72,7 +80,7 @@ def forked(work: Callable[[Callable[..., None]], None]) -> tuple[list[list[Any]]
             write(writer, json.dumps(words).encode() + b"\n")
 
         try:
-            signal.alarm(_SECONDS)
+            signal.alarm(limit)
             work(say)
             status = 0
         except BaseException:  # noqa: BLE001  # whatever it is, it is what the child has to say
@@ -100,8 +108,9 @@ class Stage:
     def live(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live a life over all of its deaths."""
         shutil.rmtree(self.root, ignore_errors=True)
-        home = Home(self.root / "home", self.registry, facts=True)
+        home = Home(self.root / "home", self.registry, facts=True, private=True)
         home.data.mkdir(parents=True)
+        write_private(home)
         model, outcome, begin = Model(), Outcome(), 0
         while begin < len(life):
             shutil.rmtree(self.root / "before", ignore_errors=True)
@@ -129,6 +138,8 @@ class Stage:
         life: Sequence[Operation],
         model: Model,
     ) -> None:
+        if seed % _COLLIDING == 0 and not any(operation.kind in OF_TWO for operation in life):
+            make_ids_collide()
         actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model)
         actor.known = None if self.known is None else {}
         actor.disk.trace = [] if self.traces else None
@@ -162,15 +173,13 @@ class Stage:
                 case "begin":
                     current = next(operation for operation in life if operation.number == words[0])
                     outcome.counts.update(("operations", current.kind))
-                case "target":
-                    model.target(*words)
-                case "secret":
-                    model.secrets.append(words[0])
+                case "target" | "arrived" | "secret":
+                    getattr(model, what)(*words)
                 case "end":
                     model.end(current, words[1], words[2])
                     outcome.counts.update([words[2]] if words[2] else [])
-                case "fired":
-                    outcome.counts["interrupts"] += 1
+                case "full" | "interrupts":
+                    outcome.counts[what] += 1
                 case "problem":
                     outcome.problems.append((current.number, words[0]))
                 case "digest":
@@ -256,6 +265,8 @@ def main() -> int:
     parser.add_argument("--first", action="store_true", help="stop at the first problem")
     parser.add_argument("--shrink", type=float, default=0, metavar="SECONDS", help="shorten each failing life")
     parser.add_argument("--bug", choices=sorted(_DEFECTS), help="put a known defect into the product")
+    parser.add_argument("--seconds", type=float, default=0, help="of CPU, after which no other day begins")
+    parser.add_argument("--defects", nargs="*", metavar="NAME", help="look for past defects: all by default")
     parser.add_argument("--replay", type=Path, nargs="*", metavar="FILE", help="live kept lives instead")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep shortened lives in this directory")
     options = parser.parse_args()
@@ -273,6 +284,9 @@ def main() -> int:
         warm_up(stage)
         if options.replay is not None:
             return replay(stage, options.replay)
+        if options.defects is not None:
+            seed, seconds = options.seed or 1, options.seconds or _DEFECT_SECONDS
+            return find_defects(stage, options.defects or list(PAST), seed, seconds)
         first = Random().randrange(10**6) if options.seed is None else options.seed
         print(f"seeds {first} to {first + options.days - 1}", flush=True)
         return night(stage, first, options)
@@ -280,8 +294,9 @@ def main() -> int:
 
 def warm_up(stage: Stage) -> None:
     """Import in this process what lives need, so that each child begins with it."""
-    home = Home(stage.root / "warm", stage.registry, facts=True)
+    home = Home(stage.root / "warm", stage.registry, facts=True, private=True)
     home.root.mkdir(parents=True)
+    write_private(home)
     home.write("warm.md", "# Warm\n\nwarm\n")
     with home.open() as memory:
         memory.save("warm")
@@ -292,6 +307,8 @@ def warm_up(stage: Stage) -> None:
         memory.export(home.root / "export.jsonl")
         memory.doctor()
         memory.reindex()
+        request(memory, "GET /api/search", query="query=warm")
+        recalled(memory, "warm")
 
 
 def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
@@ -317,13 +334,66 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
                     options,
                 )
             seen[signature] += 1
-        if options.first and seen:
+        used = sum(os.times()[:4]) - spent
+        if (options.first and seen) or used > options.seconds > 0:
             break
-    cost = (sum(os.times()[:4]) - spent) / max(total["days"], 1)
-    print(f"{total['days']} days in {_monotonic() - began:.0f} s, {cost:.1f} s of CPU each: {dict(total)}")
+    print(told(first, total, _monotonic() - began, used, seen))
     for signature, count in seen.most_common():
         print(f"  {count} days: {signature}")
     return int(bool(seen))
+
+
+def told(first: int, total: Counter[str], seconds: float, used: float, seen: Counter[str]) -> str:
+    """Return what was lived, in one paragraph."""
+    days = total["days"]
+    faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full")}
+    operations = {kind: total[kind] for kind in KINDS if total[kind]}
+    return (
+        f"seeds {first} to {first + days - 1}: {days} days in {seconds:.0f} s, {used / max(days, 1):.1f} s of CPU each"
+        "\n"
+        f"  {total['operations']} operations: {operations}\n"
+        f"  {sum(faults.values())} faults: {faults}\n"
+        f"  {sum(seen.values())} failures of {len(seen)} kinds"
+    )
+
+
+def find_defects(stage: Stage, names: Sequence[str], seed: int, seconds: float) -> int:
+    """Look for past defects, each in a process of its own; print what was said of each, and return 1 if one is left."""
+    missed = []
+    known = rehearse(stage)
+    print("| defect | what it was | found | said |\n|---|---|---|---|", flush=True)
+    for name in names:
+        what, put_in = PAST[name]
+        said, status = forked(partial(_look_for, stage, known, put_in, (seed, seconds)), limit=0)
+        days, text = next(((each[1], each[2]) for each in said if each[0] == "found"), (0, ""))
+        if not days:
+            missed.append(name)
+            days, text = next(((each[1], "") for each in said if each[0] == "missed"), (0, f"ended with {status}"))
+        where = f"seed {seed + days - 1}, day {days}" if name not in missed else f"no, {days} days"
+        text = re.sub(r"/dev/shm/\w+|/tmp/\w+", "", text).partition("\n")[0][:160].replace("|", " ")
+        print(f"| {name} | {what.partition(chr(10))[0]} | {where} | {text} |", flush=True)
+    print(f"{len(names) - len(missed)} of {len(names)} found; not found: {', '.join(missed) or 'none'}")
+    return int(bool(missed))
+
+
+def _look_for(
+    stage: Stage,
+    known: dict[str, Known],
+    put_in: Callable[[], None],
+    limits: tuple[int, float],
+    say: Callable[..., None],
+) -> None:
+    """Put a defect into this process, and live from a seed until it is found, or until so much CPU was used."""
+    put_in()
+    seed, seconds = limits
+    began, days = sum(os.times()[:4]), 0
+    while sum(os.times()[:4]) - began < seconds:
+        days += 1
+        outcome = stage.live(plan(seed + days - 1, known), seed + days - 1)
+        if outcome.problems:
+            say("found", days, outcome.problems[0][1])
+            return
+    say("missed", days)
 
 
 def difference(one: Outcome, other: Outcome) -> str:

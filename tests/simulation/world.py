@@ -14,8 +14,10 @@ import pickle
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from inspect import isgenerator
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -25,6 +27,7 @@ from typing import Any
 import apsw
 from power import Recorder, RecordingFile, RecordingVfs
 
+from klaw_memories import saved
 from klaw_notes import walking
 
 #: How a process ends that crashed or lost its power, and one in which a lock would be waited for without end.
@@ -32,6 +35,7 @@ CRASHED, STUCK = 99, 98
 _STEPS = "steps"
 _JULIAN_1970 = 210_866_760_000_000  # milliseconds from the epoch of SQLite to that of Unix
 _datetime = dt.datetime
+_SAID: list[str] = []
 
 
 class _Meta(type):
@@ -40,6 +44,26 @@ class _Meta(type):
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, _datetime)
+
+
+def said_on_stderr() -> list[str]:
+    """Return what Python has printed since the last call of exceptions that nobody caught, without reports of files.
+
+    A generator that is closed is no place of a signal, though the profiler reports it as one.
+    """
+    said, _SAID[:] = _SAID[:], []
+    return said
+
+
+def listen_to_stderr() -> None:
+    """Keep what Python would print of exceptions that nobody catches, for good."""
+
+    def note(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, ResourceWarning) and not isgenerator(unraisable.object):
+            _SAID.append(f"{unraisable.err_msg}: {unraisable.exc_value!r}")
+
+    sys.unraisablehook = note
+    threading.excepthook = lambda failed: _SAID.append(f"in a thread: {failed.exc_value!r}")
 
 
 class Clock:
@@ -62,6 +86,9 @@ class Clock:
         clock = self
 
         class Simulated(_datetime, metaclass=_Meta):
+            def __new__(cls, *parts: Any, **named: Any) -> dt.datetime:  # type: ignore[misc]  # msgspec wants no other
+                return _datetime(*parts, **named)
+
             @classmethod
             def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
                 return _datetime.fromtimestamp(clock.wall, tz)
@@ -93,6 +120,12 @@ class Files:
         self._seen.pop(path.stat().st_ino, None)
 
 
+def make_ids_collide() -> None:
+    """Let the ids of many saved texts be the same at first: 16 in place of 2**128, which would never be met."""
+    whole = saved.text_hash
+    saved.text_hash = lambda text: whole(text)[:1] * 64
+
+
 def seed_dice(seed: str) -> Random:
     """Take every source of randomness of the process from a seed; return the dice."""
     dice = Random(seed)
@@ -121,10 +154,12 @@ class Disk(Recorder):
         self.digest, self.count = hashlib.sha256(), 0
         self.trace: list[str] | None = None
         self._fault: tuple[str, int, int] | None = None
+        #: Whether the disk has been full since :meth:`expect`.
+        self.has_failed = False
 
     def expect(self, fault: tuple[str, int, int] | None) -> None:
         """Count from now on, and fail as told."""
-        self.count, self._fault = 0, fault
+        self.count, self._fault, self.has_failed = 0, fault, False
 
     def install(self) -> None:
         """Record from now on, for good."""
@@ -155,6 +190,7 @@ class Disk(Recorder):
         if kind == "full":
             if is_write and first <= number < first + steps:
                 half()
+                self.has_failed = True
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         elif number == first:
             if kind == "crash":
