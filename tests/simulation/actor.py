@@ -32,7 +32,7 @@ from others import (
 from scenes import CHAT, Home
 from world import Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
 
-from klaw_core import KlawError, RecordError, StoreFullError, WorkspaceError
+from klaw_core import KlawError, QueryError, RecordError, StoreFullError, WorkspaceError
 from klaw_facts import Facts
 from klaw_journals.messages import Message
 
@@ -189,7 +189,10 @@ class Actor:
         word = names[name]
         self.model.target(name, word)
         self._say("target", name, word)
-        self.memory.forget(name)
+        try:
+            self.memory.forget(name)
+        except QueryError:  # several messages have this id, and the error lists their names
+            return ""
         return str(name)
 
     def do_forget(self, operation: Operation) -> str:

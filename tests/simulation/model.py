@@ -18,7 +18,7 @@ import apsw
 from attrs import asdict, define, field
 from lives import Operation
 from machines import carried, is_shared, meet, second_of
-from others import PRIVATE, as_agent
+from others import PRIVATE, as_agent, forged, prompt_problems, recalled
 from scenes import CHAT, Home
 
 from klaw_core import Memory, WorkspaceError
@@ -141,6 +141,7 @@ class Judge:
             yield from self._kept(memory)
             yield from self._homes(memory)
             yield from _doctor(memory)
+            yield from self._told(memory)
             yield from as_agent(self.home, lambda agent: list(self._agents(agent)))
             memory.reindex()
             yield from self._found(memory, "after reindex")
@@ -235,6 +236,13 @@ class Judge:
                 yield f"{when}: what a message said before it was edited by hand is found"
         if self.home.private and not _paths(memory, PRIVATE):
             yield f"{when}: the owner's configured source is not found"
+
+    def _told(self, memory: Memory) -> Iterator[str]:
+        """Ask about each note, whose name and text may be a stranger's."""
+        for path in self.home.notes.iterdir() if self.home.notes.exists() else ():
+            word = path.read_text("utf-8").split()[2]
+            yield from forged(str(memory.context(word)))
+            yield from prompt_problems(recalled(memory, word))
 
     def _agents(self, memory: Memory) -> Iterator[str]:
         """Look at the agent's memory, through the agent."""

@@ -36,7 +36,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
-from defects import MORE, PAST  # noqa: E402
+from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
 from lives import KINDS, OF_TWO, Known, Operation, from_json, plan, to_json, without  # noqa: E402
 from model import Judge, Model  # noqa: E402
 from others import recalled, request, write_private  # noqa: E402
@@ -360,11 +360,12 @@ def told(first: int, total: Counter[str], seconds: float, used: float, seen: Cou
 def find_defects(stage: Stage, names: Sequence[str], seed: int, seconds: float) -> int:
     """Look for past defects, each in a process of its own; print what was said of each, and return 1 if one is left."""
     missed = []
-    known = rehearse(stage)
+    known = rehearse(stage) if NEED_FAULTS & {*names} else {}
     print("| defect | what it was | found | said |\n|---|---|---|---|", flush=True)
     for name in names:
         what, put_in = PAST[name]
-        said, status = forked(partial(_look_for, stage, known, put_in, (seed, seconds)), limit=0)
+        met = known if name in NEED_FAULTS else {}  # a day without faults costs less
+        said, status = forked(partial(_look_for, stage, met, put_in, (seed, seconds)), limit=0)
         days, text = next(((each[1], each[2]) for each in said if each[0] == "found"), (0, ""))
         if not days:
             missed.append(name)

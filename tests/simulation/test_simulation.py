@@ -12,7 +12,7 @@ import pytest
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-_DAYS = {"1000": "4"}
+_DAYS = {"1003": "2"}
 _FRESH = "30"
 #: A seed from which a few days find the defect.
 _FOUND_FROM = {
@@ -25,6 +25,7 @@ _FOUND_FROM = {
     "swap-in-pieces": "1",
 }
 _SAMPLE = "forget-without-purge"
+_PAST_SAMPLE = "A1"
 
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -73,3 +74,17 @@ def test_a_defect_is_found(bug):
     lived = simulate("--seed", _FOUND_FROM[bug], "--days", "8", "--first", "--bug", bug)
     assert lived.returncode == 1, lived.stdout + lived.stderr
     assert "seed" in lived.stdout
+
+
+def test_a_past_defect_is_found():
+    lived = simulate("--defects", _PAST_SAMPLE)
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert f"| {_PAST_SAMPLE} |" in lived.stdout
+    assert "1 of 1 found" in lived.stdout
+
+
+def test_what_was_lived_is_told():
+    """One day tells its seeds, operations, faults, failures, and what it cost."""
+    told = simulate("--seed", "1004", "--days", "1").stdout
+    for part in ("seeds 1004 to 1004: 1 days", "s of CPU each", "60 operations", "faults:", "0 failures"):
+        assert part in told
