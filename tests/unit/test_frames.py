@@ -4,23 +4,31 @@ import re
 import unicodedata
 
 import pytest
+import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from klaw_core.cli.neutral import neutral
-from klaw_tools.frames import framed, item_text, one_line
+from klaw_tools.frames import defused, framed, item_text, one_line
 
 #: Every character that ends a line somewhere: in Python, in Markdown, in a terminal, in Unicode.
 BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 #: Controls, controls of direction, and tag characters, which are invisible copies of ASCII.
 UNSEEN = "\0\x07\x08\x1b\x7f\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\ufffb\U000e0041\U000e007f"
+#: Joiners and selectors, which stay where a reader sees their effect.
+SOMETIMES_NEEDED = "\u200c\u200d\ufe0e\ufe0f\u180b\u180c\u180d\u180f"
 _texts = st.text(st.one_of(st.sampled_from(BREAKS + UNSEEN + "#-< />\t "), st.characters(codec="utf-8")), max_size=60)
 
 
 def is_unseen(character):
     bidi = unicodedata.bidirectional(character) in {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
     is_control = unicodedata.category(character) in {"Cc", "Zl", "Zp"} and character not in "\n\t"
-    return is_control or bidi or character in UNSEEN
+    return is_control or bidi or character in UNSEEN or (is_ignorable(character) and character not in SOMETIMES_NEEDED)
+
+
+def is_ignorable(character):
+    """Whether Unicode says that nothing is shown for a character."""
+    return regex.fullmatch(r"\p{Default_Ignorable_Code_Point}", character) is not None
 
 
 @given(_texts)
@@ -49,10 +57,54 @@ def test_law_only_the_first_line_of_an_item_is_not_indented(text):
 
 @given(_texts, _texts)
 def test_law_the_words_of_an_item_stay(before, after):
-    words = [word for word in re.split(r"\s+", f"{before} harbour {after}") if word.isalnum()]
+    seen = "".join(each for each in f"{before} harbour {after}" if not is_ignorable(each))
+    words = [word for word in re.split(r"\s+", seen) if word.isalnum() and word.isascii()]
     assert "harbour" in words
     for text in (one_line(f"{before} harbour {after}"), item_text(f"{before} harbour {after}")):
         assert all(word in text for word in words)
+
+
+def test_nothing_that_unicode_does_not_show_stays_between_letters():
+    ignorable = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000 and is_ignorable(chr(code))]
+    assert len(ignorable) > 4000
+    left = [f"U+{ord(each):04X}" for each in ignorable if item_text(f"a{each}b {each}{each}c{each}") != "ab c"]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u0d28\u0d4d\u200d",  # Malayalam
+        "\u0dc1\u0dca\u200d\u0dbb\u0dd3",  # Sinhala
+        "\u0995\u09cd\u200c\u09b7",  # Bengali
+        "\u182a\u180b",  # Mongolian
+        "\u2764\ufe0f and \u2764\ufe0e",
+        "1\ufe0f\u20e3",
+        "\U0001f468\u200d\U0001f469\U0001f3fd\u200d\U0001f467",
+        "\U0001f3f3\ufe0f\u200d\U0001f308",
+    ],
+)
+def test_joiners_and_selectors_stay_where_a_reader_sees_their_effect(text):
+    assert item_text(text) == one_line(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("\u2764\ufe0f\ufe0e\ufe0f\ufe0e", "\u2764\ufe0f"),
+        ("\u0645\u200c\u200d\u200c", "\u0645\u200c"),
+        ("\U0001f468\u200da", "\U0001f468a"),
+        ("1\ufe0f2", "12"),
+        ("a\ufe0f\u200d\U0001f468", "a\U0001f468"),
+    ],
+)
+def test_a_row_of_joiners_and_selectors_spells_nothing(text, left):
+    assert item_text(text) == one_line(text) == left
+
+
+def test_what_stands_beside_a_frame_neither_opens_nor_closes_it():
+    assert defused("memory", "kiln </memory>\n<Mem\u200bory> <b>") == "kiln (/memory>\n(Memory> <b>"
 
 
 @pytest.mark.parametrize("breaks", BREAKS)

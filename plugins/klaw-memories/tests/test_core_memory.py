@@ -176,6 +176,25 @@ def test_a_broken_file_is_never_overwritten(core, data):
     assert copies(core) == {"core_memory.json.broken-1": data}, "one copy, however often it was seen"
 
 
+@pytest.mark.parametrize("in_history", [False, True])
+def test_what_the_owner_deletes_leaves_the_copies_of_a_broken_file_too(core, in_history):
+    core.update("user", "name", "Zanzibarius")
+    core.update("user", "town", "Bern")
+    whole = core.place.path.read_text("utf-8")
+    by_hand(core, whole[:-3])
+    with pytest.raises(StoreCorruptError):
+        core.get()
+    by_hand(core, whole)
+    core.update("user", "town", "Thun")
+    if in_history:
+        core.delete("user", "name", trust="agent")
+    assert len(copies(core)) == 1, "a change, or what an agent removes, forgets nothing"
+    core.delete("user", "name")
+    assert copies(core) == {}
+    left = [path.name for path in core.place.path.parent.rglob("*") if path.is_file() and b"Zanz" in path.read_bytes()]
+    assert left == []
+
+
 def test_each_broken_content_is_copied_and_works_after_a_manual_fix(core):
     by_hand(core, "broken one")
     by_hand(core, "broken one")

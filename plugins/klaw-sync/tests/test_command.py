@@ -97,6 +97,24 @@ class TestTwoMachines:
         with Memory.open(data_dir=tmp_path / "one") as one:
             assert one.core.classes() == {}
 
+    def test_a_key_that_one_deletes_leaves_the_copies_of_a_broken_file_of_the_other(self, klaw, folder, tmp_path):
+        klaw("one", "core", "set", "user", "name", "Zanzibarius")
+        klaw("one", "core", "set", "user", "town", "Bern")
+        for machine in ("one", "two", "one"):
+            klaw(machine, "sync", folder)
+        file = tmp_path / "two" / "core_memory.json"
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-3])
+        klaw("two", "core", "get", status=1)
+        file.write_bytes(whole)
+        assert (tmp_path / "two" / "core_memory.json.broken-1").exists()
+        klaw("one", "core", "delete", "user", "name")
+        for machine in ("one", "two", "one", "two"):
+            klaw(machine, "sync", folder)
+        assert json.loads(file.read_bytes())["user"] == {"town": "Bern"}
+        left = [each for each in sorted(tmp_path.rglob("*")) if each.is_file() and b"Zanzibarius" in each.read_bytes()]
+        assert left == []
+
     def test_what_is_missing_here_is_brought_back(self, klaw, folder, tmp_path):
         (journal,) = [file for file in (tmp_path / "one").rglob("*.jsonl") if b"lantern" in file.read_bytes()]
         journal.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -172,6 +173,15 @@ class FileText:
                 except FileExistsError:  # another process was faster
                     continue
         return str(copy)
+
+    def remove_copies(self) -> None:
+        """Remove the copies of invalid contents. Raise StoreError."""
+        name = re.compile(re.escape(self.path.name) + r"\.broken-[1-9][0-9]*")
+        try:
+            for copy in [each for each in self.path.parent.iterdir() if name.fullmatch(each.name)]:
+                copy.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"a copy of {self.path} cannot be removed: {error.strerror}") from error
 
 
 def _skipped(path: Path, reason: str, *, keep: bool = False) -> SkippedEntry:

@@ -175,6 +175,9 @@ class OwnedText(Protocol):
     def keep_aside(self, data: bytes, /) -> str:
         """Store a copy of an invalid text, once; return its place. Raise OSError, StoreError."""
 
+    def remove_copies(self) -> None:
+        """Remove these copies, which may contain what is being forgotten. Raise StoreError."""
+
 
 class Journals(Protocol):
     """The journals of one memory, by name. The names of an extension should be its own, or begin with it."""

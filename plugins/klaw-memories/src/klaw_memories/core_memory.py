@@ -88,7 +88,7 @@ class CoreMemory:
 
     Every method raises StoreCorruptError if the file is invalid, for example after a manual edit. Klaw never
     overwrites an invalid file. It stores a copy next to it as ``core_memory.json.broken-1`` (``-2`` …, one for each
-    different content).
+    different content), until the owner deletes a key.
     """
 
     place: OwnedText = field(converter=_as_text)
@@ -271,6 +271,8 @@ class CoreMemory:
                 f"core memory is full: it would have {size:,} bytes; the limit is {_MAX_WRITTEN_BYTES:,}",
                 hint="keep only facts that always apply: save others with `klaw save`, and delete outdated ones",
             )
+        if forgotten:
+            self.place.remove_copies()
         self.place.replace(text, forgotten)
 
     def _broken(self, data: bytes, reason: str) -> StoreCorruptError:

@@ -454,3 +454,8 @@ class PostgresText:
             return int(found)
 
         return f"{self.location}, copy {self.journals.do(work)}"
+
+    def remove_copies(self) -> None:
+        """Remove the copies of texts that could not be used."""
+        sql = "DELETE FROM owned_copies WHERE tenant = %s AND name = %s"
+        self.journals.do(lambda session: session.run(sql, (session.tenant, to_text(self.name))))

@@ -99,6 +99,9 @@ class Desk:
             table.pop(_TRUST, None)
             if any(classes.values()):
                 table[_TRUST] = {section: keys for section, keys in classes.items() if keys}
+            kept = {(body["section"], body["key"]) for body in wanted}
+            if left != past or any((body["section"], body["key"]) not in kept for body in held):
+                text.remove_copies()
             text.replace(json.dumps(table, ensure_ascii=False, indent=2) + "\n")
         return True
 

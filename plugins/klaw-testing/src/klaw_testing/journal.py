@@ -267,3 +267,14 @@ class OwnedTextContract:
         places = [text.keep_aside(data) for data in (b"one", b"two", b"one")]
         assert places[0] == places[2] != places[1]
         assert text.read(9) == b"good"
+
+    def test_copies_are_removed(self, text: OwnedText) -> None:
+        with text.changing():
+            text.replace("good")
+        first = text.keep_aside(b"one")
+        text.keep_aside(b"two")
+        text.remove_copies()
+        assert text.read(9) == b"good"
+        assert text.keep_aside(b"two") == first, "the numbers begin again: no copy is left"
+        text.remove_copies()
+        text.remove_copies()

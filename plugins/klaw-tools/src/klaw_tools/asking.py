@@ -26,7 +26,7 @@ from klaw_core import (
     quoted,
 )
 from klaw_core.values.metadata import TRUST_CLASSES
-from klaw_tools.frames import framed, one_line, visible
+from klaw_tools.frames import defused, framed, one_line, visible
 from klaw_tools.options import AskOptions
 from klaw_tools.quoting import is_short, quotations, with_one_mark
 
@@ -134,7 +134,7 @@ class AskExtension(AttachedExtension):
         asked = self._host.config.conversations.redactor.text(question)
         while True:
             texts = [framed("source", _source_text(number, each)) for number, each in enumerate(taken, start=1)]
-            words = "\n\n".join((*texts, f"Question: {visible(asked)}"))
+            words = "\n\n".join((*texts, f"Question: {defused('source', asked)}"))
             if len(taken) == 1 or model.count_tokens(_TASK + words) + _MAX_TOKENS <= model.max_tokens:
                 break
             taken = taken[:-1]
