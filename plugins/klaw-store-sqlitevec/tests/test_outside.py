@@ -141,6 +141,25 @@ class TestSelections:
             assert find(filled, FilteredSelection(odd_keys(), filters)) == expected
         assert {tuple(wanted.labels) for _, wanted, _ in filled[0].outside.asked} == {()}
 
+    def test_vectors_that_waited_without_labels_are_found_with_every_filter(self, tmp_path, monkeypatch):
+        """An earlier version stored them, and the engine gets them with those of this one."""
+        monkeypatch.setattr("klaw_store_sqlitevec.outside.index._MAX_SENT_KEYS", 10)
+        index, connection = OutsideVectors("engine", tmp_path, 30, Dictionaries), apsw.Connection(":memory:")
+        first, second = index.migrations()
+        first.apply(connection)
+        index.reset(connection, "memory", SPACE)
+        chunks = [evolve(stored(key, f"tide {key}"), path=f"{'ab'[key % 2]}/{key}.md") for key in range(1, 61)]
+        vectors = unit_vectors(chunks, SPACE.dimension)
+        connection.executemany("INSERT INTO engine_keys VALUES ('memory', ?, 0)", [(key,) for key in range(1, 31)])
+        rows = [(key, vector.astype("<f4").tobytes()) for key, vector in enumerate(vectors[:30], 1)]
+        connection.executemany("INSERT INTO engine_waiting VALUES ('memory', ?, ?)", rows)
+        second.apply(connection)
+        index.add(connection, "memory", chunks[30:], vectors[30:])
+        assert connection.execute("SELECT COUNT(*) FROM engine_waiting").get == 0
+        for filters in (Filters(path="b/"), Filters(metadata=(parse_condition("kind=log"),))):
+            assert find((index, connection), FilteredSelection(odd_keys(), filters))[0] == 7
+        connection.close()
+
     @given(
         values=metadata,
         wanted=st.lists(conditions, max_size=4),

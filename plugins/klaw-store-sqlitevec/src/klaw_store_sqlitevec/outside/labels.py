@@ -12,6 +12,8 @@ from hashlib import blake2b
 
 from klaw_core import Condition, Filters, StoredChunk
 
+#: The label of a chunk whose labels are not known, because an earlier version stored its vector. It is in every set.
+UNKNOWN = 0
 # Keys that only Klaw writes, and may write while a chunk keeps its key.
 _RESERVED = "klaw."
 
@@ -26,14 +28,14 @@ def labels_of(stored: StoredChunk) -> list[int]:
 
 
 def wanted_labels(filters: Filters) -> list[frozenset[int]]:
-    """Return sets of labels: a chunk that passes the filters has at least one of each set."""
+    """Return sets of labels: a chunk that passes the filters, or has no known labels, has at least one of each set."""
     found = []
     if filters.path and (above := list(_directories(filters.path))):
-        found.append(frozenset({_label("path", above[-1])}))
+        found.append(frozenset({UNKNOWN, _label("path", above[-1])}))
     for condition in filters.metadata:
         if condition.operator in {"=", "in"} and not condition.key.startswith(_RESERVED):
             values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-            found.append(frozenset(_label(condition.key, *_comparable(value)) for value in values))
+            found.append(frozenset({UNKNOWN, *(_label(condition.key, *_comparable(value)) for value in values)}))
     return found
 
 

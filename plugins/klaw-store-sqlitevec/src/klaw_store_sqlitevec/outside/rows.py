@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from klaw_core import KeyDigest, Keys, Matrix, Migration, RetrievalError, StoredChunk, Vector
 from klaw_store_sqlitevec.outside.engine import Changes, TableRecord
-from klaw_store_sqlitevec.outside.labels import labels_of
+from klaw_store_sqlitevec.outside.labels import UNKNOWN, labels_of
 
 _SCHEMA = """
 CREATE TABLE {name}_tables (
@@ -159,7 +159,7 @@ class Rows:
         keys = np.fromiter((key for key, _, _ in rows), np.int64, len(rows))
         vectors = _matrix([vector for _, vector, _ in rows], collection, dimension)
         try:
-            labels = [np.frombuffer(stored, _WHOLE).tolist() for _, _, stored in rows]
+            labels = [np.frombuffer(stored, _WHOLE).tolist() or [UNKNOWN] for _, _, stored in rows]
         except (TypeError, ValueError) as error:
             raise _damaged(collection) from error
         return Changes(0, keys, vectors, labels)
