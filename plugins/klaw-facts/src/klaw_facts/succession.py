@@ -16,7 +16,8 @@ from klaw_facts.validity import is_dated, latest_begin
 from klaw_facts.values import Fact, normalised
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_RESOLUTION = timedelta(milliseconds=1)  # of the times in the journal
+#: The resolution of the times in the journal.
+RESOLUTION = timedelta(milliseconds=1)
 
 
 @frozen
@@ -91,7 +92,7 @@ def _after(before: Sequence[Turn], turns: Iterable[Turn]) -> Iterator[Turn]:
         if turn.is_dated:
             floor = likely if likely < turn.latest else known
             if turn.begin <= floor < turn.latest:
-                begin = floor + _RESOLUTION
+                begin = floor + RESOLUTION
                 turn = evolve(turn, begin=begin, known=max(begin, turn.known))  # noqa: PLW2901  # the same value
         yield turn
         known, likely = max(known, turn.known), max(likely, turn.likely)

@@ -29,6 +29,7 @@ _PAST = re.compile(
     r"|\b(?:уехал[аи]?|бывш\w+)\b|曾|以前|之前|原来|不再|离开",
     re.IGNORECASE,
 )
+_SPEAKER = re.compile(r"^[^:\n]{1,80}: ")  # before the first sentence of a message in a chunk
 _MAX_ENDED = 500
 _SENTENCES_KEPT = 2048
 
@@ -107,7 +108,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 @lru_cache(_SENTENCES_KEPT)
 def _slot(sentence: str) -> tuple[str, str] | None:
-    found = slot_of(sentence)
+    found = slot_of(_SPEAKER.sub("", sentence))
     return None if found is None else (found[0], normalised(found[1]))
 
 

@@ -7,7 +7,7 @@ So no failure or crash loses a message or reads one twice.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -18,9 +18,10 @@ from attrs import define, evolve, field, frozen
 from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
-from klaw_facts.extracting.begins import Begin, begin_of
+from klaw_facts.extracting.begins import Begin, begin_of, is_over
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.model_extractor import ModelExtractor
+from klaw_facts.extracting.own_words import is_meant
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import Stated, stated_in, statements
@@ -29,6 +30,7 @@ from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import batch_record
 from klaw_facts.secret_gate import unfilled
+from klaw_facts.succession import RESOLUTION
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
 from klaw_journals import BadLine, Chat, Message
 from klaw_journals.messages import speaker_of
@@ -177,7 +179,7 @@ class Extraction:
         for index, line in enumerate(entries, start=1):
             if line.message.id in through or any(map(line.is_called, longer)):
                 after = index
-        return [line.message for line in entries[after:]]
+        return list(_in_turn([line.message for line in entries]))[after:]
 
     def _window(
         self, messages: Sequence[SourceMessage], extractor: ModelExtractor | None, limit: int | None
@@ -332,6 +334,11 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     # From the message, because a model's quote may differ; of several statements, the one that is quoted.
     part = next((part for part in statements(said) if candidate.quote.strip() in part), said)
     begin, stated = begin_in(said, part, candidate.when, message.said_at)
+    if stated is not None:
+        start = verified.quote.start + said.find(part) + stated.start
+        is_personal = ":" not in stated.slot
+        if not is_meant(message.content, start, start + len(stated.said), is_personal=is_personal):
+            begin, stated = Begin(), None
     slot, value = (stated.slot, stated.value) if stated else (None, None)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not _is_said(candidate.when, said):
@@ -368,7 +375,22 @@ def begin_in(said: str, part: str, when: str | None, said_at: datetime) -> tuple
     begin = begin_of(part, stated, when, said_at)
     if stated is not None and stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
         return Begin(), None
+    if stated is not None and is_over(part, stated, said_at):
+        return Begin(), None
     return begin, stated
+
+
+def _in_turn(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages of a chat, each with a time after those of the lines before it in the file of its day.
+
+    Lines are in the order in which they were acknowledged; a clock that was put back does not change it.
+    """
+    latest = datetime.min.replace(tzinfo=UTC)
+    for message in messages:
+        is_late = message.ts < latest and message.ts.date() == latest.date()
+        turn = evolve(message, ts=latest + RESOLUTION) if is_late else message
+        latest = turn.ts
+        yield turn
 
 
 def _is_said(when: str | None, content: str) -> bool:

@@ -17,8 +17,8 @@ from attrs import define, evolve, field
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
-from klaw_facts.succession import Turn, succession, turn_of
-from klaw_facts.validity import begun_after, is_dated
+from klaw_facts.succession import RESOLUTION, Turn, succession, turn_of
+from klaw_facts.validity import begun_after, is_dated, later_by
 from klaw_facts.values import OWNER, Fact, make_id, normalised
 from klaw_journals import format_ts, parse_ts
 
@@ -63,7 +63,7 @@ class Resolver:
         """
         fact = fact.with_person()
         self._recognise_owner(fact)
-        fact = self.state.placed(fact)
+        fact = self._in_turn(self.state.placed(fact))
         known = self._same(fact)
         if known is not None and self._may_change(fact, known):
             if set(fact.quotes) - set(known.quotes):
@@ -89,7 +89,7 @@ class Resolver:
 
     def end(self, old: Fact, new: Fact, reason: str) -> None:
         """End a fact when another begins, but not before it was last true; only propose the end of a person's fact."""
-        self._end(old, new, max(turn_of(new, self.ts).begin, turn_of(old, self.ts).known), reason)
+        self._end(old, new, self._end_of(turn_of(old, self.ts), turn_of(new, self.ts)), reason)
 
     def join(self, people: Sequence[str], by: str, batch: str = "") -> None:
         """Count people as one: a value that one of them stated ends the earlier value that another one stated.
@@ -119,9 +119,28 @@ class Resolver:
                 later = next((item for item in turns[place + 1 :] if item.differs_from(turn)), None)
                 if later is None or not concerns(turn.fact, later.fact):
                     continue
-                moment, end = max(later.begin, turn.known), turn.fact.valid_to
+                moment, end = self._end_of(turn, later), turn.fact.valid_to
                 if end is None or (end > moment and turn.fact.end_reason == SLOT):
                     self._end(self._facts[turn.fact.id], self._facts[later.fact.id], moment, SLOT)
+
+    def _in_turn(self, fact: Fact) -> Fact:
+        """Return a fact that names no time, and so was said now, as said after everything that is known of its slot.
+
+        A clock that was put back gives it an earlier time. What was said in a message was said when the message says.
+        """
+        if fact.said_at is not None or not self.options.is_single(fact.slot):
+            return fact
+        others = [self._facts[name] for name in self._by_slot.get(str(fact.slot), ())]
+        moments = [
+            max(turn_of(item, self.ts).said, item.affirmed_at or self.ts) for item in others if item.who == fact.who
+        ]
+        latest = max(moments, default=self.ts)
+        return evolve(fact, said_at=later_by(latest, RESOLUTION)) if latest > self.ts else fact
+
+    def _end_of(self, old: Turn, new: Turn) -> datetime:
+        """Return when a value ends that another one follows: no later than now, if a clock was ahead of this one."""
+        begin = new.begin if new.fact.valid_from else min(new.begin, self.ts)
+        return max(begin, min(old.known, max(old.fact.valid_from or self.ts, self.ts)))
 
     def _recognise_owner(self, fact: Fact) -> None:
         """Count the only person who speaks without a name as the owner, once one of them states what the other did."""
@@ -211,7 +230,7 @@ class Resolver:
             old = turn.fact
             ended_later = old.valid_to is not None and (old.valid_to > mine.begin or old.ended_by in after)
             if (old.valid_to is None or (ended_later and old.end_reason == SLOT)) and mine.differs_from(turn):
-                self._end(old, fact, max(mine.begin, turn.known), SLOT)
+                self._end(old, fact, self._end_of(turn, mine), SLOT)
         later = next((turn for turn in turns[place + 1 :] if turn.differs_from(mine)), None)
         if later is not None:
             # A value whose time encloses this one has begun before it: it is known again when it is said.

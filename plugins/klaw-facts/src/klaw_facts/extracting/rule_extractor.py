@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
+from klaw_facts.extracting.own_words import is_copied
 from klaw_facts.extracting.rules import MAX_PER_MESSAGE, THRESHOLD, category_of, score
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.extracting.slots import stated_in, statements
@@ -16,7 +17,7 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
     for message in messages:
         scored = []
         for sentence in sentences(message.content):
-            if len(sentence.text) > MAX_QUOTE_CHARACTERS:
+            if len(sentence.text) > MAX_QUOTE_CHARACTERS or is_copied(message.content, sentence.start, sentence.end):
                 continue
             stated = stated_in(sentence.text) is not None
             points = score(sentence.text) + (2.0 if stated else 0.0)

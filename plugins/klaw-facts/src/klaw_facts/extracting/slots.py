@@ -11,6 +11,7 @@ from functools import cache
 from attrs import frozen
 
 from klaw_facts.extracting import names
+from klaw_facts.extracting.own_words import is_own_statement
 from klaw_facts.values import normalised
 
 _MONTHS = (
@@ -24,7 +25,7 @@ _DATE = (
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
 # A lower-case word is part of a name only before a capital: "Rio de Janeiro", but not "Lyon last week".
-_PLACE = r"(?!(?:Apartment|Apt|Room|Suite|Floor|Building|Unit|Level|Phase|Stage)\b)[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -][A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
+_PLACE = r"(?!(?:Apartment|Apt|Room|Suite|Floor|Building|Unit|Level|Phase|Stage)\b)[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -](?!I\b)[A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
 _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
 # A time between the subject and the verb of a Chinese sentence.
@@ -205,6 +206,16 @@ _PLANS: tuple[tuple[str, str], ...] = (
         rf"我{_ZH_TIME}(?:将|要|会|将要)(?:加入|去)(?P<value>[一-鿿A-Za-z]{{2,12}}?)(?=工作|上班|[了，。,.！!]|$)",
     ),
 )
+# What people move to that is no place: a program, a team, a day. A capital inside a word is that of a program.
+_NO_PLACE = re.compile(
+    r"\b(?:moved|moving|move|relocated) (?:back )?to (?:[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Za-z]*(?:SQL|DB|OS|JS)\b|\w+\.\w+|[A-Z]\w*[\d+#]"
+    r"|(?:Linux|Ubuntu|Debian|Fedora|Arch|Windows|Mac|Android|Apple|Python|Rust|Go|Golang|Java|Kotlin|Swift|Ruby|Rails|Django|Flask|React|Vue|Angular"
+    r"|Svelte|Node|Deno|Bun|Postgres|Oracle|Redis|Mongo|Cassandra|Kafka|Docker|Podman|Kubernetes|Terraform|Ansible|Git|Bitbucket|Jira|Confluence|Slack"
+    r"|Teams|Zoom|Discord|Telegram|Signal|Notion|Obsidian|Evernote|Gmail|Outlook|Chrome|Firefox|Safari|Brave|Edge|Vim|Neovim|Emacs|Azure|Google|Amazon"
+    r"|Heroku|Vercel|Netlify|Cloudflare|Spotify|Netflix|Mastodon|Bluesky|Sales|Marketing|Finance|Engineering|Support|Accounting|Legal|Product|Operations"
+    r"|Research|Design|Team|Plan|Option|Chapter|Step|Version|Sprint|Scrum|Agile|Excel|Sheets|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
+    r"|January|February|March|April|May|June|July|August|September|October|November|December|Easter|Christmas)\b)"
+)
 _UNSURE = re.compile(
     r"[?？]|\b(?:if|would|could|might|may be|maybe|perhaps|wish|want(?:ed)? to|used to|not|never|n't|n’t|imagine|suppose|planning|plan to"
     r"|hope|thinking|considering (?:us|mov|switch|upgrad|join|chang|work)ing)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
@@ -253,7 +264,8 @@ def stated_in(text: str) -> Stated | None:
     planned = {False: _compiled(), True: _compiled_plans()}
     found = ((is_planned, item) for is_planned, patterns in planned.items() for item in patterns)
     for is_planned, (slot, pattern) in found:
-        match = pattern.search(text)
+        matches = (match for match in pattern.finditer(text) if _is_stated(text, slot, match))
+        match = next(matches, None)
         if match is None:
             continue
         groups = match.groupdict()
@@ -268,6 +280,13 @@ def stated_in(text: str) -> Stated | None:
             name = f"{slot}{topic}"
         return Stated(name, value, *match.span(), match[0], is_planned)
     return None
+
+
+def _is_stated(text: str, slot: str, match: re.Match[str]) -> bool:
+    """Return whether a match is the speaker's own statement, and not about a program or a team that somebody moved to."""
+    if slot == "home" and _NO_PLACE.search(match[0]):
+        return False
+    return is_own_statement(text, *match.span(), is_personal=not slot.endswith(":"))
 
 
 def statements(text: str) -> tuple[str, ...]:
