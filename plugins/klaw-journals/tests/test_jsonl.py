@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import RecordError, StoreFullError, StoreReadOnlyError
-from klaw_journals import jsonl
+from klaw_core import RecordError, StoreError, StoreFullError, StoreReadOnlyError
+from klaw_journals import FileJournals, jsonl
 from klaw_journals.contents import BadLine, LogRecord
 from klaw_journals.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, parse_json
 from klaw_testing.crash import cut_power_everywhere, kill_everywhere
@@ -496,3 +496,23 @@ def test_the_power_cut_at_every_point_of_an_append(tmp_path):
         check_crash(crash)
     assert len(crashes) > 15
     assert crashes[-1].acknowledged == ("0", "1", "2", "3 4 5")
+
+
+def test_nothing_is_written_if_the_clock_shows_a_moment_that_cannot_be_represented(tmp_path, monkeypatch):
+    journals = FileJournals(tmp_path)
+
+    def overflow():
+        raise OverflowError("timestamp too large to convert to C _PyTime_t")  # what Python says from 2262 on
+
+    monkeypatch.setattr("klaw_journals.timestamps.time.time", overflow)
+    writes = (
+        lambda: journals.records("saved").append([{"id": "a"}]),
+        lambda: journals.logs("chats").log("a", "b").append({"text": "a"}),
+        lambda: journals.text("core").replace("a"),
+    )
+    for write in writes:
+        with pytest.raises(StoreError, match="clock") as caught:
+            write()
+        assert caught.value.hint == "set its date"
+    monkeypatch.undo()
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -318,3 +319,68 @@ class TestSharedWorkspaces:
         klaw("one", "forget", "notes/reef.md", "--yes")
         assert sync("one") == ["sent 0 · received 0 · forgot 0\n"]
         assert not (tmp_path / "one" / "workspaces.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_something_else_in_the_place_of_a_segment_is_told(klaw, folder, tmp_path, joined, kind):
+    (file,) = (tmp_path / "folder").rglob("*.kseg")
+    file.unlink()
+    if kind == "link":
+        file.symlink_to("/etc/passwd")
+    elif kind == "fifo":
+        os.mkfifo(file)
+    else:
+        file.mkdir()
+    told = f"{file.parent.name}/{file.name}: it is a link or another special file"
+    (found,) = json.loads(klaw("two", "sync", "doctor", folder, "--json", status=1))
+    assert found["problem"].startswith(told)
+    report = json.loads(klaw("three", "sync", "join", folder, "--json", code=joined))
+    assert [each.startswith(f"{folder}/{told}") for each in report["waiting"]] == [True]
+
+
+@pytest.mark.usefixtures("joined")
+def test_a_link_in_the_place_of_a_machines_directory_is_told(klaw, folder, tmp_path):
+    (file,) = (tmp_path / "folder").rglob("*.kseg")
+    file.parent.rename(tmp_path / "elsewhere")
+    file.parent.symlink_to(tmp_path / "elsewhere")
+    (found,) = json.loads(klaw("two", "sync", "doctor", folder, "--json", status=1))
+    assert found["problem"].startswith(f"{file.parent.name}: it is a link")
+
+
+@pytest.mark.usefixtures("joined")
+class TestAFileIsMissing:
+    @pytest.fixture
+    def files(self, klaw, folder, tmp_path):
+        for text in ("the kiln is warm", "the ferry is late", "the barn is red"):
+            klaw("one", "save", text)
+            klaw("one", "sync", folder)
+        return sorted((tmp_path / "folder").rglob("*.kseg"))
+
+    def test_doctor_the_receiver_and_status_tell_it(self, klaw, folder, files, joined):
+        lost = files[1].read_bytes()
+        files[1].unlink()
+        (found,) = json.loads(klaw("two", "sync", "doctor", folder, "--json", status=1))
+        assert found["problem"].startswith("1 record of ")
+        assert found["problem"].endswith(" not arrived: a file is missing, or is still on its way")
+        report = json.loads(klaw("three", "sync", "join", folder, "--json", code=joined))
+        assert (report["received"], report["gaps"]) == (3, [found["problem"]])
+        assert json.loads(klaw("three", "sync", folder, "--json"))["gaps"] == report["gaps"], "also by an idle run"
+        assert json.loads(klaw("three", "sync", "status", "--json"))["gaps"] == report["gaps"]
+        files[1].write_bytes(lost)
+        assert json.loads(klaw("three", "sync", folder, "--json"))["gaps"] == []
+        assert json.loads(klaw("two", "sync", "doctor", folder, "--json")) == []
+
+    def test_the_machine_that_wrote_it_writes_it_again(self, klaw, folder, files):
+        files[1].unlink()
+        klaw("one", "sync", folder)
+        assert json.loads(klaw("two", "sync", "doctor", folder, "--json")) == []
+
+    def test_files_that_were_packed_together_are_not_missing(self, klaw, folder, files, joined, tmp_path):
+        (path,) = json.loads(klaw("one", "search", "ferry", "--json"))
+        klaw("one", "forget", path["path"], "--yes")
+        other = str(tmp_path / "other")  # a second place takes numbers of segments, too
+        for _ in range(2):
+            klaw("one", "sync", folder, other)
+        assert files[2] not in (tmp_path / "folder").rglob("*.kseg")
+        assert json.loads(klaw("two", "sync", "doctor", folder, other, "--json")) == []
+        assert json.loads(klaw("three", "sync", "join", folder, "--json", code=joined))["gaps"] == []

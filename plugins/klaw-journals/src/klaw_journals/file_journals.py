@@ -19,6 +19,7 @@ from klaw_journals.contents import JournalName, LogRecord, is_journal_name
 from klaw_journals.jsonl import JsonLines
 from klaw_journals.record_journal import FileJournal
 from klaw_journals.rewriting import write_new
+from klaw_journals.timestamps import require_clock
 from klaw_journals.traces import Traces
 
 _SUFFIX = ".jsonl"
@@ -155,6 +156,7 @@ class FileText:
 
     def replace(self, text: str, forgotten: Iterable[str] = (), /) -> None:
         """Replace the file atomically, after the names of what is forgotten were written down. Raise StoreError."""
+        require_clock()
         if forgotten:
             Traces(self.path.parent).note_records(self.path.stem, forgotten)
         write_atomically(self.path, text)

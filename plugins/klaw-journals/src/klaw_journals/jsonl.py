@@ -26,6 +26,7 @@ from klaw_core.files.held import FileLock, require_regular
 from klaw_core.files.platform import NO_FOLLOW, read_at
 from klaw_journals.contents import Appendable, BadLine, LogLine, LogRecord
 from klaw_journals.rewriting import keep_ranges, leftover_of, replace_lines
+from klaw_journals.timestamps import require_clock
 
 #: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
 MAX_LINE_BYTES = 1 << 20
@@ -106,9 +107,10 @@ class JsonLines:
         """Append records in one write of complete lines; they are on the disk when it returns.
 
         A torn last line, left by a crash, is ended first, so that it does not damage the new lines. If the disk is
-        full, nothing of the records stays. Raise RecordError before anything is written, StoreFullError or
-        StoreReadOnlyError.
+        full, nothing of the records stays. Raise RecordError, and StoreError for a clock that cannot be right, before
+        anything is written, StoreFullError or StoreReadOnlyError.
         """
+        require_clock()
         try:
             with self._locked() as descriptor:
                 size = os.fstat(descriptor).st_size

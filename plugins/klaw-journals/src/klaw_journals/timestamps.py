@@ -1,10 +1,19 @@
 """Moments in the files that a person owns: ISO 8601 in UTC, in milliseconds."""
 
+import time
 from datetime import UTC, datetime
 
-from klaw_core import RecordError
+from klaw_core import RecordError, StoreError
 
 _SHOWN = 40
+
+
+def require_clock() -> None:
+    """Raise StoreError if the clock shows a moment that Python cannot represent: no message could be logged."""
+    try:
+        time.time()
+    except OverflowError as error:
+        raise StoreError("the clock of this machine shows a year after 2262", hint="set its date") from error
 
 
 def as_utc(moment: datetime) -> datetime:

@@ -100,7 +100,7 @@ def _show(settings: Settings, report: SyncReport, *, dry_run: bool) -> None:
         if report.missing:
             parts.append(f"{counted(report.missing, 'record')} missing here (--missing)")
         data().line(" · ".join(parts))
-    for problem in (*report.problems, *(f"{name} (it is tried again)" for name in report.waiting)):
+    for problem in (*report.problems, *(f"{name} (it is tried again)" for name in report.waiting), *report.gaps):
         notify(settings, problem)
 
 
@@ -160,7 +160,7 @@ def status(settings: Settings) -> None:
     """Show the machines that share this memory, the last time that each wrote something, and the shared workspaces."""
     with _extension(settings) as sync:
         memory, machines = sync.sync.key.memory, sync.machines()
-        conflicts = sync.sync.conflicts()
+        conflicts, gaps = sync.sync.conflicts(), sync.sync.gaps()
         shared, private = sync.workspaces()
     if settings.json:
         rows = [
@@ -182,6 +182,7 @@ def status(settings: Settings) -> None:
                 "conflicts": len(conflicts),
                 "workspaces": workspaces,
                 "private_workspaces": private,
+                "gaps": gaps,
             }
         )
         return
@@ -197,6 +198,8 @@ def status(settings: Settings) -> None:
         data().line(StyledText(f"{name}/", "bold cyan"), f"  {told}")
     if private:
         data().line(f"{counted(private, 'private workspace')}")
+    for told in gaps:
+        notify(settings, told)
 
 
 @command.command("remove", short_help="Stop reading what a machine writes.")

@@ -14,7 +14,7 @@ from klaw_journals.traces import digest
 from klaw_sync.desks import is_place
 from klaw_sync.errors import SegmentError
 from klaw_sync.here import NEW, Round
-from klaw_sync.remotes import Remote
+from klaw_sync.remotes import NOT_A_FILE, Remote
 from klaw_sync.segments import Segment, Writer, is_name, read
 from klaw_sync.values import KINDS, Trace, Version, is_deletion
 
@@ -116,6 +116,8 @@ class Exchange:
                 names = remote.names()
                 new = [name for name in names if name not in known | self.round.state.refused(names)]
                 found = [(name, segment) for name in new if (segment := self._get(remote, name)) is not None]
+                for name in remote.unusable():
+                    self._wait_for(f"{remote.location}/{name}: {NOT_A_FILE}")
             except KlawError as error:
                 self.round.report.add_problem(remote, error)
                 continue
@@ -128,13 +130,16 @@ class Exchange:
         self.round.here.step("looked")
 
     def _get(self, remote: Remote, name: str) -> Segment | None:
-        report = self.round.report
         try:
             return read(self.round.key, remote.get(name))
         except SegmentError as error:  # half of it, or not ours
-            told = f"{remote.location}/{name}: {error.message}"
-            report.waiting += () if told in report.waiting else (told,)
+            self._wait_for(f"{remote.location}/{name}: {error.message}")
             return None
+
+    def _wait_for(self, told: str) -> None:
+        """Report what cannot be read yet, once."""
+        report = self.round.report
+        report.waiting += () if told in report.waiting else (told,)
 
     def _take(self, remote: Remote, name: str, segment: Segment) -> None:
         """Add what a segment has. A copy under another name is read like the segment, and packed away later."""
@@ -143,6 +148,8 @@ class Exchange:
         if name != segment.name:
             copies = f"copies {remote.location}"
             state.meta[copies] = json.dumps([*json.loads(state.meta.get(copies, "[]")), name])
+        if segment.is_plain:
+            state.note_plain(segment.machine)
         latest = max((version.t for version in segment.versions if version.machine == segment.machine), default=0)
         state.see_machine(remote.location, segment.machine, segment.host, segment.number, latest)
         state.add_traces(segment.traces, done=False)

@@ -48,7 +48,8 @@ class SyncReport:
     """What one run did. ``sent``, ``received``, ``forgotten`` and ``missing`` are numbers of records.
 
     ``changed`` names journals of this machine. ``conflicts`` are values that another one has replaced, ``waiting`` are
-    files that are not complete yet, and ``problems`` are sentences.
+    files that are not complete yet, ``gaps`` say how many records of which machine have not arrived, and ``problems``
+    are sentences.
     """
 
     sent: int = 0
@@ -58,6 +59,7 @@ class SyncReport:
     missing: int = 0
     conflicts: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     def add_problem(self, remote: Remote, error: KlawError) -> None:

@@ -19,6 +19,9 @@ from klaw_sync.segments import MAX_FILE_BYTES, SUFFIX
 #: The file that says which memory a remote belongs to.
 MEMORY_FILE = "klaw-memory.json"
 
+#: Why something in the place of a segment or of a directory of segments is not read.
+NOT_A_FILE = "it is a link or another special file, so what a machine wrote there is not read"
+
 #: The directory of a machine's segments.
 MACHINE = re.compile("[0-9a-f]{16}", re.ASCII)
 
@@ -41,6 +44,10 @@ class Remote(ABC):
     @abstractmethod
     def names(self) -> list[str]:
         """Return the names of the files that may be segments, sorted; also of copies under other names."""
+
+    def unusable(self) -> list[str]:
+        """Return the names of segments, and of directories of machines, in whose place is something else, sorted."""
+        return []
 
     @abstractmethod
     def get(self, name: str) -> bytes:
@@ -71,18 +78,24 @@ class Folder(Remote):
 
     def names(self) -> list[str]:
         """Return the visible files, one directory deep. Links and other special files are not followed."""
-        return sorted(self._listed())
+        return sorted(name for name, is_usable in self._listed() if is_usable)
 
-    def _listed(self) -> Iterator[str]:
+    def unusable(self) -> list[str]:
+        """Return links and other special files in the place of segments, and of directories of machines."""
+        return sorted(name for name, is_usable in self._listed() if not is_usable)
+
+    def _listed(self) -> Iterator[tuple[str, bool]]:
         try:
             with os.scandir(self.root) as entries:
-                machines = [item.name for item in entries if item.is_dir(follow_symlinks=False)]
+                machines = {item.name: item.is_dir(follow_symlinks=False) for item in entries}
             for machine in filter(MACHINE.fullmatch, machines):
+                if not machines[machine]:
+                    yield machine, False
+                    continue
                 with os.scandir(self.root / machine) as entries:
                     for item in entries:
-                        is_seen = SUFFIX in item.name and not item.name.startswith(".")
-                        if is_seen and item.is_file(follow_symlinks=False):
-                            yield f"{machine}/{item.name}"
+                        if SUFFIX in item.name and not item.name.startswith("."):
+                            yield f"{machine}/{item.name}", item.is_file(follow_symlinks=False)
         except FileNotFoundError:
             return
         except OSError as error:

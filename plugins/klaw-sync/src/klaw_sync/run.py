@@ -13,17 +13,18 @@ from attrs import define, evolve, frozen
 
 from klaw_core import ConfigError, KlawError, NotFoundError, RecordError, StoreError, locked
 from klaw_journals import Traces, parse_json
+from klaw_journals.timestamps import require_clock
 from klaw_sync.applying import Applying
 from klaw_sync.errors import SegmentError
 from klaw_sync.exchange import Exchange
 from klaw_sync.here import Here, Missing, Round, SyncReport
 from klaw_sync.keys import MemoryKey
 from klaw_sync.merging import Conflict, merge
-from klaw_sync.remotes import MEMORY_FILE, Remote
+from klaw_sync.remotes import MEMORY_FILE, NOT_A_FILE, Remote
 from klaw_sync.segments import read as read_segment
 from klaw_sync.stamping import Stamping
-from klaw_sync.state import State
-from klaw_sync.values import Removal
+from klaw_sync.state import State, gaps
+from klaw_sync.values import Removal, Version
 
 
 @frozen
@@ -143,6 +144,7 @@ class Sync(Here):
         With ``dry_run`` nothing is written to a remote or a journal. ``missing``: what is done with records that are
         missing here although nobody has forgotten them. Raise NotFoundError, ConfigError, StoreError.
         """
+        require_clock()
         key = self.key
         self.traces = Traces(self.root)
         report = SyncReport()
@@ -153,6 +155,7 @@ class Sync(Here):
             if not dry_run and missing == "keep" and self._is_idle(state, reached):
                 report.missing = int(state.meta.get("missing", "0"))
                 report.conflicts = tuple(json.loads(state.meta.get("conflicts", "[]")))
+                report.gaps = tuple(json.loads(state.meta.get("gaps", "[]")))
                 return report
             state.load()
             _run(Round(self, state, key, reached, report, dry_run, missing))
@@ -180,6 +183,14 @@ class Sync(Here):
             return found
         return [Machine(own, self.host, int(state.meta.get("segment", "0")), None, is_own=True), *found]
 
+    def gaps(self) -> list[str]:
+        """Return what tells of records that have not arrived at the last run. Raise StoreError."""
+        if not (self.directory / "state.db").exists():
+            return []
+        with State.open(self.directory / "state.db") as state:
+            state.load_meta()
+            return list(json.loads(state.meta.get("gaps", "[]")))
+
     def conflicts(self) -> list[Conflict]:
         """Return the values that another one has replaced although its writer had not seen them. Raise StoreError."""
         if not (self.directory / "state.db").exists():
@@ -200,21 +211,34 @@ class Sync(Here):
         remote.fetch()
         self._require(remote, key)
         names = remote.names()
+        unnumbered = set[str]()
         if (self.directory / "state.db").exists():
             with State.open(self.directory / "state.db") as state:
                 state.load_meta()
                 refused = state.refused(names) - state.segments(remote.location)
+                unnumbered = state.unnumbered
             for name in sorted(refused):
                 yield f"{name}: a machine wrote it after it was removed; it is not read"
             names = [name for name in names if name not in refused]
+        yield from (f"{name}: {NOT_A_FILE}" for name in remote.unusable())
+        yield from self._read_all(remote, names, unnumbered)
+
+    def _read_all(self, remote: Remote, names: Sequence[str], unnumbered: set[str]) -> Iterator[str]:
+        versions, hosts = list[Version](), dict[str, str]()
         for name in names:
             try:
-                segment = read_segment(key, remote.get(name))
+                segment = read_segment(self.key, remote.get(name))
             except SegmentError as error:
                 yield f"{name}: {error.message}"
             else:
+                versions += (evolve(version, body=None) for version in segment.versions)  # not all texts at once
+                hosts[segment.machine] = segment.host
+                if segment.is_plain:
+                    unnumbered.add(segment.machine)
                 if segment.bad:
                     yield f"{name}: {segment.bad:,} lines are not valid"
+        for machine, count in ({} if self.plain else gaps(versions, unnumbered)).items():
+            yield _gap(hosts.get(machine) or machine, count)
 
     def _reach(self, remote: Remote, key: MemoryKey, state: State, report: SyncReport, *, dry_run: bool) -> bool:
         """Return whether a remote can be used. A new one is marked, unless this is a dry run."""
@@ -329,12 +353,22 @@ def _finish(round_: Round, before: str) -> None:
     done = sorted(remote.location for remote in round_.remotes)
     after = round_.here.stamps()
     meta["stamps"] = after if before == after else ""
+    hosts = {row["machine"]: row["host"] for row in round_.state.machines()}
+    found = {} if round_.here.plain else gaps(round_.state.versions.values(), round_.state.unnumbered)
+    report.gaps = tuple(_gap(hosts.get(machine) or machine, count) for machine, count in found.items())
     is_complete = not (report.problems or report.waiting)
     meta["complete"] = ",".join(done) if is_complete else "-"
+    meta["gaps"] = json.dumps(report.gaps)
     meta["missing"], meta["conflicts"] = str(report.missing), json.dumps(report.conflicts)
     with round_.state.commit():
         pass
     round_.state.scrub()
+
+
+def _gap(host: str, count: int) -> str:
+    """Return what tells of records that have not arrived."""
+    are = "1 record of {} has" if count == 1 else f"{count:,} records of {{}} have"
+    return f"{are.format(host)} not arrived: a file is missing, or is still on its way"
 
 
 def _moment_of(t: int) -> datetime | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core import RecordError
 from klaw_journals import parse_json
@@ -38,7 +38,10 @@ _MAX_HEAD = 1 << 20
 
 @frozen
 class Segment:
-    """The content of a segment. ``others`` are lines of kinds that this version of Klaw does not know."""
+    """The content of a segment. ``others`` are lines of kinds that this version of Klaw does not know.
+
+    ``is_plain``: it is not encrypted, so its machine writes no records of private kinds.
+    """
 
     name: str
     machine: str
@@ -50,6 +53,7 @@ class Segment:
     others: tuple[Mapping[str, Any], ...] = ()
     host: str = ""
     bad: int = 0
+    is_plain: bool = False
 
 
 @frozen
@@ -134,11 +138,12 @@ def read(key: MemoryKey, data: bytes) -> Segment:
     if not is_name(name):
         raise SegmentError("its first line does not name a machine")
     sealed = data[len(whole) :]
-    unlock = key.open if head.get("crypt") == "xchacha20" else key.verify
+    is_plain = head.get("crypt") != "xchacha20"
+    unlock = key.verify if is_plain else key.open
     compressed = unlock(whole, sealed, head.get("key", ""))
     found = head.get("covers")
     covers = tuple(item for item in found if isinstance(item, str) and is_name(item)) if isinstance(found, list) else ()
-    return _parsed(Segment(name, str(machine), number, covers), _unpacked(compressed, size))
+    return evolve(_parsed(Segment(name, str(machine), number, covers), _unpacked(compressed, size)), is_plain=is_plain)
 
 
 def _head(data: bytes) -> tuple[Mapping[str, Any], bytes]:

@@ -35,7 +35,22 @@ CREATE TABLE IF NOT EXISTS removals (name TEXT PRIMARY KEY, machine TEXT, number
 """
 
 _SCRUB = "scrub"  # the name in `meta` of the mark that a text was dropped
+_PLAIN = "plain"  # the beginning of the name in `meta` of the mark that a machine writes without encryption
 _PRIMARY = 0xFF  # the part of an error code of SQLite that names its kind
+
+
+def gaps(versions: Iterable[Version], unnumbered: Container[str]) -> dict[str, int]:
+    """Return how many records of each machine lie between some of these versions, and are not among them.
+
+    A machine numbers its records without gaps, and no version ever leaves the segments: these were in a file that is
+    missing. Nothing is known of the machines in ``unnumbered``.
+    """
+    numbers = defaultdict[str, set[int]](set)
+    for version in versions:
+        if version.machine not in unnumbered:
+            numbers[version.machine].add(version.number)
+    missing = {machine: max(found) - min(found) + 1 - len(found) for machine, found in sorted(numbers.items())}
+    return {machine: count for machine, count in missing.items() if count}
 
 
 @define(eq=False)
@@ -141,6 +156,16 @@ class State:
         removed = self.removed
         placed = ((name, *place_of(name)) for name in names if removed and is_name(name))
         return {name for name, machine, number in placed if machine in removed and number > removed[machine]}
+
+    def note_plain(self, machine: str) -> None:
+        """Note that a machine writes without encryption."""
+        self.meta[f"{_PLAIN} {machine}"] = "1"
+
+    @property
+    def unnumbered(self) -> set[str]:
+        """The machines of which gaps say nothing: those that were removed, and that keep some records to themselves."""
+        plain = (name.removeprefix(f"{_PLAIN} ") for name in self.meta if name.startswith(f"{_PLAIN} "))
+        return {*self.removed, *plain}
 
     @contextmanager
     def commit(self) -> Iterator[sqlite3.Connection]:
