@@ -134,6 +134,75 @@ def test_a_removed_workspace_leaves_the_others_alone(pair):
     assert two.sharing.adopt() == {}
 
 
+@pytest.mark.parametrize("lost", ["removed", "list deleted"])
+def test_notes_that_are_added_again_are_private_and_include_nothing_elsewhere(pair, lost):
+    """The name alone does not share them: what was excluded everywhere would be indexed again everywhere."""
+    one, two = pair
+    if lost == "removed":
+        two.registry.forget("notes")
+    else:
+        two.registry.file.unlink()
+    two.registry.change(lambda known: known.update(notes=Workspace(two.root, "notes", exclude=("private.md",))))
+    two.sharing.publish()
+    one.receive(two)
+    one.sharing.adopt()
+    assert two.sharing.adopt() == {}
+    assert patterns(one, two) == [{"a.md", "b.md"}, {"private.md"}]
+    assert not [name for name in two.records() if "private" in name]
+    assert not two.sharing.shared()["notes"].is_here
+
+
+def test_notes_that_are_added_again_and_shared_include_nothing_elsewhere(pair):
+    one, two = pair
+    two.sharing.unshare("notes")
+    two.registry.forget("notes")
+    two.registry.change(lambda known: known.update(notes=Workspace(two.root, "notes")))
+    assert not two.sharing.share("notes")
+    two.sharing.publish()
+    one.receive(two)
+    one.sharing.adopt()
+    two.sharing.adopt()
+    assert patterns(one, two) == [{"a.md", "b.md"}] * 2
+
+
+def test_sharing_again_includes_nothing_that_another_machine_has_excluded_unseen(pair):
+    one, two = pair
+    one.sharing.unshare("notes")
+    two.change("c.md")
+    two.sharing.publish()
+    told = {name: record for name, record in two.records().items() if name == "notes/c.md"}
+    FileJournals(one.root).records(JOURNAL).settle(lambda held: [*held, *told.values()])
+    assert not one.sharing.share("notes")
+    one.sharing.adopt()
+    assert patterns(one) == [{"a.md", "b.md", "c.md"}]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_not_followed_is_returned_again(pair, again):
+    """A run that was killed has changed the list, and forgotten nothing."""
+    one, two = pair
+    one.change("c.md", remove=["a.md"])
+    one.sharing.publish()
+    two.receive(one)
+
+    def fail(changed):
+        assert changed == {"notes": ("c.md",)}
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        two.sharing.adopt(fail)
+    assert patterns(two) == [{"b.md", "c.md"}]
+    if again:
+        two.sharing.publish()
+    assert two.sharing.adopt() == {"notes": ("c.md",)}
+    two.sharing.publish()
+    assert two.sharing.adopt() == {}
+    one.receive(two)
+    one.sharing.publish()
+    one.sharing.adopt()
+    assert patterns(*pair) == [{"b.md", "c.md"}] * 2
+
+
 def test_sharing_again_includes_what_was_included_meanwhile(pair):
     one, _ = pair
     one.sharing.unshare("notes")

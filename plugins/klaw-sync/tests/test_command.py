@@ -291,6 +291,39 @@ class TestSharedWorkspaces:
         assert self.paths(klaw, "one") == {"notes/quay.md", "notes/reef.md"}
 
     @pytest.mark.usefixtures("notes")
+    def test_what_was_forgotten_stays_forgotten_after_the_workspace_was_added_again_elsewhere(
+        self, klaw, sync, tmp_path
+    ):
+        for machine in ("one", "two"):
+            klaw(machine, "workspace", "share", "notes")
+            sync(machine)
+        klaw("one", "forget", "notes/reef.md", "--yes")
+        sync("one", "two")
+        klaw("two", "workspace", "remove", "notes", "--yes")
+        klaw("two", "index", str(tmp_path / "two-notes"), "--name", "notes")
+        sync("two", "one")
+        assert self.paths(klaw, "one") == {"notes/quay.md"}
+        assert "shared elsewhere" in klaw("two", "sync", "status")
+        klaw("two", "workspace", "share", "notes")
+        assert self.paths(klaw, "two") == {"notes/quay.md"}
+
+    @pytest.mark.usefixtures("notes")
+    def test_a_missing_directory_is_a_problem_of_the_run_and_what_was_forgotten_is_forgotten(
+        self, klaw, sync, folder, tmp_path
+    ):
+        for machine in ("one", "two"):
+            klaw(machine, "workspace", "share", "notes")
+            sync(machine)
+        klaw("one", "forget", "notes/reef.md", "--yes")
+        sync("one")
+        (tmp_path / "two-notes").rename(tmp_path / "away")
+        assert "does not exist" in klaw("two", "sync", folder, status=1)
+        assert self.paths(klaw, "two") == {"notes/quay.md"}
+        (tmp_path / "away").rename(tmp_path / "two-notes")
+        sync("two")
+        assert self.paths(klaw, "two") == {"notes/quay.md"}
+
+    @pytest.mark.usefixtures("notes")
     def test_a_private_workspace_is_left_alone(self, klaw, sync, tmp_path):
         klaw("one", "workspace", "share", "notes")
         klaw("one", "forget", "notes/reef.md", "--yes")

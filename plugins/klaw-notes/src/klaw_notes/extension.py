@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from klaw_core import (
     AttachedExtension,
@@ -26,7 +26,7 @@ from klaw_core import (
 from klaw_journals import ConsentExtension, ImportCounts, Record, check_private, make_private
 from klaw_journals.checked_names import check_name
 from klaw_notes.options import can_name
-from klaw_notes.sharing import Sharing, check_declaration
+from klaw_notes.sharing import Sharing, check_declaration, forgotten_notes
 from klaw_notes.workspace_list import (
     FILE_NAME,
     RememberedWorkspace,
@@ -91,6 +91,12 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         """The workspaces that several machines share."""
         return Sharing(self.registry)
 
+    def forget_excluded(self, name: str, patterns: Sequence[str], /) -> None:
+        """Forget the notes that other machines forgot, with their vectors and words. Raise StoreError."""
+        paths = forgotten_notes(name, patterns)
+        if paths and self._host is not None:
+            self._host.forget(paths)
+
     def remember(
         self, sources: Sources, directory: str | Path, name: str | None, collection: str, **changes: Any
     ) -> str:
@@ -145,7 +151,7 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every workspace. Raise StoreError if the list cannot be read."""
         for workspace in self.registry.all().values():
-            yield Record(KIND, {"name": workspace.origin, "value": workspace_entry(workspace)})
+            yield Record(KIND, {"name": workspace.origin, "value": workspace_entry(evolve(workspace, shared=False))})
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless this is a workspace, QueryError if its collection belongs to an extension."""
@@ -197,4 +203,4 @@ def _parse(value: Any) -> Workspace:
         raise RecordError(
             f"not a workspace: {workspace.origin!r} is not a usable name, or {workspace.root} is not an absolute path"
         )
-    return workspace
+    return evolve(workspace, shared=False)

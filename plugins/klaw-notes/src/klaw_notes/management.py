@@ -15,7 +15,7 @@ from klaw_core.holds import operations
 from klaw_journals import JournalingStore
 from klaw_journals.checked_names import check_name
 from klaw_notes.patterns import as_patterns
-from klaw_notes.sharing import Sharing
+from klaw_notes.sharing import Sharing, forgotten_notes
 from klaw_notes.workspace import Workspace, count_kinds
 from klaw_notes.workspace_list import Workspaces, is_gone, problem_of_description
 
@@ -147,12 +147,18 @@ class WorkspaceManager:
         sharing = Sharing(registry)
         if not sharing.share(name):
             return IndexReport()
-        sharing.adopt()
+        sharing.adopt(self._forget_excluded)
         runs = self.get_runs()
         report = runs.over(runs.sources.with_origin(name), on_progress=on_progress, alone=True)
         return report + IndexReport(
             notices=(f"another machine shares {name}: what is excluded there is excluded here",)
         )
+
+    def _forget_excluded(self, changed: Mapping[str, Sequence[str]]) -> None:
+        known = self.get_registry().all()
+        for name, patterns in changed.items():
+            if paths := forgotten_notes(name, patterns):
+                self.get_collection(known[name].collection).remove(paths, forget=True)
 
     def unshare(self, name: str) -> None:
         """Make a shared workspace private again, on all machines. Raise NotFoundError, StoreError."""

@@ -4,11 +4,16 @@ The notes themselves are files, which other programs carry. The journal has a re
 of each pattern, so that two machines that exclude different notes at the same time lose neither pattern. `klaw sync`
 exchanges these records. A record that only this machine uses has the patterns as they were at the last exchange: what
 differs from them in the list of workspaces was changed here since then.
+
+A workspace of the list that takes part is marked there. One that was removed and added again, or a list that was lost,
+lacks the mark: its missing patterns are not told to the others, who would index what was forgotten.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from glob import escape
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -49,14 +54,14 @@ class Sharing:
 
     def shared(self) -> dict[str, SharedWorkspace]:
         """Return the shared workspaces by name, also those that this machine does not have. Raise StoreError."""
-        records = dict(self._journal.replay().records)
+        records, known = dict(self._journal.replay().records), self.registry.all()
         return {
             name: SharedWorkspace(
                 name,
                 record["collection"],
                 tuple(record["include"]),
                 _agreed(records, name),
-                _own(records, name) is not None,
+                _own(records, name) is not None and _is_marked(known, name),
             )
             for name, record in sorted(records.items())
             if record.get("value") == "shared"
@@ -76,7 +81,7 @@ class Sharing:
             joined = declared.get("value") == "shared"
             if not joined:
                 records[name] = _declaration(workspace)
-                for pattern in set(_agreed(records, name)) - set(workspace.exclude):
+                for pattern in _seen(records, name, workspace) & set(_agreed(records, name)) - set(workspace.exclude):
                     _put(records, name, pattern, "included")
             elif declared["collection"] != workspace.collection:
                 raise WorkspaceError(
@@ -88,7 +93,12 @@ class Sharing:
                 _put(records, name, pattern, "excluded")
             records[f"/{name}"] = _joined(name, workspace.exclude, workspace.include)
 
+        def mark(known: dict[str, Workspace]) -> None:
+            if name in known:
+                known[name] = evolve(known[name], shared=True)
+
         self._change(change)
+        self.registry.change(mark)
         return joined
 
     def unshare(self, name: str) -> None:
@@ -98,7 +108,7 @@ class Sharing:
             if records.get(name, {}).get("value") != "shared":
                 raise NotFoundError(f"{name!r} is not shared", hint=f"klaw workspace share {quote(name)}")
             records[name] = {**records[name], "value": "private"}
-            records[f"/{name}"] = {"id": f"/{name}", "op": "left"}
+            records[f"/{name}"] = _left(records, name)
 
         self._change(change)
 
@@ -111,24 +121,28 @@ class Sharing:
             known = self.registry.all()
             for name in _joined_names(records):
                 workspace, own = known.get(name), _own(records, name) or {}
-                if workspace is None:  # it was removed here; the others keep it
+                if workspace is None or not workspace.shared:  # it was removed here; the others keep it
                     records[f"/{name}"] = {"id": f"/{name}", "op": "left"}
                     continue
                 if records.get(name, {}).get("value") != "shared":
                     continue
-                before, now = set(own["exclude"]), set(workspace.exclude)
-                for pattern in now ^ before:
+                before, now, agreed = set(own["exclude"]), set(workspace.exclude), set(_agreed(records, name))
+                # What has arrived but was not followed, because a run was killed, stays unknown here.
+                told = {pattern for pattern in now ^ before if (pattern in now) != (pattern in agreed)}
+                for pattern in told:
                     _put(records, name, pattern, "excluded" if pattern in now else "included")
                 if own["include"] != list(workspace.include):
                     records[name] = _declaration(workspace)
-                records[f"/{name}"] = _joined(name, workspace.exclude, workspace.include)
+                records[f"/{name}"] = _joined(name, sorted(before ^ told), workspace.include)
 
         self._change(change)
 
-    def adopt(self) -> dict[str, tuple[str, ...]]:
+    def adopt(self, follow: Callable[[Mapping[str, Sequence[str]]], object] = len) -> dict[str, tuple[str, ...]]:
         """Change the list of workspaces to what the machines agreed on.
 
-        Return the patterns that each changed workspace excludes now and did not before. Raise StoreError.
+        Return the patterns that the others have excluded since the last time, for each workspace that they changed.
+        ``follow`` forgets the notes that match them: if it raises, or the process is killed, the next call returns the
+        patterns again. Raise StoreError.
         """
         changed: dict[str, tuple[str, ...]] = {}
         if not self._journal.exists:
@@ -139,17 +153,18 @@ class Sharing:
 
         def change(known: dict[str, Workspace]) -> None:
             for name in taken:
-                if name in known:
-                    new = _adopted(known[name], records)
-                    if new != known[name]:
-                        changed[name] = tuple(sorted(set(new.exclude) - set(known[name].exclude)))
+                if _is_marked(known, name):
+                    new, before = _adopted(known[name], records), (_own(records, name) or {})["exclude"]
+                    if new != known[name] or set(before) != set(_agreed(records, name)):
+                        changed[name] = tuple(sorted(set(_agreed(records, name)) - set(before)))
                         known[name] = new
 
         self.registry.change(change)
+        follow(changed)
 
         def note(held: _Records) -> None:
             for name in left:
-                held[f"/{name}"] = {"id": f"/{name}", "op": "left"}
+                held[f"/{name}"] = _left(held, name)
             for name in taken:
                 held[f"/{name}"] = _joined(name, _agreed(records, name), records[name]["include"])
 
@@ -167,6 +182,12 @@ class Sharing:
             return list(records.values())
 
         self._journal.settle(settle)
+
+
+def forgotten_notes(name: str, patterns: Sequence[str]) -> list[str]:
+    """Return the paths of the notes of a workspace that were excluded by forgetting them."""
+    paths = [(pattern, re.sub(r"\[([*?[])\]", r"\1", pattern)) for pattern in patterns]
+    return [f"{name}/{path}" for pattern, path in paths if escape(path) == pattern]
 
 
 def check_declaration(record: Mapping[str, Any]) -> None:
@@ -195,6 +216,20 @@ def _own(records: _Records, name: str) -> Mapping[str, Any] | None:
     """Return this machine's own record of a workspace, if it takes part."""
     found = records.get(f"/{name}", {})
     return found if found.get("op") == "joined" else None
+
+
+def _left(records: _Records, name: str) -> Mapping[str, Any]:
+    """Return the record of a machine that takes no part any more, with the patterns that it knew then."""
+    return {"id": f"/{name}", "op": "left", "exclude": (_own(records, name) or {}).get("exclude", [])}
+
+
+def _seen(records: _Records, name: str, workspace: Workspace) -> set[str]:
+    """Return the patterns that these notes had when they were no longer shared."""
+    return set(records.get(f"/{name}", {}).get("exclude", ())) if workspace.shared else set()
+
+
+def _is_marked(known: Mapping[str, Workspace], name: str) -> bool:
+    return name in known and known[name].shared
 
 
 def _joined_names(records: _Records) -> list[str]:

@@ -71,6 +71,7 @@ class Workspace(Source, Folder):
     software that they describe. ``converters`` turn other files into text; with the default ``include`` the files that
     they can read are included. ``trust`` is the class of all files: ``owner``, ``agent`` or ``foreign``.
     ``descriptions`` say what directories are: pairs of a path below the root (empty for the root) and a text.
+    ``shared``: these notes were shared with other machines at least once; see :mod:`klaw_notes.sharing`.
     """
 
     root: Path
@@ -83,6 +84,7 @@ class Workspace(Source, Folder):
     converters: "Converters | None" = field(default=None, eq=False, repr=False)
     trust: str = "owner"
     descriptions: tuple[tuple[str, str], ...] = ()
+    shared: bool = False
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""

@@ -347,7 +347,7 @@ def _with_class(workspace: Workspace) -> str:
 
 
 def _place_of(workspace: Workspace) -> Workspace:
-    return evolve(workspace, exclude=(), include=(), trust="owner", descriptions=())
+    return evolve(workspace, exclude=(), include=(), trust="owner", descriptions=(), shared=False)
 
 
 def workspaces_in(data_dir: Path) -> Workspaces:
@@ -362,6 +362,8 @@ def workspace_entry(workspace: Workspace) -> dict[str, Any]:
         entry["include"] = list(workspace.include)
     if workspace.descriptions:
         entry["descriptions"] = dict(workspace.descriptions)
+    if workspace.shared:
+        entry["shared"] = True
     chosen = {"collection": workspace.collection, "version": workspace.version, "trust": workspace.trust}
     return entry | {key: value for key, value in chosen.items() if value not in {"", "memory", "owner"}}
 
@@ -377,6 +379,7 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
         version=str(entry.get("version", "")),
         trust=_class_of(entry),
         descriptions=tuple(sorted(_descriptions(entry))),
+        shared=entry.get("shared") is True,
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from glob import escape
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from klaw_core import (
     NotFoundError,
     StatusExtension,
     StoreError,
+    WorkspaceError,
 )
 from klaw_journals import JournalingStore, Record, RecordedExtension, RunningExtension
 from klaw_sync.background import Synchroniser
@@ -89,17 +89,20 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         report = sync.run(remotes, dry_run=dry_run, missing=missing)
         self._index(report)
         if notes is not None and self._host is not None and not dry_run:
-            self._adopt(notes, self._host)
+            notes.sharing.adopt(partial(self._follow, notes, self._host, report))
         return report
 
-    def _adopt(self, notes: Any, host: Host) -> None:
+    @staticmethod
+    def _follow(notes: Any, host: Host, report: SyncReport, changed: Mapping[str, Sequence[str]]) -> None:
         """Exclude and include the notes of shared workspaces as the other machines do."""
-        for name, patterns in notes.sharing.adopt().items():
-            forgotten = [f"{name}/{path}" for pattern in patterns if (path := _unescaped(pattern))]
-            if forgotten:  # their vectors and words as well, as on the machine that forgot them
-                host.forget(forgotten)
-            with suppress(NotFoundError):
+        for name, patterns in changed.items():
+            notes.forget_excluded(name, patterns)
+            try:
                 host.index(name)
+            except WorkspaceError as error:  # a disk that is not mounted: the next `klaw index` does it
+                report.problems += (f"{name}: {error.message}",)
+            except NotFoundError:
+                continue
 
     def workspaces(self) -> tuple[Mapping[str, bool], int]:
         """Return the shared workspaces, each with whether this machine takes part, and the number of private ones."""
@@ -186,12 +189,6 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
             self._owner(kind).check_declaration(body)
         elif owner is not None:
             owner.check_record(Record(_OWNERS[kind][1], value))
-
-
-def _unescaped(pattern: str) -> str:
-    """Return the path of a note that was excluded by forgetting it; empty for any other pattern."""
-    path = re.sub(r"\[([*?[])\]", r"\1", pattern)
-    return path if escape(path) == pattern else ""
 
 
 def _finding(problem: str, where: str) -> Finding:
