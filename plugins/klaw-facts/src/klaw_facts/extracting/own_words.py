@@ -13,7 +13,7 @@ from functools import lru_cache
 
 _LABELS = (
     r"(?:(?:please )?(?:note|remember|memorize|keep in mind|be aware)(?: that| this)?|notes?|reminder|update|news|big news|good news|ps|p\.s\.?|nb|fyi|btw"
-    r"|by the way|for the record|for your information|info|information|about me|profile|(?:fun |quick )?facts?|my (?:address|details|data|situation|story|profile|info)|here(?:['’]s| is| are)(?: my| some)? [\w ]{1,20}|bio|intro|introduction|background|context|personal"
+    r"|by the way|(?:a )?quick (?:one|note|update|question)|for the record|for your information|info|information|about me|profile|(?:fun |quick )?facts?|my (?:address|details|data|situation|story|profile|info)|here(?:['’]s| is| are)(?: my| some)? [\w ]{1,20}|bio|intro|introduction|background|context|personal"
     r"|важно|запомни(?:те)?|заметка|кстати|обо мне|новости|о себе|п\.?с\.?|请记住|记住|备注|注意|更新|补充)"
 )
 # A copied program, a quotation of a message, and what follows the head of a letter.
@@ -52,10 +52,10 @@ _NOT_SAID = re.compile(
     r"|according to|quote|quoting|allegedly|supposedly)\b"
     r"|\b(?:pretend\w*|role[- ]?play\w*|hypothetical\w*|assum(?:e|ing)|suppos(?:e|ing)|let['’]?s say|let us (?:say|suppose|assume)|imagin\w+"
     r"|(?:novel|story|dreams?|movie|film|song|lyrics|poem|game|play|book|script|essay|comic)(?=\W*$| ?,| (?:i|the|my|we)\b)|dreamed|dreamt|example|e\.g\.?|for instance"
-    r"|translate|proof-?read|rewrite|as if|false|untrue|lie|rumou?rs?|myth|joke|doubts?|hero|character|protagonist|in theory)"
+    r"|translate|proof-?read|rewrite|fiction\w*|imaginary|virtual|as if|false|untrue|lie|rumou?rs?|myth|joke|doubts?|hero|character|protagonist|in theory)"
     r"|\b(?:он|она|они|мама|папа|друг|подруга|брат|сестра|(?-i:[А-ЯЁ][а-яё]+))\s+(?:\w+\s+)?(?:сказал\w*|говор\w+|написал\w*|пишет|дума\w+|счита\w+|утвержда\w+"
     r"|ответил\w*|спросил\w*|уверен\w*)\b|\b(?:говорят|якобы|по мнению|по словам|будто|представь\w*|предположим|допустим|притвор\w+|переведи\w*|например"
-    r"|неправда|ложь|слух\w*|роман\w*|рассказ\w*|сн[еу]|герой|персонаж)\b"
+    r"|неправда|ложь|слух\w*|книг[еаи]|фильм\w*|игр[еаы]|роман\w*|рассказ\w*|сн[еу]|герой|персонаж)\b"
     r"|(?<![我你])[说說](?!一[下句声])|听说|据说|认为|以为|觉得|(?<!想)告诉(?!你)|写道|问(?![题一])|假设|假装|假如|想象|翻译|小说|故事|例如|比如|角色|主角|梦见|梦里|要是|万一|谣言",
     re.IGNORECASE,
 )
@@ -68,7 +68,7 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _ASCRIBED = re.compile(
-    r"[\W_]*(?:(?:is|was) (?:what|how|his|her|their)\b|(?:(?:he|she|they|the \w+|my \w+|(?-i:[A-Z]\w+)) )?(?:said|says|wrote|replied|lied|claims|claimed)\b)",
+    r"[\W_]*(?:(?:is|was) (?:what|how|his|her|their|an? (?:sentence|phrase|line|example|quote|lyric))\b|only in my (?:head|dreams|mind)\b|(?:(?:he|she|they|the \w+|my \w+|(?-i:[A-Z]\w+)) )?(?:said|says|wrote|replied|lied|claims|claimed)\b)",
     re.IGNORECASE,
 )
 _NEXT = re.compile(
@@ -92,7 +92,7 @@ _OPENER = re.compile(
     r"|(?:please )?(?:note|remember|memorize|keep in mind|know|save|store|be aware)(?: the fact)?(?: that)?|so you know"
     r"|(?:i|we)(?:['’]m| am|['’]re| are)? ?(?:so |very |really )?(?:happy|glad|proud|excited|pleased|sad|sorry|thrilled|here)(?: to (?:say|report|announce|tell you|share|add))?(?: that)?"
     r"|i (?:should|can|must|want to|wanted to|have to|forgot to|need to|would like to) (?:mention|tell you|say|add|note|confirm|let you know|share)(?: that)?"
-    r"|the (?:news|good news|big news|thing|fact|truth) is(?: that)?"
+    r"|the (?:\w+ )?(?:news|thing|fact|truth|point) is(?: that)?|i think you should know(?: that)?"
     r"|(?:you (?:can|may|could|should)|feel free to|everyone can|people can|from now on|always)"
     r"|да|нет|ну|привет|здравствуй(?:те)?|добрый (?:день|вечер)|доброе утро|всем|кстати|вообще|вообще-то|на самом деле|в общем|итак|просто|знаешь|знаете"
     r"|запомни(?:те)?|помни(?:те)?|учти(?:те)?|потому что|так как|поскольку|хотя|пожалуйста|тоже"

@@ -25,7 +25,7 @@ _DATE = (
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
 # A lower-case word is part of a name only before a capital: "Rio de Janeiro", but not "Lyon last week".
-_PLACE = r"(?!(?:Apartment|Apt|Room|Suite|Floor|Building|Unit|Level|Phase|Stage)\b)[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -](?!I\b)[A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
+_PLACE = r"(?!(?:Apartment|Apt|Room|Suite|Floor|Building|Unit|Level|Phase|Stage)\b)[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -](?!I\b)[A-Z][\w’'-]*)*(?:,\s+(?!I\b)[A-Z][\w’'-]*)*"
 _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
 # A time between the subject and the verb of a Chinese sentence.
@@ -210,7 +210,7 @@ _PLANS: tuple[tuple[str, str], ...] = (
 _NO_PLACE = re.compile(
     r"\b(?:moved|moving|move|relocated) (?:back )?to (?:[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Za-z]*(?:SQL|DB|OS|JS)\b|\w+\.\w+|[A-Z]\w*[\d+#]"
     r"|(?:Linux|Ubuntu|Debian|Fedora|Arch|Windows|Mac|Android|Apple|Python|Rust|Go|Golang|Java|Kotlin|Swift|Ruby|Rails|Django|Flask|React|Vue|Angular"
-    r"|Svelte|Node|Deno|Bun|Postgres|Oracle|Redis|Mongo|Cassandra|Kafka|Docker|Podman|Kubernetes|Terraform|Ansible|Git|Bitbucket|Jira|Confluence|Slack"
+    r"|Svelte|Node|Deno|Bun|AWS|GCP|Tesla|Postgres|Oracle|Redis|Mongo|Cassandra|Kafka|Docker|Podman|Kubernetes|Terraform|Ansible|Git|Bitbucket|Jira|Confluence|Slack"
     r"|Teams|Zoom|Discord|Telegram|Signal|Notion|Obsidian|Evernote|Gmail|Outlook|Chrome|Firefox|Safari|Brave|Edge|Vim|Neovim|Emacs|Azure|Google|Amazon"
     r"|Heroku|Vercel|Netlify|Cloudflare|Spotify|Netflix|Mastodon|Bluesky|Sales|Marketing|Finance|Engineering|Support|Accounting|Legal|Product|Operations"
     r"|Research|Design|Team|Plan|Option|Chapter|Step|Version|Sprint|Scrum|Agile|Excel|Sheets|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
