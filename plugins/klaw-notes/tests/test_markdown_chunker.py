@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from klaw_core import Span, estimate_tokens
-from klaw_notes.chunking import MarkdownChunker
+from klaw_notes.chunking import MarkdownChunker, _columns
+from klaw_notes.chunking.blocks import parse
 from klaw_notes.options import MarkdownOptions
 from klaw_testing.chunker import count_characters, count_words, work
 
@@ -272,3 +273,22 @@ def test_spans_have_offsets_of_the_source_text():
         Span(0, 7 + 34, ("A",)),
         Span(7 + 34 + 2, len(text), ("A",)),
     )
+
+
+def test_the_names_of_columns_are_read_once_for_all_spans_of_a_table():
+    """A table with 50,000 columns has thousands of spans, and its first row is most of the file."""
+
+    class Counting(str):  # noqa: SLOT000  # counts in an attribute
+        slices = 0
+
+        def __getitem__(self, at):
+            self.slices += 1
+            return super().__getitem__(at)
+
+    text = Counting("| name | age |\n|---|---|\n" + "| ada | 36 |\n" * 50)
+    blocks, rows = parse(text), {}
+    text.slices = 0
+    starts = range(len(text) // 2, len(text) - 1)
+    assert {_columns(text, blocks, start, rows) for start in starts} == {("name | age",)}
+    assert text.slices == 1
+    assert _columns(text, blocks, len(text) // 2, None) == ()

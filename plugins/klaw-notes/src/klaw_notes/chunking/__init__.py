@@ -49,8 +49,14 @@ class MarkdownChunker(HeadingChunker):
         gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, self.options.overlap_tokens))
         layout = whole(blocks, gauge) or lay_out(blocks, gauge)
         sections = outline(blocks)
+        rows: dict[int, tuple[int, str]] = {}
         return tuple(
-            Span(start, end, (*sections.path_at(start), *_columns(text, blocks, start, continues)), continues)
+            Span(
+                start,
+                end,
+                (*sections.path_at(start), *_columns(text, blocks, start, rows if continues == "table" else None)),
+                continues,
+            )
             for start, end, continues in pack(layout, gauge.bounds)
         )
 
@@ -61,17 +67,23 @@ class MarkdownChunker(HeadingChunker):
         return tuple(headings(text))
 
 
-def _columns(text: str, blocks: Sequence[Block], start: int, continues: str | None) -> tuple[str, ...]:
-    """Return the first row of the table that a span continues, as a heading; nothing for other spans."""
-    if continues != "table":
+def _columns(
+    text: str, blocks: Sequence[Block], start: int, rows: dict[int, tuple[int, str]] | None
+) -> tuple[str, ...]:
+    """Return the first row of the table that a span continues, as a heading; nothing for other spans: ``rows`` is None.
+
+    ``rows`` keeps the length of the first row of each table, and its names: a wide table has many spans.
+    """
+    if rows is None:
         return ()
     for block in blocks:
         if block.start < start < block.end:
             if block.kind != "table":
-                return _columns(text, block.children, start, continues)
-            row = text[block.start : block.end].splitlines()[0]
-            if start < block.start + len(row):
-                return ()
-            names = " | ".join(cell.strip() for cell in row.strip(" \t>|").split("|") if cell.strip())
-            return (names,) if 0 < len(names) <= _MAX_COLUMNS else ()
+                return _columns(text, block.children, start, rows)
+            if block.start not in rows:
+                row = text[block.start : block.end].splitlines()[0]
+                cells = (cell.strip() for cell in row.strip(" \t>|").split("|"))
+                rows[block.start] = len(row), " | ".join(filter(None, cells))
+            length, names = rows[block.start]
+            return (names,) if start >= block.start + length and 0 < len(names) <= _MAX_COLUMNS else ()
     return ()
