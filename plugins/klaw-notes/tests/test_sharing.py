@@ -203,6 +203,25 @@ def test_what_was_not_followed_is_returned_again(pair, again):
     assert patterns(*pair) == [{"b.md", "c.md"}] * 2
 
 
+@pytest.mark.parametrize("field", ["exclude", "include", "collection"])
+def test_a_damaged_record_shares_nothing_until_it_is_shared_again(pair, field):
+    one, two = pair
+    name = "notes" if field == "collection" else "/notes"
+    damaged = {key: value for key, value in two.records()[name].items() if key != field}
+    FileJournals(two.root).records(JOURNAL).settle(
+        lambda held: [damaged if record["id"] == name else record for record in held]
+    )
+    one.change("c.md")
+    one.sharing.publish()
+    two.sharing.publish()
+    assert two.sharing.adopt() == {}
+    assert not [each for each in two.sharing.shared().values() if each.is_here]
+    two.receive(one)
+    assert two.sharing.share("notes")
+    two.sharing.adopt()
+    assert patterns(*pair) == [{"a.md", "b.md", "c.md"}] * 2
+
+
 def test_sharing_again_includes_what_was_included_meanwhile(pair):
     one, _ = pair
     one.sharing.unshare("notes")

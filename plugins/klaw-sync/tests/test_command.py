@@ -308,6 +308,19 @@ class TestSharedWorkspaces:
         assert self.paths(klaw, "two") == {"notes/quay.md"}
 
     @pytest.mark.usefixtures("notes")
+    def test_a_damaged_list_of_workspaces_is_a_problem_and_all_else_is_synchronised(self, klaw, sync, folder, tmp_path):
+        for machine in ("one", "two"):
+            klaw(machine, "workspace", "share", "notes")
+            sync(machine)
+        klaw("one", "save", "the harbour is closed")
+        sync("one")
+        (tmp_path / "two" / "workspaces.json").write_text("{broken")
+        told = klaw("two", "sync", folder, status=1)
+        assert "not a valid list of workspaces" in told
+        assert "klaw index DIR" in told
+        assert "harbour" in (tmp_path / "two" / "saved.jsonl").read_text()
+
+    @pytest.mark.usefixtures("notes")
     def test_a_missing_directory_is_a_problem_of_the_run_and_what_was_forgotten_is_forgotten(
         self, klaw, sync, folder, tmp_path
     ):

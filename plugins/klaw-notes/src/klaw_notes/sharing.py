@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from glob import escape
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ class Sharing:
                 _own(records, name) is not None and _is_marked(known, name),
             )
             for name, record in sorted(records.items())
-            if record.get("value") == "shared"
+            if _is_shared(records, name)
         }
 
     def share(self, name: str) -> bool:
@@ -77,16 +78,14 @@ class Sharing:
 
         def change(records: _Records) -> None:
             nonlocal joined
-            declared = records.get(name, {})
-            joined = declared.get("value") == "shared"
+            joined = _is_shared(records, name)
             if not joined:
                 records[name] = _declaration(workspace)
                 for pattern in _seen(records, name, workspace) & set(_agreed(records, name)) - set(workspace.exclude):
                     _put(records, name, pattern, "included")
-            elif declared["collection"] != workspace.collection:
+            elif (theirs := records[name]["collection"]) != workspace.collection:
                 raise WorkspaceError(
-                    f"the other machines have {name!r} in the collection {declared['collection']!r}, "
-                    f"not {workspace.collection!r}",
+                    f"the other machines have {name!r} in the collection {theirs!r}, not {workspace.collection!r}",
                     hint=f"klaw workspace remove {quote(name)}; then index it again with --collection",
                 )
             for pattern in workspace.exclude:
@@ -105,7 +104,7 @@ class Sharing:
         """Make a workspace private, on all machines. Each keeps its notes and patterns. Raise NotFoundError."""
 
         def change(records: _Records) -> None:
-            if records.get(name, {}).get("value") != "shared":
+            if not _is_shared(records, name):
                 raise NotFoundError(f"{name!r} is not shared", hint=f"klaw workspace share {quote(name)}")
             records[name] = {**records[name], "value": "private"}
             records[f"/{name}"] = _left(records, name)
@@ -124,7 +123,7 @@ class Sharing:
                 if workspace is None or not workspace.shared:  # it was removed here; the others keep it
                     records[f"/{name}"] = {"id": f"/{name}", "op": "left"}
                     continue
-                if records.get(name, {}).get("value") != "shared":
+                if not _is_shared(records, name):
                     continue
                 before, now, agreed = set(own["exclude"]), set(workspace.exclude), set(_agreed(records, name))
                 # What has arrived but was not followed, because a run was killed, stays unknown here.
@@ -148,7 +147,7 @@ class Sharing:
         if not self._journal.exists:
             return changed
         records = dict(self._journal.replay().records)
-        left = [name for name in _joined_names(records) if records.get(name, {}).get("value") != "shared"]
+        left = [name for name in _joined_names(records) if not _is_shared(records, name)]
         taken = [name for name in _joined_names(records) if name not in left]
 
         def change(known: dict[str, Workspace]) -> None:
@@ -213,9 +212,18 @@ def _joined(name: str, exclude: Sequence[str], include: Sequence[str]) -> Mappin
 
 
 def _own(records: _Records, name: str) -> Mapping[str, Any] | None:
-    """Return this machine's own record of a workspace, if it takes part."""
+    """Return this machine's own record of a workspace, if it takes part. A damaged one is none."""
     found = records.get(f"/{name}", {})
-    return found if found.get("op") == "joined" else None
+    is_sound = all(isinstance(found.get(key), list) for key in ("exclude", "include"))
+    return found if found.get("op") == "joined" and is_sound else None
+
+
+def _is_shared(records: _Records, name: str) -> bool:
+    """Return whether the machines share a workspace. A damaged record of it counts as none."""
+    with suppress(RecordError):
+        check_declaration(records.get(name, {}))
+        return bool(records[name]["value"] == "shared")
+    return False
 
 
 def _left(records: _Records, name: str) -> Mapping[str, Any]:
@@ -233,7 +241,7 @@ def _is_marked(known: Mapping[str, Workspace], name: str) -> bool:
 
 
 def _joined_names(records: _Records) -> list[str]:
-    return [name[1:] for name, record in records.items() if record.get("op") == "joined"]
+    return [name[1:] for name in records if name.startswith("/") and _own(records, name[1:]) is not None]
 
 
 def _agreed(records: _Records, name: str) -> tuple[str, ...]:

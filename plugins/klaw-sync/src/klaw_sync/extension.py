@@ -19,6 +19,7 @@ from klaw_core import (
     KlawError,
     NotFoundError,
     StatusExtension,
+    StoreCorruptError,
     StoreError,
     WorkspaceError,
 )
@@ -84,13 +85,23 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         """
         notes = self._owner("workspaces")
         sync, remotes = self.sync, self.remotes(places)
-        if notes is not None and not dry_run:
-            notes.sharing.publish()
+        problem = "" if notes is None or dry_run else self._published(notes)
         report = sync.run(remotes, dry_run=dry_run, missing=missing)
         self._index(report)
-        if notes is not None and self._host is not None and not dry_run:
+        if problem:
+            report.problems += (problem,)
+        elif notes is not None and self._host is not None and not dry_run:
             notes.sharing.adopt(partial(self._follow, notes, self._host, report))
         return report
+
+    @staticmethod
+    def _published(notes: Any) -> str:
+        """Tell the others what was changed in the list of workspaces; return why that is not possible."""
+        try:
+            notes.sharing.publish()
+        except StoreCorruptError as error:  # everything else is synchronised
+            return f"{error.message}: {error.hint}"
+        return ""
 
     @staticmethod
     def _follow(notes: Any, host: Host, report: SyncReport, changed: Mapping[str, Sequence[str]]) -> None:
