@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False  # as in klaw_core
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Callable
 
 
 _HELP_COLUMNS = 80
@@ -39,11 +39,12 @@ def main(*, in_helper: bool = False) -> None:
     cli.main(prog_name="klaw")
 
 
-def run(*, in_helper: bool = False) -> NoReturn:
+def run(*, in_helper: bool = False, end: Callable[[int], object] = os._exit) -> None:
     """Run :func:`main`, then end the process without destroying its objects.
 
     Python destroys all objects at exit, and onnxruntime its model, which takes a tenth of a search's time. This skips
     it. Exit handlers still run and streams are flushed. With other non-daemon threads the program exits normally.
+    ``end`` ends the process with an exit status.
     """
     status = 0
     try:
@@ -65,7 +66,7 @@ def run(*, in_helper: bool = False) -> NoReturn:
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):  # a stream is closed or None; a normal exit reports it
         sys.exit(status)
-    os._exit(status)
+    end(status)
 
 
 def _printed_help() -> bool:

@@ -30,7 +30,6 @@ HELPER_NUMBER_BYTES = 8
 _ANSWER_SECONDS = 1.0
 _MAX_ADDRESS_BYTES = 100  # as in `served`
 _OTHERS = 0o077
-_SIGNALLED = 128  # an exit status above is that of a process that a signal ended
 
 
 def run_in_helper(words: Sequence[str]) -> int | None:
@@ -50,7 +49,8 @@ def run_in_helper(words: Sequence[str]) -> int | None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_ANSWER_SECONDS)
             _connect(connection, directory)
-            socket.send_fds(connection, [request], [0, 1, 2])
+            sent = socket.send_fds(connection, [request], [0, 1, 2])
+            connection.sendall(request[sent:])  # a large environment does not fit into one message
             return _wait(connection)
     except (OSError, ValueError, AttributeError):  # AttributeError: a closed stream is None
         return None
@@ -69,7 +69,7 @@ def _connect(connection: socket.socket, directory: str) -> None:
 
 
 def _wait(connection: socket.socket) -> int | None:
-    """Let the process that the helper has forked run, and return its exit status."""
+    """Let the process that the helper has forked run, and return its exit status; None if it ended without one."""
     process = _number(connection)
     if process is None:
         return None
@@ -77,13 +77,13 @@ def _wait(connection: socket.socket) -> int | None:
     connection.settimeout(None)
     while True:
         try:
-            status = _number(connection)
+            return _number(connection)
         except KeyboardInterrupt:  # the process is in no group of this terminal
+            import contextlib
             import signal
 
-            os.kill(process, signal.SIGINT)
-            continue
-        return None if status is None or status > _SIGNALLED + 2 else status
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(process, signal.SIGINT)
 
 
 def _number(connection: socket.socket) -> int | None:

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import Memory, load_config
+from klaw_core import Memory, StoreLockedError, load_config
 from klaw_core.cli import warm as client
-from klaw_serve.warm.state import HelperFiles
+from klaw_core.cli.kit import Settings
+from klaw_serve.warm.state import HelperFiles, HelperState
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 QUESTION = ("search", "kiln degrees", "--json")
@@ -143,6 +144,63 @@ def _end_server(_home, files):
     os.kill(_pids(files)[1], signal.SIGKILL)
 
 
+def test_a_search_is_printed_once_whatever_ends_the_helper(home, files, tmp_path):
+    """The process of a search that has begun tells its client the exit status, and not the helper that has ended."""
+    _enable(home)
+    pipe = tmp_path / "config.toml"
+    with _left(home, files) as (_, first):
+        os.mkfifo(pipe)  # the search waits until somebody writes its configuration
+        words = [sys.executable, "-m", "klaw_core", *QUESTION, "--config", str(pipe), "--data-dir", str(home.data)]
+        process = subprocess.Popen(
+            words, env=home.environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        with pipe.open("w") as written:  # opened once the search reads it
+            pids = _pids(files)
+            assert json.loads(home.run("serve", "stop", "--json").stdout) == {"stopped": pids[0]}
+            _until(lambda: _all_ended(pids), what="the helper ends before its search")
+            written.write("")
+        printed, _ = process.communicate(timeout=_PATIENCE)
+        assert (printed, process.returncode) == (first.stdout, 0)
+
+
+def test_a_large_environment_reaches_the_helper(home, files):
+    _enable(home)
+    with _left(home, files) as (_, first):
+        home.environment.update({f"LARGE_{number}": "x" * 100_000 for number in range(10)})
+        second, used = _used(home, files, *QUESTION)
+        assert used
+        assert second.stdout == first.stdout
+
+
+def test_the_helper_keeps_no_directory_but_that_of_the_data(home, files):
+    _enable(home)
+    with _left(home, files):
+        assert {Path(f"/proc/{pid}/cwd").resolve() for pid in _pids(files)} == {home.data.resolve()}
+
+
+def test_a_helper_that_starts_forgets_the_process_of_one_that_was_killed(home, files, monkeypatch):
+    """Its number may be that of a process of the user by now."""
+    from klaw_serve.warm import helper
+
+    _enable(home)
+    files.write(HelperState(os.getpid(), time.time(), 60.0, "same"))
+    found = []
+    monkeypatch.setattr(helper, "_run", lambda *_, **__: found.append(files.running()))
+    settings = Settings(data_dir=home.data, config_file=home.path / "config" / "klaw" / "config.toml")
+    helper.run_helper(settings, lambda: None)
+    assert found == [None]
+
+
+def test_a_helper_that_is_starting_is_waited_for(files, monkeypatch):
+    monkeypatch.setattr("klaw_serve.warm.state.time.sleep", lambda _: lock.end())
+    lock = files.lock()
+    lock.__enter__()
+    assert files.stop() is None
+    monkeypatch.setattr("klaw_serve.warm.state._STOP_SECONDS", -1.0)
+    with files.lock(), pytest.raises(StoreLockedError, match="is starting"):
+        files.stop()
+
+
 def _kill(_home, files):
     os.kill(files.running().pid, signal.SIGKILL)
 
@@ -257,7 +315,7 @@ def test_an_idle_helper_ends(home, files):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(files.socket))
         listener.listen()
-        helper = Helper(files, Runs(), listener, 0.0, Told())
+        helper = Helper(files, Runs(), listener, 0.0, Told(), -1)
         helper.watched = helper.stamps(load_config(data_dir=home.data))
         before = signal.getsignal(signal.SIGCHLD)
         try:

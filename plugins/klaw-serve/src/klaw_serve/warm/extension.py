@@ -86,14 +86,19 @@ def _settings_of_search() -> Settings | None:
 
 
 def _start(settings: Settings) -> None:
-    """Start a helper that outlives this process. It reports a failure in its file, which ``klaw status`` shows."""
+    """Start a helper that outlives this process. It reports a failure in its file, which ``klaw status`` shows.
+
+    Its current directory is that of the data, because it would keep another from being unmounted.
+    """
     import subprocess
 
     from klaw_core.cli.kit import own_command
 
     command = own_command(settings, "serve", "warm", "--quiet")
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True).returncode = 0  # noqa: S603  # Klaw itself
+    nothing, directory = subprocess.DEVNULL, settings.load_config().data_dir
+    subprocess.Popen(  # noqa: S603  # Klaw itself
+        command, stdin=nothing, stdout=nothing, stderr=nothing, cwd=directory, start_new_session=True
+    ).returncode = 0
 
 
 def _clock(seconds: float) -> str:

@@ -85,22 +85,28 @@ def close(descriptors: Any) -> None:
 
 
 def become(request: Request, connection: socket.socket) -> NoReturn:
-    """Run the command in this forked process, once its client has said that it still waits, and end the process."""
-    status = 1
+    """Run the command in this forked process, once its client has said that it still waits, and end the process.
+
+    The client gets the exit status from this process, because the helper may have ended. If the command cannot begin,
+    the client gets none, and runs it itself.
+    """
+
+    def end(status: int) -> None:
+        with suppress(OSError):
+            connection.sendall(status.to_bytes(HELPER_NUMBER_BYTES, "big"))
+        os._exit(status)
+
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if connection.recv(1) == b"\n":
-            connection.close()
             _take_on(request)
-            run(in_helper=True)
+            run(in_helper=True, end=end)
     except SystemExit as exit_:
-        status = exit_.code if isinstance(exit_.code, int) else status
-    except OSError:  # the client has gone
-        pass
+        end(exit_.code if isinstance(exit_.code, int) else 1)
     finally:
-        os._exit(status)
+        os._exit(1)
 
 
 def _take_on(request: Request) -> None:

@@ -29,7 +29,6 @@ from klaw_serve.warm.state import HelperFiles, HelperState
 
 #: Seconds between two looks at whether the data directory and the server are still there.
 _LOOK_SECONDS = 2.0
-_SIGNALLED = 128
 _BACKLOG = 64
 
 
@@ -58,16 +57,23 @@ def run_helper(settings: Settings, on_ready: Callable[[], None]) -> None:
     if not files.data_dir.is_dir():
         raise StoreError(f"{files.data_dir} does not exist", hint="klaw init")
     seconds = options.idle_minutes * 60.0
-    with files.lock():
+    with files.lock() as lock:
+        files.forget()  # the process of a helper that was killed may be another one now
         try:
-            _run(settings, config, files, seconds, on_ready)
+            _run(settings, config, files, seconds, on_ready, lock=lock)
         except KlawError as error:
             files.write(HelperState(0, time.time(), seconds, config.fingerprint, failed=str(error)))
             raise
 
 
 def _run(
-    settings: Settings, config: Config, files: HelperFiles, idle_seconds: float, on_ready: Callable[[], None]
+    settings: Settings,
+    config: Config,
+    files: HelperFiles,
+    idle_seconds: float,
+    on_ready: Callable[[], None],
+    *,
+    lock: int,
 ) -> None:
     told = Told()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -81,19 +87,14 @@ def _run(
         if listener is None:
             raise StoreError(f"{files.data_dir} cannot have a Unix socket", hint="use `klaw serve` instead")
         listener.listen(_BACKLOG)
-        helper = Helper(files, server, listener, idle_seconds, told)
+        helper = Helper(files, server, listener, idle_seconds, told, lock)
         helper.watched = helper.stamps(config)
         files.write(HelperState(os.getpid(), time.time(), idle_seconds, config.fingerprint, server.pid))
-        stack.callback(_forget_state, files)
+        stack.callback(files.forget)
         gc.collect()
         gc.freeze()  # what a child does not touch stays shared
         on_ready()
         helper.run()
-
-
-def _forget_state(files: HelperFiles) -> None:
-    with suppress(OSError):
-        files.state.unlink(missing_ok=True)
 
 
 class Told:
@@ -179,8 +180,9 @@ class Helper:
     listener: socket.socket
     idle_seconds: float
     told: Told
+    lock: int
     watched: Mapping[str, object] = field(factory=dict)
-    _clients: dict[int, socket.socket] = field(factory=dict, init=False)
+    _forked: set[int] = field(factory=set, init=False)
 
     def run(self) -> None:
         """Fork a process for each client until it is idle, told to end, or no longer fits."""
@@ -198,7 +200,7 @@ class Helper:
                 with suppress(BlockingIOError):
                     os.read(woken, 4096)
                 self._reap()
-                if self._clients:
+                if self._forked:
                     deadline = time.monotonic() + self.idle_seconds
                 elif time.monotonic() >= deadline:
                     return
@@ -243,29 +245,17 @@ class Helper:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             self.listener.close()
-            forks.close((self.server.life,))
-            for other in self._clients.values():
-                other.close()
+            forks.close((self.server.life, self.lock))  # it may outlive the helper
             forks.become(request, connection)
         forks.close(request.descriptors)
         self.files.touch()
-        with suppress(OSError):
+        self._forked.add(pid)
+        with suppress(OSError), connection:
             connection.sendall(pid.to_bytes(HELPER_NUMBER_BYTES, "big"))
-        self._clients[pid] = connection
 
     def _reap(self) -> None:
-        """Tell the clients of processes that have ended how they ended."""
-        for pid in list(self._clients):
-            with suppress(ChildProcessError):
-                ended, status = os.waitpid(pid, os.WNOHANG)
-                if not ended:
-                    continue
-                code = os.waitstatus_to_exitcode(status)
-                connection = self._clients.pop(pid)
-                with suppress(OSError), connection:
-                    connection.sendall(
-                        (code if code >= 0 else _SIGNALLED - code + 2).to_bytes(HELPER_NUMBER_BYTES, "big")
-                    )
+        """Let the system forget the processes that have ended."""
+        self._forked -= {pid for pid in self._forked if os.waitpid(pid, os.WNOHANG)[0]}
 
 
 def _changed(path: str) -> tuple[int, int] | None:

@@ -80,6 +80,11 @@ class HelperFiles:
         """Tell other processes about a helper. Raise StoreError."""
         write_atomically(self.state, json.dumps(asdict(state)))
 
+    def forget(self) -> None:
+        """Remove what a helper has said about itself."""
+        with suppress(OSError):
+            self.state.unlink(missing_ok=True)
+
     def last_search(self) -> float:
         """Return the time of the last search, in seconds of the system's clock; 0 if there is no file."""
         try:
@@ -124,13 +129,19 @@ class HelperFiles:
             return False
 
     def stop(self) -> HelperState | None:
-        """End the helper, wait until it has ended, and return its state; None if none runs."""
-        state = self.running()
-        if state is None:
-            return None
+        """End the helper, wait until it has ended, and return its state; None if none runs.
+
+        One that is starting is waited for. Raise StoreLockedError if it does not end, or is still starting.
+        """
+        deadline = time.monotonic() + _STOP_SECONDS
+        while (state := self.running()) is None:
+            if not self._is_locked():
+                return None
+            if time.monotonic() > deadline:
+                raise StoreLockedError(f"the warm helper for {self.data_dir} is starting", hint="try again later")
+            time.sleep(_PAUSE_SECONDS)
         with suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_SECONDS
         while self._is_locked() or self._is_served_by(state.server):
             if time.monotonic() > deadline:
                 raise StoreLockedError(
