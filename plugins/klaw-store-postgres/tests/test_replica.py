@@ -193,6 +193,19 @@ def test_what_is_removed_is_not_shown_although_the_replica_has_it(standby, opene
     assert asked == [standby._root] * 2
 
 
+def test_what_no_longer_passes_a_filter_is_not_shown_although_it_does_on_the_replica(standby, opened, asked, paused):
+    store, other = opened(), opened()
+    other.put("notes/a.md", "the lantern", status="open")
+    other.put("notes/b.md", "the lantern of the pier", status="open")
+    standby.catch_up()
+    store.look_back()
+    paused()
+    other.put("notes/a.md", "the lantern", status="closed")
+    filters = Filters(metadata=(Condition("status", "=", "open"),))
+    assert store.search("lantern", filters) == ([{"the lantern of the pier"}, {"the lantern of the pier"}], [])
+    assert asked == [standby._root] * 2
+
+
 def test_a_replica_that_is_too_late_is_passed_over_and_reported(standby, opened, asked, paused, monkeypatch):
     store, other = opened(), opened()
     other.put("notes/a.md", "the lantern")

@@ -1,8 +1,9 @@
 """A read replica: indexes are searched there, so that searches do not load the primary server.
 
-Everything else is read from the primary server, and written there. Chunks are among that, so what was forgotten is
-never shown, however late the replica is. The replica is passed over if it lacks a write of this process, or what the
-primary server had ten seconds before. A process that does not know that place needs all that was written.
+Everything else is read from the primary server, and written there. Chunks are among that, so what was forgotten, or no
+longer passes the filters, is never shown, however late the replica is. The replica is passed over if it lacks a write
+of this process, or what the primary server had ten seconds before. A process that does not know that place needs all
+that was written.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Replica:
         try:
             with self._session(primary) as (session, problem):
                 if problem is None:
-                    return self._held(primary, query.collection, work(session, _moved(query, primary, session)))
+                    return self._held(primary, query, work(session, _moved(query, primary, session)))
                 primary.say(problem)
         except (KlawError, psycopg.Error) as error:
             self._rests_until = time.monotonic() + _REST_SECONDS
@@ -127,10 +128,13 @@ class Replica:
         return (place, True) if is_known else (written, False)
 
     @staticmethod
-    def _held(primary: Session, collection: str, found: Sequence[Hit]) -> Sequence[Hit]:
-        """Return the hits whose chunks the primary server has still."""
+    def _held(primary: Session, query: Query, found: Sequence[Hit]) -> Sequence[Hit]:
+        """Return the hits whose chunks the primary server has still, and that pass the filters there."""
+        if found and query.within is not None:
+            passing = set(query.within.among([hit.key for hit in found]))
+            return [hit for hit in found if hit.key in passing]
         sql = "SELECT key FROM chunks WHERE tenant = %s AND generation = %s AND collection = %s AND key = ANY(%s)"
-        rows = primary.rows(sql, (*primary.scope, collection, [hit.key for hit in found])) if found else ()
+        rows = primary.rows(sql, (*primary.scope, query.collection, [hit.key for hit in found])) if found else ()
         held = {key for (key,) in rows}
         return [hit for hit in found if hit.key in held]
 
