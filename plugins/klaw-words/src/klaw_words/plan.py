@@ -52,6 +52,10 @@ _RUSSIAN = """
 _CHINESE = "什么 多少 哪些 哪个 哪里 哪一 哪种 哪位 何时 如何 怎么 怎样 为何 为什 是谁 几个 何种 何人"
 _ASKING_ELSEWHERE = frozenset((*_RUSSIAN.split(), *_CHINESE.split()))
 
+# English words that join others. In tables, code and other languages they are as rare as names, and would count as much.
+# Words with another meaning are not listed: `it` (IT), `a` (a grade, a vitamin), `as`, `be`.
+_JOINING = frozenset(("the", "of", "and", "that", "this", "these", "those"))
+
 
 # The certainty of another reading, if no chunk contains a word as it was asked: `bike` may be a prefix of
 # `bikeshedding`, and `archit` of `architecture`.
@@ -103,14 +107,14 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     """
     readings = read_terms(terms, counts.has)
     chosen = tuple(dict.fromkeys(reading for reading in readings.values() if reading is not None))
-    content = tuple(term for term in chosen if not asks(term)) or chosen
+    content = tuple(term for term in chosen if not (asks(term) or _joins(term))) or chosen
     telling = tuple(term for term in content if not counts.is_everyday(term)) or content
     steps = tuple(step for step in dict.fromkeys((telling, content, chosen)) if step)
     tell = set(telling)
     informative = {
         reading or term: 0.0 if reading is None else 1.0 if reading == term else _GUESSED
         for term, reading in readings.items()
-        if (reading is None or reading in tell) and not _is_question_word(term)
+        if (reading is None or reading in tell) and not (_is_question_word(term) or _joins(term))
     }
     return Plan(steps, _pairs(chosen, telling), informative)
 
@@ -132,6 +136,11 @@ def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
 
 def _is_word(term: Term) -> bool:
     return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
+
+
+def _joins(term: Term) -> bool:
+    """Return whether a term is a word such as ``of``, neither quoted nor a prefix."""
+    return not (term.prefix or term.literal) and len(term.words) == 1 and term.words[0] in _JOINING
 
 
 def _is_question_word(term: Term) -> bool:
