@@ -40,9 +40,15 @@ def test_a_filter_with_only_frequent_words_still_finds_chunks(connection: apsw.C
 
 
 def test_in_a_small_collection_no_word_is_frequent(find: Find) -> None:
-    texts = ["the ship"] * 18 + ["a lantern"]
-    assert len(find("the lantern", *texts, limit=30)) == 19
-    assert find("the lantern", *texts, "a ship", limit=30) == [19]
+    texts = ["old ship"] * 18 + ["a lantern"]
+    assert len(find("old lantern", *texts, limit=30)) == 19
+    assert find("old lantern", *texts, "a ship", limit=30) == [19]
+
+
+def test_words_that_join_others_find_nothing_while_a_chunk_shares_more(find: Find) -> None:
+    texts = [*(f"part {number} | shelf" for number in range(30)), "yields of herring"]
+    assert find("price of part 7", *texts)[0] == 8
+    assert find("sum of", *texts) == [31]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 20])
@@ -139,7 +145,7 @@ def test_a_word_that_is_missing_weighs_in_a_small_index_as_in_a_larger_one(conne
         index.add(connection, f"size{size}", chosen, None)
         found[size] = index.search(connection, Query("does the ferry sell coffee", f"size{size}"), 5)[0].relevance
     assert found[2] == pytest.approx(found[30], rel=0.3)
-    assert found[2] > 0.15
+    assert found[2] > 0.1
 
 
 def test_corrected_words_count_half(connection: apsw.Connection) -> None:
