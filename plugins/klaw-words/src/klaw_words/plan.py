@@ -52,7 +52,7 @@ _RUSSIAN = """
 _CHINESE = "什么 多少 哪些 哪个 哪里 哪一 哪种 哪位 何时 如何 怎么 怎样 为何 为什 是谁 几个 何种 何人"
 _ASKING_ELSEWHERE = frozenset((*_RUSSIAN.split(), *_CHINESE.split()))
 
-# English words that join others. In tables, code and other languages they are as rare as names, and would count as much.
+# English words that join others. In tables and in other languages they are as rare as names, and would count as much.
 # Words with another meaning are not listed: `it` (IT), `a` (a grade, a vitamin), `as`, `be`.
 _JOINING = frozenset(("the", "of", "and", "that", "this", "these", "those"))
 
