@@ -442,7 +442,10 @@ class Actor:
             self.model.target(name, known[name])
             self._say("target", name, known[name])
             second.forget(name)
-            return str(name)
+        for path in second_of(self.home).data.rglob("*"):
+            if path.is_file() and known[name].encode() in path.read_bytes():
+                self._problem(f"far: what was forgotten there is in {path.name}")
+        return str(name)
 
     def do_sync(self, operation: Operation) -> None:
         """Synchronise one machine or both, while the folder does something to a segment."""

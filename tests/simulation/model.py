@@ -179,12 +179,9 @@ class Judge:
             yield "the folder carries what was forgotten"
 
     def forgotten_bytes(self, directory: Path | None = None) -> Iterator[str]:
-        """Look for what was forgotten in the bytes of every file, and for secrets in those of all but records.
-
-        What a machine knows of the others loses a forgotten text with the next synchronisation.
-        """
+        """Look for what was forgotten in the bytes of every file, and for secrets in those of all but records."""
         for path in (directory or self.home.data).rglob("*"):
-            if not path.is_file() or (directory is None and path.name.startswith("state.db")):
+            if not path.is_file():
                 continue
             data = path.read_bytes()
             if any(word.encode() in data or word.capitalize().encode() in data for word in self.model.gone.values()):

@@ -198,9 +198,13 @@ class Stage:
         if fault.kind == "power":
             disk = Disk(self.root / "before")
             disk.play(recorded_steps(home.root))
+            # SQLite's own file is not recorded: it flushes each commit, and undoes what was not committed.
+            states = {path.name: path.read_bytes() for path in (home.data / "sync").glob("state.db*")}
             shutil.rmtree(home.data)
             home.data.mkdir()
             disk.restore(home.data, str(fault.how), Random(f"{seed} cut {current.number}"))
+            for name, data in states.items() if (home.data / "sync").exists() else ():
+                (home.data / "sync" / name).write_bytes(data)
 
 
 def _how_it_ended(status: int | str) -> str:

@@ -123,7 +123,7 @@ class TestWithTheKey:
         assert {name for name in files(tmp_path) if not name.startswith(("folder/", "data/sync/"))} == before
         assert "names another place" in report.problems[0]
 
-    @pytest.mark.parametrize("kind", ["workspaces", "agents", "config", "../x", "machine-id"])
+    @pytest.mark.parametrize("kind", ["roots", "agents", "config", "../x", "machine-id"])
     def test_other_journals_are_not_written(self, machine, folder, kind):
         send(folder, line(machine, {"id": "x"}, kind=kind))
         machine.run([folder])

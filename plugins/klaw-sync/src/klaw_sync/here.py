@@ -95,13 +95,18 @@ class Here:
         """The directory with the key and the state."""
         return own_directory(self.root, "sync")
 
+    @property
+    def forgotten_size(self) -> int:
+        """The size of the list of what was forgotten; it only grows."""
+        try:
+            return (self.directory / "forgotten.jsonl").stat().st_size
+        except OSError:
+            return 0
+
     def stamps(self) -> str:
         """Return a text that changes whenever one of the journals, or the list of what was forgotten, does."""
         found = {f"{desk.kind.name}/{desk.place}": desk.stamp for desk in desks(self.root, self.kinds)}
-        try:
-            found["forgotten"] = str((self.directory / "forgotten.jsonl").stat().st_size)
-        except OSError:
-            found["forgotten"] = ""
+        found["forgotten"] = str(self.forgotten_size or "")
         return digest(found)
 
 
@@ -151,10 +156,7 @@ class Round:
     @property
     def trace_names(self) -> frozenset[str]:
         """The names of the traces in the file of this machine; it only grows."""
-        try:
-            size = (self.here.directory / "forgotten.jsonl").stat().st_size
-        except OSError:
-            size = 0
+        size = self.here.forgotten_size
         if size != self._read[0]:
             self._read = size, frozenset(name for _, name in self.here.traces.read())
         return self._read[1]

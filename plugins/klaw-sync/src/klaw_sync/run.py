@@ -161,6 +161,17 @@ class Sync(Here):
             _run(Round(self, state, key, reached, report, dry_run, missing))
         return report
 
+    def erase(self, *, limit_seconds: float | None = None) -> None:
+        """Erase the texts that this machine has forgotten from ``state.db``; other machines learn of it from a run.
+
+        Wait at most so long for a run, which does the same at its end. Raise StoreLockedError after that, StoreError.
+        """
+        if not (self.directory / "state.db").exists():
+            return
+        with locked(self.directory, limit_seconds=limit_seconds), State.open(self.directory / "state.db") as state:
+            state.load_meta()
+            state.erase(self.forgotten_size, self.traces.read)
+
     def machines(self) -> list[Machine]:
         """Return the machines that share the memory, this one first. Raise StoreError."""
         if not (self.directory / "state.db").exists():
@@ -362,7 +373,7 @@ def _finish(round_: Round, before: str) -> None:
     meta["missing"], meta["conflicts"] = str(report.missing), json.dumps(report.conflicts)
     with round_.state.commit():
         pass
-    round_.state.scrub()
+    round_.state.erase(round_.here.forgotten_size, round_.here.traces.read)  # also what was forgotten meanwhile
 
 
 def _gap(host: str, count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS removals (name TEXT PRIMARY KEY, machine TEXT, number
 
 _SCRUB = "scrub"  # the name in `meta` of the mark that a text was dropped
 _PLAIN = "plain"  # the beginning of the name in `meta` of the mark that a machine writes without encryption
+_ERASED = "erased"  # the name in `meta` of the size of the list of what was forgotten, when this was erased
 _PRIMARY = 0xFF  # the part of an error code of SQLite that names its kind
 
 
@@ -123,6 +124,37 @@ class State:
             self.meta[_SCRUB] = ""
             with self.commit():
                 pass
+
+    def erase(self, size: int, read: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        """Drop the texts that were forgotten, and what waits with them to be sent; then :meth:`scrub`.
+
+        ``read`` returns the traces of this machine, from a list of this ``size``. Needs :meth:`load_meta` only.
+        """
+        if self.meta.get(_ERASED) != str(size):
+            told: dict[str, set[str]] = defaultdict(set)
+            for scope, name in read():
+                told[scope].add(name)
+            self.meta[_ERASED] = str(size)
+            with self.commit():
+                self._erase(told)
+        self.scrub()
+
+    def _erase(self, told: Mapping[str, set[str]]) -> None:
+        rows = self.database.execute("SELECT v, scopes, seen FROM versions WHERE body IS NOT NULL")
+        gone = [
+            (v,)
+            for v, scopes, seen in rows
+            if any(not told[scope].issubset(seen.split()) for scope in scopes.split() if scope in told)
+        ]
+        if gone:
+            self.meta[_SCRUB] = "1"
+            self.database.executemany("UPDATE versions SET body = NULL, place = '' WHERE v = ?", gone)
+            # The next run misses these segments on the remote, and sends what they had without the texts.
+            self.database.execute(
+                "DELETE FROM outbox WHERE EXISTS (SELECT 1 FROM carried JOIN versions ON item = v"
+                " WHERE carried.remote = outbox.remote AND segment = outbox.name AND carried.body"
+                " AND versions.body IS NULL)"
+            )
 
     def add_traces(self, traces: Iterable[Trace], *, done: bool) -> None:
         """Add traces; ``done`` if their texts have left the journals here."""
@@ -283,7 +315,8 @@ class _Opened(Closing[State]):
             self._path.touch(mode=0o600)
             state = super().take()
             state.database.execute("PRAGMA secure_delete = ON")
-            state.database.execute("PRAGMA synchronous = FULL")
+            # With the directory: the log of a transaction that a power cut brings back would undo an erasure.
+            state.database.execute("PRAGMA synchronous = EXTRA")
             state.database.executescript(_SCHEMA)
         except OSError as error:
             raise StoreError(f"{self._path} cannot be opened: {error.strerror}") from error
