@@ -354,7 +354,8 @@ class Actor:
         if answer.status in {200, 201, 204}:
             return answer.value or {}
         kind = operation.fault.kind if operation.fault else ""
-        if answer.status == 507 and kind == "full":  # no space left
+        is_full = answer.status == 507 or (answer.status == 503 and "cannot be opened" in str(answer.value))
+        if is_full and kind == "full":  # an agent is not told why its memory cannot be opened
             raise StoreFullError("the server has said so")
         self._problem(f"request: status {answer.status}: {answer.value}")
         return None

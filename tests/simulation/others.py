@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 from attrs import frozen
 from click.testing import CliRunner
+from lives import START
 from mcp_types import GetPromptRequestParams
 from scenes import Home
 
@@ -147,7 +149,9 @@ def write_private(home: Home) -> None:
     """Write what only the owner's configuration names."""
     directory = home.root / "private"
     directory.mkdir(parents=True)
-    (directory / "secret.md").write_text(f"# Private\n\nThe {PRIVATE} is the owner's alone.\n")
+    path = directory / "secret.md"
+    path.write_text(f"# Private\n\nThe {PRIVATE} is the owner's alone.\n")
+    os.utime(path, (START, START))  # the index has the time of a note
 
 
 def to_import(word: str, pick: float) -> tuple[str, str]:
