@@ -180,7 +180,8 @@ class Actor:
         """Somebody moves. What Anna says in her second chat is of an earlier day, and becomes known later."""
         metas = PEOPLE[int(operation.pick * 100) % len(PEOPLE)]
         meta = metas[operation.number % len(metas)]
-        return self._append(operation, f"I moved to {operation.word.capitalize()}.", meta=meta, late=meta != metas[0])
+        city = f"Saint {operation.word.capitalize()}"  # one word with digits would be a program
+        return self._append(operation, f"I moved to {city}.", meta=meta, late=meta != metas[0])
 
     def _forget_one(self, operation: Operation, names: dict[str, str]) -> str:
         name = self._pick(operation, names)

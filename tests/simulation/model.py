@@ -44,6 +44,7 @@ _MAKES |= {"fact": "facts", "core": "core", "agent": "agents"}
 _ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retract": "hidden", "far": "leaving"}
 #: The texts that are saved, with one word in each.
 FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was saved far away")
+_MOVED = "I moved to "
 _ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
 
 
@@ -279,7 +280,7 @@ class Judge:
         for metas in PEOPLE:
             chats = [_chat_of(meta) for meta in metas]
             said = [message for chat in chats for message in _messages(memory, chat) if _is_move(message.content)]
-            for at, city in sorted((message.ts, message.content.split()[-1][:-1]) for message in said):
+            for at, city in sorted((message.ts, message.content[len(_MOVED) : -1]) for message in said):
                 known = facts.list(as_of=at + timedelta(seconds=1))
                 mine = [fact for fact in known if {quote.chat for quote in fact.quotes} & {chat.name for chat in chats}]
                 homes = {fact.value for fact in mine if fact.slot == "home"}
@@ -288,7 +289,7 @@ class Judge:
 
 
 def _is_move(text: str) -> bool:
-    return text.startswith("I moved to ")
+    return text.startswith(_MOVED)
 
 
 def _paths(memory: Memory, word: str, collection: str | None = None) -> list[str]:
