@@ -38,14 +38,14 @@ class WarmExtension(ListeningExtension, StatusExtension):
 
     def on(self, event: Event, /) -> None:
         """After a ``klaw search`` that opened the memory itself: start a helper, or end one that did not answer."""
-        if not isinstance(event, SearchEvent) or self.is_agents or not self.options.enabled:
+        if sys.platform == "win32" or not isinstance(event, SearchEvent) or self.is_agents or not self.options.enabled:
             return
         settings = _settings_of_search()
         if settings is None or settings.config is None:
             return
         state = self.files.running()
         if state is None:
-            if not self._has_just_failed() and hasattr(os, "fork"):
+            if not self._has_just_failed():
                 _start(settings)
         elif state.configuration == settings.config.fingerprint:
             import signal
@@ -56,7 +56,7 @@ class WarmExtension(ListeningExtension, StatusExtension):
 
     def status(self) -> dict[str, int | str]:
         """Return the process of the helper, its start, and when it ends without another search."""
-        if self.is_agents or not (self.options.enabled or self.files.state.exists()):
+        if sys.platform == "win32" or self.is_agents or not (self.options.enabled or self.files.state.exists()):
             return {}
         state = self.files.running()
         if state is not None:

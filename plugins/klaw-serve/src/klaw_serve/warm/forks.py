@@ -16,6 +16,8 @@ from attrs import frozen
 
 from klaw_core.cli.kit import HELPER_COMMANDS, HELPER_NUMBER_BYTES, installation, run
 
+assert sys.platform != "win32"  # for mypy; the helper imports this
+
 _STREAMS = 3
 _MAX_REQUEST_BYTES = 1 << 24
 _CLIENT_SECONDS = 1.0

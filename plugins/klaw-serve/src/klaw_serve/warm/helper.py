@@ -27,6 +27,8 @@ from klaw_serve.warm import forks
 from klaw_serve.warm.options import WarmOptions
 from klaw_serve.warm.state import HelperFiles, HelperState
 
+assert sys.platform != "win32"  # for mypy; the command refuses to import this there
+
 #: Seconds between two looks at whether the data directory and the server are still there.
 _LOOK_SECONDS = 2.0
 _BACKLOG = 64
@@ -47,10 +49,8 @@ def options_of(config: Config) -> WarmOptions:
 def run_helper(settings: Settings, on_ready: Callable[[], None]) -> None:
     """Run a helper until it is idle, told to end, or no longer fits. ``on_ready`` is called once it answers.
 
-    Raise ConfigError if it is off, StoreLockedError if one runs, StoreError if this system has no such sockets.
+    Raise ConfigError if it is off, StoreLockedError if one runs, StoreError if the directory can have no socket.
     """
-    if sys.platform == "win32":
-        raise StoreError("a warm helper needs Unix sockets, which Windows lacks", hint="use `klaw serve` instead")
     config = settings.load_config()
     options = options_of(config)
     files = HelperFiles(config.data_dir)
