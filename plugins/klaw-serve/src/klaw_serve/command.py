@@ -157,14 +157,14 @@ def token_command(settings: Settings, *, agent: str) -> None:
 @pass_settings
 def warm_command(settings: Settings) -> None:
     """Run the warm helper here, until it is idle; with [extensions.warm] on, `klaw search` leaves one behind."""
-    if sys.platform != "win32":
+    if sys.platform == "win32":
+        from klaw_core import StoreError
+
+        raise StoreError("a warm helper needs Unix sockets, which Windows lacks", hint="use `klaw serve` instead")
+    if sys.platform != "win32":  # mypy reads no import after a `raise`
         from klaw_serve.warm.helper import run_helper
 
         run_helper(settings, lambda: notify(settings, "the warm helper answers; end it with `klaw serve stop`"))
-        return
-    from klaw_core import StoreError
-
-    raise StoreError("a warm helper needs Unix sockets, which Windows lacks", hint="use `klaw serve` instead")
 
 
 @command.command("stop", short_help="End the warm helper.")
