@@ -22,7 +22,7 @@ COMMANDS = {
     "logs": ("klaw_conversations.logs_command", "Print the messages of a chat."),
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "restore": ("klaw_notes.restore_command", "Restore a forgotten note."),
-    "workspace": ("klaw_notes.workspace_command", "List, rename, describe and restrict indexed directories."),
+    "workspace": ("klaw_notes.workspace_command", "List, rename, share, describe and restrict indexed directories."),
     "core": ("klaw_memories.core_command", "Show and change core memory."),
     "context": ("klaw_tools.context_command", "Print the context for a message, as a model would get it."),
     "ask": ("klaw_tools.ask_command", "Answer a question from memory, with its sources."),

@@ -288,7 +288,7 @@ QUEUES = {"LifoQueue", "PriorityQueue", "Queue"}
 #: Files that may use them, or open and lock files themselves.
 OWN = {"klaw_core/holds.py", "klaw_core/files/held.py", "klaw_core/files/platform.py"}
 #: Programs, which end when they are interrupted, and what tests use.
-PROGRAMS = ("/cli/", "/testing", "/klaw_testing/", "worker.py", "/stdio.py", "/klaw_eval/")
+PROGRAMS = ("/cli/", "/testing", "/klaw_testing/", "worker.py", "/stdio.py", "/klaw_eval/", "/warm/")
 
 
 def shipped(*words: str) -> Iterator[tuple[str, ast.AST]]:

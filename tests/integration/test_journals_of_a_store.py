@@ -218,6 +218,9 @@ class TableText:
             kept.append(data)
         return f"text {self.name}, copy {kept.index(data)}"
 
+    def remove_copies(self):
+        self.tables.aside.pop(self.name, None)
+
 
 @define(eq=False)
 class TableJournals:

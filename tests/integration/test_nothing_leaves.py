@@ -78,7 +78,7 @@ with Memory.open(load_config(environment=os.environ | {"KLAW_EMBEDDER": "onnx"})
 
 
 @pytest.mark.promise("S1")
-@pytest.mark.needs("klaw-embed-onnx", "klaw-model-minilm")
+@pytest.mark.needs("klaw-embed-onnx")
 def test_the_runtime_of_a_model_writes_no_identifier_of_the_machine(tmp_path):
     """ONNX Runtime reports its use from native code, which no patched socket sees; it begins with a file at home."""
     done = _run(tmp_path, _EMBEDS)

@@ -313,8 +313,12 @@ def test_every_option_next_to_another_has_an_effect_or_is_refused(template, case
 
 
 PARTS = (Memory, Conversations, CoreMemory, WorkspaceManager, BackgroundIndexer, Agents)
-#: Options that change how long a call waits, or need another program.
-NOT_SEEN = {("BackgroundIndexer.close", "timeout_seconds"), ("BackgroundIndexer.wait", "timeout_seconds")}
+#: Options that change how long a call waits, or need another program or machine.
+NOT_SEEN = {
+    ("BackgroundIndexer.close", "timeout_seconds"),
+    ("BackgroundIndexer.wait", "timeout_seconds"),
+    ("WorkspaceManager.share", "on_progress"),
+}
 
 
 def test_every_option_of_every_method_is_listed():

@@ -8,7 +8,7 @@ from klaw_core.cli import kit
 
 def test_every_name_is_in_the_table_of_modules_and_is_found_there():
     assert sorted(kit._MODULE_OF) == sorted(kit.__all__)
-    for name in kit.__all__:
+    for name in filter(lambda name: not name.isupper(), kit.__all__):
         assert getattr(kit, name).__name__ == name or name in {"data", "notices", "pass_settings", "since", "until"}
 
 

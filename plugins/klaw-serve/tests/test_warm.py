@@ -247,11 +247,12 @@ def test_a_helper_that_hangs_is_not_waited_for_and_prints_nothing_later(home, fi
     _until(lambda: _all_ended(pids), what="a search ends a helper that does not answer")
 
 
-def test_a_process_that_dies_is_replaced_by_the_client_itself(home):
+def test_a_process_that_dies_is_replaced_by_the_client_itself(home, monkeypatch):
     """A helper that forks, says so, and loses the process: the search runs here."""
     path = home.data / client.HELPER_SOCKET
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
+        monkeypatch.chdir(path.parent)  # the whole path may be too long for an address
+        listener.bind(path.name)
         path.chmod(0o600)
         listener.listen()
         arguments = [sys.executable, "-m", "klaw_core", *QUESTION, "--data-dir", str(home.data)]
@@ -268,10 +269,11 @@ def test_a_process_that_dies_is_replaced_by_the_client_itself(home):
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o606])
-def test_a_socket_that_others_can_use_is_not_used(home, mode):
+def test_a_socket_that_others_can_use_is_not_used(home, mode, monkeypatch):
     path = home.data / client.HELPER_SOCKET
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
+        monkeypatch.chdir(path.parent)  # the whole path may be too long for an address
+        listener.bind(path.name)
         path.chmod(mode)
         listener.listen()
         listener.settimeout(0)
@@ -280,10 +282,11 @@ def test_a_socket_that_others_can_use_is_not_used(home, mode):
             listener.accept()
 
 
-def test_a_request_of_another_installation_is_refused(home, files):
+def test_a_request_of_another_installation_is_refused(home, files, monkeypatch):
     _enable(home)
     with _left(home, files), socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(files.socket))
+        monkeypatch.chdir(files.socket.parent)
+        connection.connect(files.socket.name)
         body = b"\0".join([b"another", b"/", b"utf-8 strict 0 0", b"", b"", b"1", b"search", b""])
         socket.send_fds(connection, [len(body).to_bytes(client.HELPER_NUMBER_BYTES, "big") + body], [0, 1, 2])
         assert connection.recv(1) == b""
@@ -291,18 +294,19 @@ def test_a_request_of_another_installation_is_refused(home, files):
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\0\0\0\0\0\0\x02a\0"])
-def test_a_malformed_request_does_not_end_the_helper(home, files, content):
+def test_a_malformed_request_does_not_end_the_helper(home, files, content, monkeypatch):
     _enable(home)
     with _left(home, files):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(files.socket))
+            monkeypatch.chdir(files.socket.parent)
+            connection.connect(files.socket.name)
             connection.sendall(content)
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(1) == b""
         assert _used(home, files, *QUESTION)[1]
 
 
-def test_an_idle_helper_ends(home, files):
+def test_an_idle_helper_ends(home, files, monkeypatch):
     """With a limit of no time: the loop returns at its first look."""
     from klaw_serve.warm.helper import Helper, Told
 
@@ -313,7 +317,8 @@ def test_an_idle_helper_ends(home, files):
             return True
 
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(files.socket))
+        monkeypatch.chdir(files.socket.parent)
+        listener.bind(files.socket.name)
         listener.listen()
         helper = Helper(files, Runs(), listener, 0.0, Told(), -1)
         helper.watched = helper.stamps(load_config(data_dir=home.data))

@@ -182,6 +182,7 @@ def test_every_module_prints_through_the_cleaned_streams():
         "export.py",
         "progress.py",
         "forget.py",
+        "warm.py",
     }
     package = Path(__file__).parents[3] / "klaw_core" / "cli"
     pattern = re.compile(r"sys\.(__)?(stdout|stderr)|\bprint\(|click\.(secho|echo|prompt|confirm)|os\.write")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import field, frozen, validators
 
+_OWN = {"agents": ()}  # the memory of an agent has no helper
 _MINUTES = [validators.ge(1), validators.le(24 * 60)]
 
 
@@ -15,5 +16,5 @@ class WarmOptions:
     without a search, 1 to 1440.
     """
 
-    enabled: bool = False
-    idle_minutes: int = field(default=10, validator=_MINUTES)
+    enabled: bool = field(default=False, metadata=_OWN)
+    idle_minutes: int = field(default=10, validator=_MINUTES, metadata=_OWN)
