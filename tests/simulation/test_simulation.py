@@ -14,7 +14,7 @@ _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _DAYS = {"1003": "2"}
 _FRESH = "30"
-#: A seed from which a few days find the defect; `commits-not-flushed` and `swap-in-pieces` are not found within minutes.
+#: A seed from which a few days find a defect. Two are not found: `commits-not-flushed`, `swap-in-pieces`.
 _FOUND_FROM = {
     "acknowledge-before-commit": "1",
     "forget-without-journal": "1",
