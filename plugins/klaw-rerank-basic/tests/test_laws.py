@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core import Candidate, Hit, Query, StoredChunk
-from klaw_rerank_basic.importance import Importance, ImportanceOptions
-from klaw_rerank_basic.mmr import MaximalMarginalRelevance, MmrOptions
-from klaw_rerank_basic.recency import Recency, RecencyOptions
+from klaw_rerank_basic.importance import Importance
+from klaw_rerank_basic.mmr import MaximalMarginalRelevance
+from klaw_rerank_basic.options import ImportanceOptions, MmrOptions, RecencyOptions
+from klaw_rerank_basic.recency import Recency
 from klaw_testing.laws import scaled
 from klaw_testing.reranker import RerankerContract, candidates
 from klaw_testing.values import MOMENT, cut_lines, make_document

@@ -82,11 +82,13 @@ class TestImports:
         assert not modules & {"click", "attrs", "typing", "pathlib"}
 
     @pytest.mark.parametrize("mode", ["fts", "hybrid"])
+    @pytest.mark.parametrize("question", ["bread?", "bread"])
     @pytest.mark.usefixtures("indexed")
-    def test_a_search_imports_only_what_it_needs(self, mode):
-        question = "bread?"  # without the mark it would ask for a definition, too
+    def test_a_search_imports_only_what_it_needs(self, mode, question):
         loaded("search", question)  # which plugins there are is remembered from here on
         output, modules = loaded("search", "--mode", mode, question)
+        if question == "bread":  # a name may be defined somewhere, and nothing else of that plugin is asked
+            modules -= {"klaw_rerank_basic", "klaw_rerank_basic.plugin", "klaw_rerank_basic.definition"}
 
         assert "rye bread" in output
         assert {"apsw", "klaw_fts5.index"} <= modules
@@ -99,6 +101,19 @@ class TestImports:
             "klaw_conversations.archive",  # its reranking stage is small
             "klaw_memories.saved",
             "klaw_core.maintenance",
+        }
+
+    @pytest.mark.parametrize("stage", ["recency", "importance", "mmr"])
+    @pytest.mark.usefixtures("indexed")
+    def test_a_configured_stage_imports_no_other(self, stage, user_home):
+        (user_home / "stages.toml").write_text(f'[[memory.reranking]]\ntype = "{stage}"\n', "utf-8")
+        arguments = ("--config", str(user_home / "stages.toml"), "search", "bread?")
+        loaded(*arguments)
+        output, modules = loaded(*arguments)
+
+        assert "rye bread" in output
+        assert modules & {f"klaw_rerank_basic.{name}" for name in ("recency", "importance", "mmr", "definition")} == {
+            f"klaw_rerank_basic.{stage}"
         }
 
     @pytest.mark.skipif(find_spec("klaw_model_minilm") is None, reason="no model is installed")

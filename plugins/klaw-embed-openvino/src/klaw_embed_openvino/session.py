@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from threading import local
@@ -66,6 +67,9 @@ class OpenVinoSession:
         not support the precision; ModelCorruptError if a file does not match the manifest or the graph lacks an input
         or output.
         """
+        # Its import would write an identifier for Google Analytics to the home directory, and report from a process of
+        # its own. No variable switches that off; without the package for it, openvino takes a stub.
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: it cannot be imported
         try:
             import openvino
         except (ImportError, OSError) as error:

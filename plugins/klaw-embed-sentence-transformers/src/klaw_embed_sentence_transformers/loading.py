@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -34,6 +35,7 @@ class LoadedModel:
 
 def load(options: SentenceTransformersOptions) -> LoadedModel:
     """Load the model. Raise EmbedderUnavailableError if the library, the device or the model is not here."""
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read at the import of huggingface_hub
     try:
         import torch
         from sentence_transformers import SentenceTransformer

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen, validators
+from attrs import field, frozen
 
 from klaw_core import Candidate, Query, RerankScore
+from klaw_rerank_basic.options import MmrOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,16 +25,6 @@ _WORD = (
 
 
 @frozen
-class MmrOptions:
-    """Options of the stage ``mmr``.
-
-    ``relevance``: the weight of relevance against novelty, the lambda of the paper; 1 changes nothing.
-    """
-
-    relevance: float = field(default=0.7, validator=[validators.gt(0), validators.le(1)])
-
-
-@frozen
 class MaximalMarginalRelevance:
     """Picks chunks one after another, each time the one with the best score minus a penalty for repetition.
 
@@ -45,7 +36,7 @@ class MaximalMarginalRelevance:
     (Jaccard).
     """
 
-    options: MmrOptions = MmrOptions()
+    options: MmrOptions = field(factory=MmrOptions)
 
     needs_vectors = True
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from klaw_core import Component, ComponentContext, Extension, NoOptions, Reranker, hookimpl
+
+if TYPE_CHECKING:
+    from klaw_rerank_basic.options import ImportanceOptions, MmrOptions, RecencyOptions
 
 # What every question with a day contains, in any case. Most contain none of it, so the extension is not built for them.
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
@@ -25,17 +28,30 @@ NAMES = r"^\W*[^\s?]+(?:\s+[^\s?]+){0,4}[^\w?]*$|\b(?:defin|implement|declar)\w*
 @hookimpl
 def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
     """Yield ``recency``, ``importance`` and ``mmr``."""
-    from klaw_rerank_basic.importance import Importance, ImportanceOptions
-    from klaw_rerank_basic.mmr import MaximalMarginalRelevance, MmrOptions
-    from klaw_rerank_basic.recency import Recency, RecencyOptions
+    from klaw_rerank_basic.options import ImportanceOptions, MmrOptions, RecencyOptions
 
-    yield Component(
-        "recency", RecencyOptions, lambda options, _: Recency(options), api=2, summary="lower scores for older results"
-    )
-    summary = "weights results by source"
-    yield Component("importance", ImportanceOptions, lambda options, _: Importance(options), api=2, summary=summary)
+    yield Component("recency", RecencyOptions, _recency, api=2, summary="lower scores for older results")
+    yield Component("importance", ImportanceOptions, _importance, api=2, summary="weights results by source")
     summary = "maximal marginal relevance: lower scores for results that repeat a better one"
-    yield Component("mmr", MmrOptions, lambda options, _: MaximalMarginalRelevance(options), api=2, summary=summary)
+    yield Component("mmr", MmrOptions, _mmr, api=2, summary=summary)
+
+
+def _recency(options: RecencyOptions, _context: ComponentContext) -> Reranker:
+    from klaw_rerank_basic.recency import Recency
+
+    return Recency(options)
+
+
+def _importance(options: ImportanceOptions, _context: ComponentContext) -> Reranker:
+    from klaw_rerank_basic.importance import Importance
+
+    return Importance(options)
+
+
+def _mmr(options: MmrOptions, _context: ComponentContext) -> Reranker:
+    from klaw_rerank_basic.mmr import MaximalMarginalRelevance
+
+    return MaximalMarginalRelevance(options)
 
 
 def _date(_options: NoOptions, _context: ComponentContext) -> Extension:

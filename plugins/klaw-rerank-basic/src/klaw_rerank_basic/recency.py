@@ -4,27 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from attrs import field, frozen, validators
+from attrs import field, frozen
 
 from klaw_core import Candidate, Query, RerankScore, StoredChunk
+from klaw_rerank_basic.options import RecencyOptions
 from klaw_rerank_basic.score_weights import is_marked, weigh
 
 _SECONDS_A_DAY = 86_400.0
-
-
-@frozen
-class RecencyOptions:
-    """Options of the stage ``recency``.
-
-    ``half_life_days``: the age at which a chunk has lost half of the share that age can remove.
-    ``floor``: the share of its score that the oldest chunk keeps; 1 makes age irrelevant.
-    ``evergreen``: source labels (``MEMORY.md``, ``manual``) or beginnings of paths (``notes/reference/``) of chunks
-    that never age.
-    """
-
-    half_life_days: float = field(default=30.0, validator=[validators.gt(0), validators.lt(float("inf"))])
-    floor: float = field(default=0.8, validator=[validators.ge(0), validators.le(1)])
-    evergreen: tuple[str, ...] = ("MEMORY.md", "memory.md")
 
 
 def _now() -> datetime:
@@ -39,7 +25,7 @@ class Recency:
     age modulates relevance and never replaces it. A date in the future counts as today.
     """
 
-    options: RecencyOptions = RecencyOptions()
+    options: RecencyOptions = field(factory=RecencyOptions)
     now: Callable[[], datetime] = _now
 
     needs_vectors = False
