@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -334,17 +335,17 @@ class Memory(OpenMemory):
     def forget(self, target: str) -> ForgetReport:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
 
-        The file of a note is not deleted, but the note is excluded from its workspace. Raise NotFoundError, or
-        QueryError for a path in several collections; use :meth:`delete` for that.
+        The file of a note stays, but is excluded. Raise NotFoundError, QueryError for a path in several collections.
         """
         from klaw_core.sources.forgetting import Forgetter
         from klaw_core.values.events import ForgetEvent
 
         runs = self._runs
-        report = Forgetter(self._assembly.collection, self._reader(runs.sources), runs.sources).forget(target)
-        runs.skipped.forget(target, report.paths)
-        if error := self.extensions.emit(ForgetEvent(report.paths)):
-            raise error
+        with getattr(self._assembly.store, "erasing_once", nullcontext)():  # by several transactions
+            report = Forgetter(self._assembly.collection, self._reader(runs.sources), runs.sources).forget(target)
+            runs.skipped.forget(target, report.paths)
+            if error := self.extensions.emit(ForgetEvent(report.paths)):
+                raise error
         return report
 
     def context(
@@ -424,8 +425,7 @@ class Memory(OpenMemory):
     def doctor(self, *, fix: bool = False) -> Any:
         """Check everything: store, indexes, vector spaces, files, plugins; with ``fix`` fix what is safe to fix.
 
-        Reads every document and every page of the store, and asks the model for one vector. Problems are in
-        the answer, a ``klaw_doctor.diagnosis.Diagnosis``, and do not raise.
+        Reads every document and page, and asks the model for one vector. Return a ``klaw_doctor.diagnosis.Diagnosis``.
         """
         return self._part("doctor").diagnose(self._assembly, self._sources, self.extensions, fix=fix)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import apsw
 import numpy as np
 import pytest
 from forgotten import WORD, database, digests, left_behind
 
-from klaw_core import Chat, EmbeddingError, Index, Message, PluginError
+from klaw_core import Chat, EmbeddingError, Index, Message, NewDocument, PluginError
 from klaw_core.values.text import text_hash
 from klaw_fts5.index import Fts5Index
+from klaw_store_sqlitevec.unused_space import clear_unused_space
 from klaw_testing.values import MOMENT
 
 
@@ -35,6 +38,50 @@ def test_a_saved_memory_leaves_no_bytes(home, check, before, after):
         assert left_behind(home) == []
         check(memory)
     assert left_behind(home) == []
+
+
+def save(_home, memory, text: str) -> str:
+    return memory.save(text).path
+
+
+def append(_home, memory, text: str) -> str:
+    chat = Chat("telegram", "1")
+    return f"{chat.name}/{memory.conversations.append(Message('user', text, MOMENT, meta=chat.meta)).id}"
+
+
+def add(_home, memory, text: str) -> str:
+    memory.add([NewDocument("one", text)])
+    return "documents/one"
+
+
+def note(home, _memory, text: str) -> str:
+    return f"notes/{home.write(f'{text[11]}.md', text).name}"
+
+
+def workspace(_home, _memory, _text: str) -> str:
+    return "notes/"
+
+
+@pytest.mark.parametrize("make", [save, append, add, note, workspace])
+def test_each_forgetting_reads_the_database_once_to_clear_it(home, monkeypatch, make):
+    """It has several transactions, and the file may be large."""
+    scans: list[object] = []
+
+    def scan(path: Path) -> int:
+        scans.append(path)
+        return clear_unused_space(path)
+
+    monkeypatch.setattr("klaw_store_sqlitevec.connections.clear_unused_space", scan)
+    with home.open() as memory:
+        home.write("b.md", "The gulls of the harbour.")
+        for number in range(3):
+            target = make(home, memory, f"the secret {number} is {WORD}")
+            memory.index(home.notes)
+            scans.clear()
+            memory.forget(target)
+            assert scans == [home.root / "data" / "klaw.db"]
+            if not target.endswith("/"):
+                assert left_behind(home) == []
 
 
 @pytest.mark.promise("D53")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +14,7 @@ from typing import Any
 import apsw
 import pytest
 
-from klaw_core import Closing, StoreError
+from klaw_core import Closing, StoreError, StoreLockedError
 from klaw_store_sqlitevec import connections
 from klaw_store_sqlitevec.salvage import DatabaseFile
 from klaw_store_sqlitevec.store import SqliteStore
@@ -271,6 +275,172 @@ def test_a_writer_between_emptying_and_clearing_delays_it(
     assert left(path) == []
     with store.read() as snapshot:
         assert snapshot.resource.execute("SELECT owner FROM klaw_migrations WHERE name = 'x'").get == "x"
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """What was read to clear its unused space, once for each time."""
+    done: list[Path] = []
+
+    def scan(path: Path) -> int:
+        done.append(path)
+        return clear_unused_space(path)
+
+    monkeypatch.setattr(connections, "clear_unused_space", scan)
+    return done
+
+
+def test_the_file_is_read_once_while_nothing_changes(store: SqliteStore, path: Path, scans: list[Path]) -> None:
+    prepare(store, path)
+    scans.clear()
+    forget(store)
+    forget(store)
+    with store.read() as snapshot:
+        snapshot.resource.execute("SELECT COUNT(*) FROM documents").fetchall()
+    forget(store)
+    assert scans == [path]
+    assert left(path) == []
+    assert store.erases_later == ""
+
+
+def write_here(store: SqliteStore, _path: Path) -> None:
+    put(store, make_document("notes/a.md", "two"))
+
+
+def drop_here(store: SqliteStore, _path: Path) -> None:
+    with store.write() as transaction:
+        transaction.resource.execute("CREATE TABLE passing (x)")
+    with store.write() as transaction:
+        transaction.resource.execute("DROP TABLE passing")
+
+
+def write_elsewhere(_store: SqliteStore, path: Path) -> None:
+    add_migration(path, "x")
+
+
+def write_in_another_process(_store: SqliteStore, path: Path) -> None:
+    script = """if True:
+        import apsw, sys
+        apsw.Connection(sys.argv[1]).execute("INSERT INTO klaw_migrations (owner, name) VALUES ('x', 'x')")"""
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+
+
+def renew(store: SqliteStore, _path: Path) -> None:
+    store._connections.renew()
+
+
+@pytest.mark.promise("D53")
+@pytest.mark.parametrize("change", [write_here, drop_here, write_elsewhere, write_in_another_process, renew])
+def test_after_any_change_it_is_read_again(
+    store: SqliteStore, path: Path, scans: list[Path], change: Callable[[SqliteStore, Path], None]
+) -> None:
+    """Also if what is forgotten now was removed by that change, so that the transaction changes nothing."""
+    forget(store)
+    change(store, path)
+    store._connections.erase()
+    assert plant(path) > 5
+    scans.clear()
+    forget(store)
+    assert scans == [path]
+    assert left(path) == []
+
+
+def test_what_changes_in_the_forgetting_transaction_itself_is_cleared(
+    store: SqliteStore, path: Path, scans: list[Path]
+) -> None:
+    forget(store)
+    with store.write() as transaction:
+        transaction.forget_vectors([])
+        transaction.resource.execute("CREATE TABLE passing (x)")
+    assert scans == [path, path]
+
+
+@pytest.mark.promise("D44", "D53")
+@pytest.mark.parametrize("ends", ["well", "with an error"])
+def test_a_block_that_erases_once_erases_at_its_end(
+    store: SqliteStore, path: Path, scans: list[Path], ends: str
+) -> None:
+    """Also if an error ends it: what was forgotten before is not kept."""
+    prepare(store, path)
+    scans.clear()
+    with suppress(ZeroDivisionError), store.erasing_once():
+        for name in ("notes/b.md", "notes/c.md"):
+            with store.erasing_once():
+                put(store, make_document(name, "two"))
+                forget(store)
+        assert scans == []
+        assert store.erases_later
+        if ends == "with an error":
+            raise ZeroDivisionError
+    assert scans == [path]
+    assert left(path) == []
+    assert store.erases_later == ""
+
+
+def test_such_a_block_delays_no_other_thread(store: SqliteStore, path: Path, scans: list[Path]) -> None:
+    prepare(store, path)
+    scans.clear()
+    with store.erasing_once(), ThreadPoolExecutor(1) as other:
+        other.submit(forget, store).result()
+        assert scans == [path]
+        assert left(path) == []
+    assert scans == [path]
+
+
+def save(store: SqliteStore) -> None:
+    put(store, make_document("notes/c.md", "three"))
+
+
+def replace_all(store: SqliteStore) -> None:
+    with store.rebuild() as fresh:
+        put(fresh, make_document("notes/c.md", "three"))
+
+
+@pytest.mark.parametrize("write", [save, replace_all])
+def test_a_writer_waits_longer_than_usual_for_a_clearing(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[SqliteStore], None]
+) -> None:
+    """A large file takes longer than the usual wait; the header says that it is being cleared."""
+    put(store, make_document("notes/b.md", "two"))
+    waits: list[float] = []
+    clearing = apsw.Connection(str(path))
+    clearing.execute("BEGIN IMMEDIATE")
+    clearing.pragma("user_version", 1)
+    clearing.execute("COMMIT")
+    clearing.execute("BEGIN IMMEDIATE")
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            clearing.execute("COMMIT")
+
+    monkeypatch.setattr(connections, "_CLEARED_BYTES_A_SECOND", 1)
+    monkeypatch.setattr(connections.time, "sleep", sleep)
+    write(store)
+    assert len(waits) >= 3
+    with store.read() as snapshot:
+        assert snapshot.record("memory", "notes", "notes/c.md")
+    clearing.close()
+
+
+def test_a_writer_does_not_wait_longer_for_another_change(store: SqliteStore, path: Path) -> None:
+    writing = apsw.Connection(str(path))
+    writing.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreLockedError):
+        put(store, make_document("notes/c.md", "three"))
+    writing.close()
+
+
+def test_a_writer_gives_up_on_a_clearing_that_does_not_end(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_CLEARED_BYTES_A_SECOND", 1 << 40)
+    writing = apsw.Connection(str(path))
+    writing.pragma("user_version", 1)
+    writing.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreLockedError):
+        put(store, make_document("notes/c.md", "three"))
+    writing.close()
 
 
 def add_migration(path: Path, name: str) -> None:

@@ -26,6 +26,8 @@ _CACHE_KIB = 16 * 1024
 # Milliseconds that emptying the log waits for readers of older snapshots.
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
+# How fast a slow disk is read: a writer waits so long for another process that clears unused space.
+_CLEARED_BYTES_A_SECOND = 20 * 1024 * 1024
 _LOG_BYTES = 256 * 1024
 #: The errors of the operating system that mean a full disk or quota.
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -43,6 +45,8 @@ class Connections:
         self._prepare = prepare
         self._idle: list[apsw.Connection] = []
         self._writer: apsw.Connection | None = None
+        # What the writing connection has seen and written when the unused space was last cleared.
+        self._cleared: tuple[int, ...] = ()
         self._writing = ThreadLock(str(path))
         self._process = os.getpid()
         self._closed = False
@@ -88,6 +92,10 @@ class Connections:
         ):
             yield connection
 
+    def is_clear(self, connection: apsw.Connection) -> bool:
+        """Return whether nobody has changed anything since the unused space was cleared, in a transaction to write."""
+        return self._cleared == (*_seen(connection), *_written(connection))
+
     def erase(self, *, wait: bool = True) -> None:
         """Move everything from the log into the file, and clear its unused space if that is due.
 
@@ -112,19 +120,36 @@ class Connections:
         if not connection.in_transaction or Path(f"{self._path}-wal").stat().st_size:
             _is_at_rest(connection)
             return False  # somebody has written after the log was emptied
+        seen: tuple[int, ...] = ()
         if is_erasing_due(connection):
             clear_unused_space(self._path)
             make_erasing_due(connection, due=False)
+            seen = _seen(connection)  # after the commit, another process may write
         connection.execute("COMMIT")
+        if seen:
+            self._cleared = *seen, *_written(connection)
         return _empty_log(connection)
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
         with _Writing(self) as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            self.patiently(connection, partial(connection.execute, "BEGIN IMMEDIATE"))
             with full_disks(connection):
                 yield connection
                 connection.execute("COMMIT")
+
+    def patiently(self, connection: apsw.Connection, write: Callable[[], object]) -> None:
+        """Begin to write. Wait longer while the unused space of a large file is cleared, as its header says."""
+        deadline = time.monotonic() + self._path.stat().st_size / _CLEARED_BYTES_A_SECOND
+        while True:
+            try:
+                write()
+            except apsw.BusyError:
+                if time.monotonic() >= deadline or not is_erasing_due(connection):
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return
 
     def take_idle(self) -> apsw.Connection:
         """Return a connection for reading."""
@@ -160,7 +185,7 @@ class Connections:
                 if may_be_written(self._path):
                     raise damaged(str(self._path), "has a damaged header: it may not be written")
                 raise apsw.ReadOnlyError("it is read-only")
-            self._writer = connection
+            self._writer, self._cleared = connection, ()
         return self._writer
 
     def renew(self) -> None:
@@ -389,6 +414,17 @@ def is_erasing_due(connection: apsw.Connection) -> bool:
 def make_erasing_due(connection: apsw.Connection, *, due: bool = True) -> None:
     """Record it in the header of the file, within a transaction, so that it is done even after a crash."""
     connection.pragma("user_version", int(due))
+
+
+def _seen(connection: apsw.Connection) -> tuple[int, ...]:
+    """Return numbers that differ after any commit of another connection, in this process or another one."""
+    return (connection.pragma("data_version"),)
+
+
+def _written(connection: apsw.Connection) -> tuple[int, ...]:
+    """Return numbers that differ after any commit of this connection, and after any change in its transaction."""
+    pages = connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)[0]
+    return pages, connection.total_changes(), connection.pragma("schema_version")
 
 
 def check_version() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -15,6 +16,7 @@ import apsw
 from klaw_core import (
     Closing,
     DatabaseCorruptError,
+    Hold,
     RepairableStore,
     StoreError,
     StoreLockedError,
@@ -62,6 +64,34 @@ _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _OLDER_LOCKS = {"embedding": "embedding.lock", "embedding-moving": "embedding.lock/moving"}
 
 
+class _Forgetting(threading.local):
+    """The open blocks of the current thread that erase at their end."""
+
+    def __init__(self) -> None:
+        self.blocks: list[_ErasingOnce] = []
+
+
+class _ErasingOnce(Hold[None]):
+    """A block at whose end is erased what was forgotten within it."""
+
+    __slots__ = ("_erase", "_forgetting", "is_due")
+
+    def __init__(self, forgetting: _Forgetting, erase: Callable[[], None]) -> None:
+        self._forgetting = forgetting
+        self._erase = erase
+        self.is_due = False
+
+    def take(self) -> None:
+        self._forgetting.blocks.append(self)
+
+    def give_back(self) -> None:
+        with suppress(ValueError):  # it may end in another thread
+            self._forgetting.blocks.remove(self)
+        if self.is_due:
+            self.is_due = False
+            self._erase()
+
+
 class SqliteStore(RepairableStore):
     """Everything in one SQLite file.
 
@@ -87,6 +117,7 @@ class SqliteStore(RepairableStore):
         self._replaces_damaged = replace_damaged
         self._replaced: tuple[str, ...] = ()
         self._indexes: dict[str, Index[apsw.Connection]] = {}
+        self._forgetting = _Forgetting()
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         try:
             self._migrate(OwnedMigrations(OWNER, MIGRATIONS))
@@ -144,14 +175,22 @@ class SqliteStore(RepairableStore):
             transaction = SqliteTransaction(connection, compress=self._compress)
             yield transaction
             if transaction.erasing:
-                make_erasing_due(connection)
                 self._remove_leftovers()  # no rebuild can be running during this transaction
+            erases = bool(transaction.erasing) and not self._connections.is_clear(connection)
+            if erases:
+                make_erasing_due(connection)
             is_due = is_erasing_due(connection)
-        if transaction.erasing:
+        if self._forgetting.blocks:
+            self._forgetting.blocks[0].is_due |= erases
+        elif erases:
             self._connections.erase()
         elif is_due:
             with suppress(StoreError):  # of an earlier forgetting, and not of this change
                 self._connections.erase(wait=False)
+
+    def erasing_once(self) -> Hold[None]:
+        """Erase at the end of the block what this thread forgets in several transactions: each time, all is read."""
+        return _ErasingOnce(self._forgetting, self._connections.erase)
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
@@ -298,7 +337,7 @@ class SqliteStore(RepairableStore):
             store_errors(self.location),  # an error of a backup contains neither the file nor the system's error
             lacking_room(self._path, other._path),
         ):
-            back_up(source, target)
+            self._connections.patiently(target, partial(back_up, source, target))
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
