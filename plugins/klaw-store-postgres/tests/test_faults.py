@@ -83,7 +83,7 @@ class TestLostConnections:
         put(store, make_document("notes/a.md", "one"))
         with store.read() as snapshot:
             before = dump(snapshot)
-        with pytest.raises(StoreError, match="nothing of this transaction was kept"), store.write() as transaction:  # noqa: PT012  # the block is the subject
+        with pytest.raises(StoreError, match="nothing was changed"), store.write() as transaction:  # noqa: PT012  # the block is the subject
             transaction.replace("memory", make_document("notes/b.md", "two"), [])
             cut()
             transaction.replace("memory", make_document("notes/c.md", "three"), [])

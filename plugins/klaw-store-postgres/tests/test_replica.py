@@ -14,6 +14,7 @@ from attrs import evolve
 from klaw_core import Condition, Filters, Query
 from klaw_store_postgres import replica as module
 from klaw_store_postgres.options import PostgresOptions
+from klaw_store_postgres.session import Session
 from klaw_store_postgres.store import PostgresStore
 from klaw_store_postgres.vectors import VectorIndex
 from klaw_store_postgres.words.index import WordIndex
@@ -221,7 +222,7 @@ def test_a_replica_that_is_too_late_is_passed_over_and_reported(standby, opened,
     found, notices = store.search("lantern")
     assert found == [both, both]
     assert len(notices) == 1
-    assert "too late" in notices[0]
+    assert "bytes of the log behind" in notices[0]
     assert asked[-1] != standby._root
     (finding,) = store.store.check()
     assert (finding.check, finding.severity) == ("replica", "warning")
@@ -263,15 +264,50 @@ def test_a_server_that_is_no_replica_is_not_searched(standby, server, opened):
         store = opened(read_dsn=other)
         store.store.journals.records("saved").append([{"id": "a"}])
         with closing(PostgresStore(PostgresOptions(other), agent="another")):
-            assert "is no streaming replica of" in store.store.statistics()["replica"]
-        assert any("is no streaming replica" in notice for notice in store.search("lantern")[1])
+            assert "is not a streaming replica of" in store.store.statistics()["replica"]
+        assert any("is not a streaming replica" in notice for notice in store.search("lantern")[1])
 
 
 def test_reading_a_journal_is_no_write(opened):
     store = opened()
     records = store.store.journals.records("saved")
+    before = store.store._replica._written
     records.append([{"id": "a"}])
-    assert store.store._replica._has_written
-    store.store._replica._has_written = False
+    written = store.store._replica._written
+    assert written is not before
     assert dict(records.replay().records) == {"a": {"id": "a"}}
-    assert not store.store._replica._has_written
+    assert store.store._replica._written is written
+
+
+def test_a_snapshot_does_not_ask_whether_it_has_written(opened, monkeypatch):
+    store, asked = opened(), []
+    monkeypatch.setattr(Session, "value", lambda _session, sql, _values=(): asked.append(sql))
+    with store.store.read():
+        pass
+    assert asked == []
+
+
+def test_a_write_while_a_search_looks_at_the_log_counts_for_the_next_search(
+    standby, opened, asked, paused, monkeypatch
+):
+    """The place in the log that the first search has read is before that write."""
+    store = opened()
+    store.put("notes/a.md", "the lantern")
+    standby.catch_up()
+    store.look_back()
+    paused()
+    original, waiting = Session.value, ["the lantern of the pier"]
+
+    def look_and_write(self, sql, values=()):
+        found = original(self, sql, values)
+        if sql == module._WRITTEN and waiting:
+            store.put("notes/b.md", waiting.pop())
+        return found
+
+    monkeypatch.setattr(Session, "value", look_and_write)
+    store.search("lantern")
+    assert waiting == []
+    asked.clear()
+    both = {"the lantern", "the lantern of the pier"}
+    assert store.search("lantern") == ([both, both], [])
+    assert standby._root not in asked

@@ -38,7 +38,7 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
     (
         (errors.ConnectionException, errors.ConnectionFailure, errors.SqlclientUnableToEstablishSqlconnection),
         RetryableStoreError,
-        "has a node that does not answer; nothing of this transaction was kept",
+        "has a node that does not answer; nothing was changed",
         "check that every worker of the cluster runs, then try again",
     ),
     (_RETRYABLE, RetryableStoreError, "was written by another process at the same time", "try again"),
@@ -101,7 +101,7 @@ def as_store_error(location: str, error: Exception) -> StoreError:
             return meant(f"{location} {what}: {said}", hint=hint)
     if is_lost(error):
         return RetryableStoreError(
-            f"{location}: the connection was lost: {said}; nothing of this transaction was kept",
+            f"{location}: the connection was lost: {said}; nothing was changed",
             hint="check that the server runs, then try again",
         )
     return StoreError(f"{location}: {type(error).__name__}: {said}")

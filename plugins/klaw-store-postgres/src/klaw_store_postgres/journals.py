@@ -12,6 +12,7 @@ from attrs import define, field
 
 from klaw_core import RecordError
 from klaw_journals import JournalName, LogRecord, Replay
+from klaw_journals.timestamps import require_clock
 from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.texts import digest, from_text, to_text
 
@@ -88,6 +89,11 @@ class PostgresJournals:
 
         return self.retrying(attempt)
 
+    def write(self, work: Callable[[Session], Any]) -> Any:
+        """Do the same, unless the clock cannot be right: no journal has a record of such a moment. Raise StoreError."""
+        require_clock()
+        return self.do(work)
+
     def read(self, work: Callable[[Session], Any]) -> Any:
         """Return what ``work`` returns, which only reads: in the thread's own write transaction if there is one."""
         session = self.writing()
@@ -134,7 +140,7 @@ class PostgresRecords:
             self._put(session, dict(encoded))
             return version
 
-        version: int = self.journals.do(work)
+        version: int = self.journals.write(work)
         return version
 
     def add(
@@ -165,7 +171,7 @@ class PostgresRecords:
             self._put(session, kept)
             return frozenset(refused)
 
-        refused: frozenset[str] = self.journals.do(work)
+        refused: frozenset[str] = self.journals.write(work)
         return refused
 
     def replay(self) -> Replay:
@@ -332,7 +338,7 @@ class PostgresLog:
             session.run(end, (start + len(texts), session.tenant, *self._place))
             return tuple(LogRecord(at, at + 1, json.loads(text)) for at, text in enumerate(texts, start))
 
-        written: tuple[LogRecord, ...] = self._do(work)
+        written: tuple[LogRecord, ...] = self.folder.journals.write(work)
         return written
 
     def read(self, start: int = 0) -> Iterator[LogRecord]:
@@ -438,7 +444,7 @@ class PostgresText:
         sql = """INSERT INTO owned_texts (tenant, name, content) VALUES (%s, %s, %s)
                  ON CONFLICT (tenant, name) DO UPDATE SET content = excluded.content"""
         data = text.encode()
-        self.journals.do(lambda session: session.run(sql, (session.tenant, to_text(self.name), data)))
+        self.journals.write(lambda session: session.run(sql, (session.tenant, to_text(self.name), data)))
 
     def keep_aside(self, data: bytes, /) -> str:
         """Keep a copy of a text that cannot be used, once for each content; return where."""

@@ -50,14 +50,16 @@ class Replica:
     location: str
     system: int
     agent: str
-    _has_written: bool = field(default=False, init=False)
+    #: The last write of this process, and the last one before the place ``_own`` was read.
+    _written: object = field(default=None, init=False)
+    _noted: object = field(default=None, init=False)
     _own: int = field(default=0, init=False)
     _seen: deque[tuple[float, int]] = field(factory=deque, init=False)
     _rests_until: float = field(default=0.0, init=False)
 
     def note_write(self) -> None:
         """Note that this process has written: its next search needs what the primary server has by then."""
-        self._has_written = True
+        self._written = object()  # another one for each write, whatever other threads do at the same time
 
     def search(self, primary: Session, query: Query, work: Callable[[Session, Query], Sequence[Hit]]) -> Sequence[Hit]:
         """Return what ``work`` finds on the replica, without chunks that are gone; or what it finds on the primary."""
@@ -99,21 +101,22 @@ class Replica:
 
         The reason is empty if the replica lacks a change of a moment ago.
         """
+        last = self._written  # first: the place that is read next is after this write, and may be before a later one
         written = primary.value(_WRITTEN)
-        if self._has_written:
-            self._has_written, self._own = False, written
+        if last is not self._noted:
+            self._noted, self._own = last, max(self._own, written)
         earlier, is_known = self._earlier(written)
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         settings = settings_of(primary.tenant, self.agent)
         statements = (_NOTE_REPLAYED, begin, *settings, _STATE.format(tenant=primary.tenant))
         with self.connections.transaction(*statements) as (connection, (generation, replayed, system)):
             if system != self.system or replayed < 0:
-                raise StoreError(f"{self.connections.location} is no streaming replica of {self.location}")
+                raise StoreError(f"{self.connections.location} is not a streaming replica of {self.location}")
             problem = None
             if replayed < max(self._own, earlier) or generation != primary.generation:
                 problem = ""
             if is_known and replayed < earlier:
-                problem = f"the read replica is {earlier - replayed:,} bytes of the log too late, and was passed over"
+                problem = f"the read replica was passed over: it is {earlier - replayed:,} bytes of the log behind"
             yield evolve(primary, connection=connection, replica=None), problem
 
     def _earlier(self, written: int) -> tuple[int, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,7 +17,6 @@ from klaw_core import (
     Closing,
     DatabaseCorruptError,
     Finding,
-    Hold,
     Index,
     Migration,
     RepairableStore,
@@ -31,6 +29,7 @@ from klaw_journals import JournalingStore
 from klaw_store_postgres import cache
 from klaw_store_postgres.connections import Connections, literal, shown_location
 from klaw_store_postgres.errors import store_errors
+from klaw_store_postgres.holds import AdvisoryLock, NotingWrite, Unfinished, Writing
 from klaw_store_postgres.isolation import AGENT_SETTING, distribute, settings_of, whole
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from klaw_core import Snapshot, Transaction
     from klaw_journals import Journals
 
-# Seconds that a lock is waited for: a run may embed that long.
-_LOCK_SECONDS = 3600
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 # A table with more dead rows than this is reported: autovacuum normally leaves fewer.
 _NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
@@ -60,76 +57,6 @@ _HERE = "SELECT generation FROM tenants WHERE id = {tenant}"
 _PROPAGATION = ("SET LOCAL citus.propagate_set_commands = 'local'",)
 _HAS_WRITTEN = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
 _OPENING = "SELECT 1 FROM collections WHERE tenant = {tenant} LIMIT 1"
-
-
-class _Writing(threading.local):
-    """The open write transactions of the current thread, of a store and of the stores that rebuild it."""
-
-    def __init__(self) -> None:
-        self._sessions: list[Session] = []
-
-    def innermost(self) -> Session | None:
-        """Return the session of the last transaction that was begun, None if none is open."""
-        return self._sessions[-1] if self._sessions else None
-
-    def entered(self, session: Session) -> Hold[None]:
-        """Count a transaction as open within the block, which may end in another thread."""
-        return _Entered(self._sessions, session)
-
-
-class _Entered(Hold[None]):
-    __slots__ = ("_session", "_sessions")
-
-    def __init__(self, sessions: list[Session], session: Session) -> None:
-        self._sessions = sessions
-        self._session = session
-
-    def take(self) -> None:
-        self._sessions.append(self._session)
-
-    def give_back(self) -> None:
-        with suppress(ValueError):
-            self._sessions.remove(self._session)
-
-
-class _AdvisoryLock(Hold[None]):
-    """A lock of the server, which its connection holds. If it is taken, ``on_wait`` is called before waiting."""
-
-    __slots__ = ("_connection", "_number", "_on_wait")
-
-    def __init__(self, connection: psycopg.Connection[Any], number: int, on_wait: Callable[[], None]) -> None:
-        self._connection = connection
-        self._number = number
-        self._on_wait = on_wait
-
-    def take(self) -> None:
-        own = (self._number,)
-        if self._connection.execute("SELECT pg_try_advisory_lock(%s)", own).fetchone() != (True,):
-            self._on_wait()
-            self._connection.execute(f"SET lock_timeout = {_LOCK_SECONDS * 1000}")
-            self._connection.execute("SELECT pg_advisory_lock(%s)", own)
-
-    def give_back(self) -> None:
-        with suppress(psycopg.Error):  # the server notices a closed connection only a moment later
-            self._connection.execute("SELECT pg_advisory_unlock_all()")
-
-
-class _Unfinished(Hold[None]):
-    """A rebuild, whose rows ``drop`` removes at the end of the block, unless it is finished."""
-
-    __slots__ = ("_drop", "is_finished")
-
-    def __init__(self, drop: Callable[[], None]) -> None:
-        self._drop = drop
-        self.is_finished = False
-
-    def take(self) -> None:
-        """Nothing is left over yet."""
-
-    def give_back(self) -> None:
-        if not self.is_finished:
-            self._drop()
-            self.is_finished = True
 
 
 class PostgresStore(JournalingStore, RepairableStore):
@@ -153,7 +80,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         self._replica: Replica | None = None
         self._indexes: dict[str, Index[Session]] = {}
         self._prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-        self._writing = _Writing()
+        self._writing = Writing()
         #: The generation of a rebuild is not current yet.
         self._own_generation: int | None = None
         self._replaces_damaged = replace_damaged
@@ -222,7 +149,7 @@ class PostgresStore(JournalingStore, RepairableStore):
             raise StoreError(f"invalid lock name: {quoted(name)}", hint="use a-z, 0-9 and hyphens")
         with (
             self._connections.dedicated() as connection,
-            _AdvisoryLock(connection, self._lock_number(f"lock {name}"), on_wait),
+            AdvisoryLock(connection, self._lock_number(f"lock {name}"), on_wait),
         ):
             yield
 
@@ -268,7 +195,7 @@ class PostgresStore(JournalingStore, RepairableStore):
                     raise DatabaseCorruptError(what, hint="klaw reindex")
                 self._remove_leftovers(session)
                 generation = session.value("SELECT nextval('generations')")
-            unfinished = _Unfinished(self._drop_leftovers)
+            unfinished = Unfinished(self._drop_leftovers)
             with unfinished:
                 with Closing(partial(self._beside, generation)) as fresh:
                     yield fresh
@@ -446,7 +373,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         # On a cluster, the worker gets the settings too, and its snapshot begins with the first statement on a table.
         propagation, opening = (_PROPAGATION, (_OPENING.format(tenant=tenant),)) if is_distributed else ((), ())
         statements = (begin[0], *propagation, *begin[1:], *settings, *opening, _HERE.format(tenant=tenant))
-        with self._connections.transaction(*statements) as (connection, row):
+        with NotingWrite(self._replica) as noting, self._connections.transaction(*statements) as (connection, row):
             if row is None:
                 raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
             generation = self._own_generation or row[0]
@@ -456,9 +383,8 @@ class PostgresStore(JournalingStore, RepairableStore):
                 self._indexes[owner].prepare(session)
                 done.add(owner)
             yield session
-            has_written = self._replica is not None and session.value(_HAS_WRITTEN)
-        if self._replica is not None and has_written:
-            self._replica.note_write()
+            if self._replica is not None and "READ ONLY" not in begin[0]:
+                noting.has_written = session.value(_HAS_WRITTEN)
 
     @contextmanager
     def _own_rows(self) -> Iterator[Session]:

@@ -13,12 +13,16 @@ from zlib import crc32
 
 import pytest
 
-from klaw_core import RecordError
+from klaw_core import RecordError, StoreError
 from klaw_journals import LogFolder, LogRecord, OwnedText, RecordJournal
 
 
 def _record(name: str, text: str = "") -> dict[str, str]:
     return {"id": name, "text": text or f"text of {name}"}
+
+
+def _overflow() -> float:
+    raise OverflowError("timestamp too large to convert to C _PyTime_t")  # what Python says from 2262 on
 
 
 class RecordJournalContract:
@@ -57,6 +61,17 @@ class RecordJournalContract:
     def test_a_batch_with_a_record_without_id_writes_nothing(self, journal: RecordJournal) -> None:
         with pytest.raises(RecordError):
             journal.append([_record("a"), {"text": "no id"}])
+        assert dict(journal.replay().records) == {}
+
+    def test_nothing_is_written_at_a_moment_that_cannot_be_represented(
+        self, journal: RecordJournal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr("klaw_journals.timestamps.time.time", _overflow)
+            with pytest.raises(StoreError, match="clock"):
+                journal.append([_record("a")])
+            with pytest.raises(StoreError, match="clock"):
+                journal.add([_record("a")])
         assert dict(journal.replay().records) == {}
 
     def test_add_does_not_replace_a_different_record(self, journal: RecordJournal) -> None:
@@ -193,6 +208,15 @@ class LogFolderContract:
             log.append({"n": 1}, {"n": float("nan")})
         assert list(log.read()) == []
 
+    def test_nothing_is_written_at_a_moment_that_cannot_be_represented(
+        self, logs: LogFolder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr("klaw_journals.timestamps.time.time", _overflow)
+            with pytest.raises(StoreError, match="clock"):
+                logs.log("one", "a").append({"text": "x"})
+        assert list(logs.log("one", "a").read()) == []
+
     def test_removed_records_are_not_read_and_the_others_stay(self, logs: LogFolder) -> None:
         log = logs.log("chat_1", "day")
         log.append(*({"n": number} for number in range(4)))
@@ -247,6 +271,15 @@ class OwnedTextContract:
             text.replace("é😀")
         assert text.read(100) == "é😀".encode()
         assert text.read(2) == "é".encode()
+
+    def test_nothing_is_written_at_a_moment_that_cannot_be_represented(
+        self, text: OwnedText, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr("klaw_journals.timestamps.time.time", _overflow)
+            with pytest.raises(StoreError, match="clock"):
+                text.replace("a")
+        assert text.read(10) is None
 
     def test_changes_exclude_each_other(self, text: OwnedText) -> None:
         def count() -> None:
