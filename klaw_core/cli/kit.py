@@ -58,7 +58,14 @@ if TYPE_CHECKING:
     from klaw_core.cli.startup import run
     from klaw_core.cli.streams import echo, trusted
     from klaw_core.cli.units import systemd_unit
-    from klaw_core.cli.warm import HELPER_COMMANDS, HELPER_NUMBER_BYTES, HELPER_SOCKET, installation
+    from klaw_core.cli.warm import (
+        HELPER_COMMANDS,
+        HELPER_GREETING,
+        HELPER_NUMBER_BYTES,
+        HELPER_SOCKET,
+        connect,
+        installation,
+    )
 
 # The public names by the module that defines them. Each is imported at its first use, so that a command loads only the
 # modules that it uses.
@@ -78,12 +85,13 @@ _MODULES = {
     "startup": "run",
     "streams": "echo trusted",
     "units": "systemd_unit",
-    "warm": "HELPER_COMMANDS HELPER_NUMBER_BYTES HELPER_SOCKET installation",
+    "warm": "HELPER_COMMANDS HELPER_GREETING HELPER_NUMBER_BYTES HELPER_SOCKET connect installation",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "HELPER_COMMANDS",
+    "HELPER_GREETING",
     "HELPER_NUMBER_BYTES",
     "HELPER_SOCKET",
     "FreeText",
@@ -101,6 +109,7 @@ __all__ = [
     "chosen_format",
     "common_options",
     "confirm_client_file",
+    "connect",
     "counted",
     "data",
     "duration",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from klaw_core.cli.warm import connect
 from klaw_core.files.atomic import open_regular
-from klaw_core.files.held import Descriptor
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.platform import NO_FOLLOW, OTHERS_USE
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from klaw_core.values.search import SearchRequest, SearchResults
 
 _MAX_FILE_BYTES = 10_000
-# The address of a Unix socket is limited to 104 to 108 bytes. Linux can open a longer path relative to its directory.
-_MAX_ADDRESS_BYTES = 100
 _TIMEOUT_SECONDS = 20.0
 _BLOCK_BYTES = 1 << 16
 
@@ -76,21 +74,13 @@ class Server:
             raise OSError("there are no Unix sockets")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_TIMEOUT_SECONDS)
-            self._connect(connection)
+            connect(connection, *os.path.split(self.address))
             connection.sendall(head.encode() + body)
             answer = b"".join(iter(lambda: connection.recv(_BLOCK_BYTES), b""))
         headers, _, content = answer.partition(b"\r\n\r\n")
         if headers.split(b" ", 2)[1:2] != [b"200"]:
             raise ValueError(headers[:_BLOCK_BYTES])
         return content
-
-    def _connect(self, connection: Any) -> None:
-        directory, name = os.path.split(self.address)
-        if len(os.fsencode(self.address)) <= _MAX_ADDRESS_BYTES or sys.platform != "linux":
-            connection.connect(self.address)
-            return
-        with Descriptor(directory, os.O_RDONLY) as descriptor:
-            connection.connect(f"/proc/self/fd/{descriptor}/{name}")
 
 
 def _read_server_file(path: Path) -> Mapping[str, Any]:

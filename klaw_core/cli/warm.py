@@ -1,12 +1,13 @@
 """Let a helper that has everything imported run a command, instead of importing everything in this process.
 
 A helper is a process of the same user and the same installation that listens on the Unix socket ``warm.sock`` in the
-data directory. This module sends it the command line, the environment, the current directory and the three standard
-streams. The helper forks a process that runs the command with them, so output, errors and exit status are those of a
-process of its own. If there is no such helper, or it does not answer, the caller runs the command itself. Only
-commands that change nothing are sent, because such a command may then run twice.
+data directory. Once it has greeted, this module sends it the command line, the environment, the current directory and
+the three standard streams. The helper forks a process that runs the command with them, so output, errors and exit
+status are those of a process of its own. If there is no such helper, or it does not answer, the caller runs the command
+itself. Only commands that change nothing are sent, because such a command may then run twice.
 
-It imports only what Python has imported anyway, and ``socket`` if there is a helper.
+It imports only what Python has imported anyway, and ``_socket`` if there is a helper, because the import of ``socket``
+takes half as long as the interpreter's start.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 
 TYPE_CHECKING = False  # as in klaw_core
 if TYPE_CHECKING:
-    import socket
+    import _socket
     from collections.abc import Sequence
     from typing import Any
 
@@ -24,16 +25,22 @@ if TYPE_CHECKING:
 HELPER_SOCKET = "warm.sock"
 #: The commands that a helper runs.
 HELPER_COMMANDS = frozenset({"search"})
+#: What a helper sends to a client before it gets the client's streams.
+HELPER_GREETING = b"\n"
 #: The bytes of a request's length, and of the numbers in an answer.
 HELPER_NUMBER_BYTES = 8
 # A helper that is stopped accepts connections, but does not answer.
 _ANSWER_SECONDS = 1.0
-_MAX_ADDRESS_BYTES = 100  # as in `served`
+# The address of a Unix socket is limited to 104 to 108 bytes. Linux can open a longer path relative to its directory.
+_MAX_ADDRESS_BYTES = 100
 _OTHERS = 0o077
 
 
-def run_in_helper(words: Sequence[str]) -> int | None:
-    """Run a command in the helper and return its exit status; None if it must run here."""
+def run_in_helper(words: Sequence[str], seconds: float = _ANSWER_SECONDS) -> int | None:
+    """Run a command in the helper and return its exit status; None if it must run here.
+
+    The helper has so many ``seconds`` to begin.
+    """
     if not words or words[0] not in HELPER_COMMANDS or "--debug" in words:
         return None
     if sys.platform == "win32":  # there Python has no Unix sockets
@@ -44,31 +51,39 @@ def run_in_helper(words: Sequence[str]) -> int | None:
         if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
             return None
         request = request_of(words)
-        import socket
+        import _socket
 
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_ANSWER_SECONDS)
-            _connect(connection, directory)
-            sent = socket.send_fds(connection, [request], [0, 1, 2])
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            connection.settimeout(seconds)
+            connect(connection, directory, HELPER_SOCKET)
+            # Streams in the queue of a process that hangs would stay open, and who reads them would wait.
+            if connection.recv(1) != HELPER_GREETING:
+                return None
+            streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+            sent = connection.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
             connection.sendall(request[sent:])  # a large environment does not fit into one message
             return _wait(connection)
+        finally:
+            connection.close()
     except (OSError, ValueError, AttributeError):  # AttributeError: a closed stream is None
         return None
 
 
-def _connect(connection: socket.socket, directory: str) -> None:
-    path = os.path.join(directory, HELPER_SOCKET)  # noqa: PTH118  # as above
+def connect(connection: _socket.socket, directory: str, name: str) -> None:
+    """Connect to a Unix socket in a directory, however long its path is. Raise OSError."""
+    path = os.path.join(directory, name)  # noqa: PTH118  # as above
     if len(os.fsencode(path)) <= _MAX_ADDRESS_BYTES or sys.platform != "linux":
         connection.connect(path)
         return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
-        connection.connect(f"/proc/self/fd/{descriptor}/{HELPER_SOCKET}")
+        connection.connect(f"/proc/self/fd/{descriptor}/{name}")
     finally:
         os.close(descriptor)
 
 
-def _wait(connection: socket.socket) -> int | None:
+def _wait(connection: _socket.socket) -> int | None:
     """Let the process that the helper has forked run, and return its exit status; None if it ended without one."""
     process = _number(connection)
     if process is None:
@@ -86,7 +101,7 @@ def _wait(connection: socket.socket) -> int | None:
                 os.kill(process, signal.SIGINT)
 
 
-def _number(connection: socket.socket) -> int | None:
+def _number(connection: _socket.socket) -> int | None:
     content = b""
     while len(content) < HELPER_NUMBER_BYTES:
         block = connection.recv(HELPER_NUMBER_BYTES - len(content))

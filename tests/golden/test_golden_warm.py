@@ -1,6 +1,5 @@
 """A search that the warm helper runs prints what the same search prints in a process of its own: every golden case."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -15,6 +14,14 @@ from world import made, masked
 
 pytestmark = [pytest.mark.needs("klaw-serve"), pytest.mark.skipif(sys.platform == "win32", reason="no Unix sockets")]
 _PATIENCE = 300  # seconds; nothing is measured by it
+_UNUSED = 99
+# A client that gives the helper as much time as it needs, and cannot answer by itself.
+_CLIENT = f"""
+import sys
+from klaw_core.cli.warm import run_in_helper
+status = run_in_helper(sys.argv[1:], {_PATIENCE})
+sys.exit({_UNUSED} if status is None else status)
+"""
 #: Cases that have no expected file: wrong options, empty words, standard input.
 _MORE = ["search", "search ''", "search a --limit 0", "search -- -x", "search -", "search harbour -v", "search --help"]
 
@@ -26,10 +33,10 @@ def world(tmp_path_factory):
         yield world
 
 
-def _run(world, call):
+def _run(world, call, *program):
     """Run ``klaw CALL`` in a process, with an embedder that every process has."""
     return subprocess.run(
-        [sys.executable, "-m", "klaw_core", *shlex.split(call)],
+        [sys.executable, *(program or ("-m", "klaw_core")), *shlex.split(call)],
         env={**world.environment, "PATH": "", "KLAW_EMBEDDER": "none"},
         cwd=world.home,
         input=b"harbour",
@@ -40,19 +47,16 @@ def _run(world, call):
 
 
 def test_every_golden_search_is_answered_alike(world):
-    from klaw_serve.warm.state import HelperFiles
-
     calls = [*(call for call in COMMANDS["search"] if call.startswith("search")), *_MORE]
     assert len(calls) > len(_MORE) + 9
     cold = {call: _run(world, call) for call in calls}
     with (world.home / "config" / "klaw" / "config.toml").open("a") as file:
         file.write("\n[extensions.warm]\nenabled = true\n")
-    files = HelperFiles(world.home / "data" / "klaw")
+    assert _run(world, calls[0], "-c", _CLIENT).returncode == _UNUSED, "without a helper, this client answers nothing"
     with _helper(world):
         for call in calls:
-            os.utime(files.state, (0, 0))
-            warm = _run(world, call)
-            assert files.last_search() > 0, call
+            warm = _run(world, call, "-c", _CLIENT)
+            assert warm.returncode != _UNUSED, call
             assert _seen(warm, world) == _seen(cold[call], world), call
     assert {run.returncode for run in cold.values()} == {0, 1, 2}
 

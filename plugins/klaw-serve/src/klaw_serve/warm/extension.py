@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -37,7 +36,11 @@ class WarmExtension(ListeningExtension, StatusExtension):
         return HelperFiles(self.data_dir)
 
     def on(self, event: Event, /) -> None:
-        """After a ``klaw search`` that opened the memory itself: start a helper, or end one that did not answer."""
+        """After a ``klaw search`` that opened the memory itself: start a helper if none runs, or if it seems dead.
+
+        One that runs is ended only by the new helper, which tries several times whether it answers. A search may have
+        opened the memory because the machine is busy, or too many searches came at once.
+        """
         if sys.platform == "win32" or not isinstance(event, SearchEvent) or self.is_agents or not self.options.enabled:
             return
         settings = _settings_of_search()
@@ -45,14 +48,11 @@ class WarmExtension(ListeningExtension, StatusExtension):
             return
         state = self.files.running()
         if state is None:
-            if not self._has_just_failed():
-                _start(settings)
-        elif state.configuration == settings.config.fingerprint:
-            import signal
-            from contextlib import suppress
-
-            with suppress(OSError):
-                os.kill(state.pid, signal.SIGKILL)
+            starts = not (self._has_just_failed() or self.files.is_starting())
+        else:
+            starts = state.configuration == settings.config.fingerprint and self.files.seems_dead(state)
+        if starts:
+            _start(settings)
 
     def status(self) -> dict[str, int | str]:
         """Return the process of the helper, its start, and when it ends without another search."""
@@ -65,7 +65,7 @@ class WarmExtension(ListeningExtension, StatusExtension):
         if not self.options.enabled:
             return {}
         if self._has_just_failed() and (failed := self.files.read()):
-            return {"warm_helper": f"did not start: {failed.failed}"}
+            return {"warm_helper": f"failed: {failed.failed}"}
         return {"warm_helper": "not running; the next search starts it"}
 
     def _has_just_failed(self) -> bool:

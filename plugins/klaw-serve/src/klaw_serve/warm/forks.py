@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import io
 import os
@@ -9,12 +10,13 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from attrs import frozen
 
-from klaw_core.cli.kit import HELPER_COMMANDS, HELPER_NUMBER_BYTES, installation, run
+from klaw_core.cli.kit import HELPER_COMMANDS, HELPER_GREETING, HELPER_NUMBER_BYTES, installation, run
 
 assert sys.platform != "win32"  # for mypy; the helper imports this
 
@@ -28,7 +30,7 @@ klaw_core.cli.results klaw_core.cli.result_forms klaw_core.cli.json_forms klaw_c
 klaw_core.cli.last_search klaw_core.cli.windows klaw_core.cli.snippets klaw_core.cli.notices klaw_core.cli.neutral
 klaw_core.cli.streams klaw_core.cli.empty_values klaw_core.config.load klaw_core.config.agents
 klaw_core.files.layout klaw_core.files.atomic klaw_core.values.search klaw_core.values.runs klaw_core.errors
-klaw_redaction klaw_redaction.forms hashlib json socket
+klaw_redaction klaw_redaction.forms hashlib json socket tomllib encodings.utf_8_sig
 """
 
 
@@ -57,8 +59,9 @@ def preload() -> None:
 
 
 def received(connection: socket.socket) -> Request:
-    """Read the request of a client. Raise OSError, ValueError; descriptors that came with it are closed then."""
+    """Greet a client and read its request. Raise OSError, ValueError; descriptors that came with it are closed then."""
     connection.settimeout(_CLIENT_SECONDS)
+    connection.sendall(HELPER_GREETING)
     content, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, _STREAMS)
     try:
         length = int.from_bytes(content[:HELPER_NUMBER_BYTES], "big")
@@ -90,10 +93,10 @@ def become(request: Request, connection: socket.socket) -> NoReturn:
     """Run the command in this forked process, once its client has said that it still waits, and end the process.
 
     The client gets the exit status from this process, because the helper may have ended. If the command cannot begin,
-    the client gets none, and runs it itself.
+    the client gets none, and runs it itself. If the client ends, so does this process.
     """
 
-    def end(status: int) -> None:
+    def end(status: int) -> NoReturn:
         with suppress(OSError):
             connection.sendall(status.to_bytes(HELPER_NUMBER_BYTES, "big"))
         os._exit(status)
@@ -102,13 +105,31 @@ def become(request: Request, connection: socket.socket) -> NoReturn:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        if connection.recv(1) == b"\n":
-            _take_on(request)
-            run(in_helper=True, end=end)
-    except SystemExit as exit_:
-        end(exit_.code if isinstance(exit_.code, int) else 1)
-    finally:
+        if connection.recv(1) != b"\n":
+            os._exit(1)
+        connection.settimeout(None)
+        _thread.start_new_thread(_end_with, (connection,))
+        _take_on(request)
+    except BaseException as error:  # noqa: BLE001  # a forked process must not return
+        if not isinstance(error, OSError):  # the client has ended, or its directory, which it will say itself
+            traceback.print_exception(error)
         os._exit(1)
+    try:
+        run(in_helper=True, end=end)
+    except SystemExit as exit_:
+        if not isinstance(exit_.code, int | None):
+            sys.stderr.write(f"{exit_.code}\n")
+        end(exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None))
+    except BaseException:  # noqa: BLE001  # as above; without a status, the client would run the command again
+        traceback.print_exc()
+    end(1)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process when its client, which sends nothing more, has ended: nobody waits for its output."""
+    with suppress(OSError):
+        connection.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _take_on(request: Request) -> None:

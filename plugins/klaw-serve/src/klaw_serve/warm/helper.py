@@ -14,9 +14,9 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 from attrs import define, field
 
@@ -32,6 +32,8 @@ assert sys.platform != "win32"  # for mypy; the command refuses to import this t
 #: Seconds between two looks at whether the data directory and the server are still there.
 _LOOK_SECONDS = 2.0
 _BACKLOG = 64
+_READY = b"\n"
+_MAX_REASON_BYTES = 4096
 
 
 def options_of(config: Config) -> WarmOptions:
@@ -57,13 +59,22 @@ def run_helper(settings: Settings, on_ready: Callable[[], None]) -> None:
     if not files.data_dir.is_dir():
         raise StoreError(f"{files.data_dir} does not exist", hint="klaw init")
     seconds = options.idle_minutes * 60.0
+    files.end_a_dead_one()
     with files.lock() as lock:
+        before = files.read()
         files.forget()  # the process of a helper that was killed may be another one now
+        if before:
+            files.end_server(before)
         try:
             _run(settings, config, files, seconds, on_ready, lock=lock)
-        except KlawError as error:
-            files.write(HelperState(0, time.time(), seconds, config.fingerprint, failed=str(error)))
+        except Exception as error:
+            files.write(HelperState(0, time.time(), seconds, config.fingerprint, failed=_reason(error)))
             raise
+
+
+def _reason(error: BaseException) -> str:
+    """Return what ``klaw status`` shows: nobody reads the error stream of a helper in the background."""
+    return str(error) if isinstance(error, KlawError) else f"defect in Klaw: {type(error).__name__}: {error}"
 
 
 def _run(
@@ -79,7 +90,7 @@ def _run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, told)
     with ExitStack() as stack:
-        server = Server.start(settings)
+        server = Server.start(settings, lock)
         stack.callback(server.end)
         forks.preload()
         server.wait_until_ready()
@@ -110,36 +121,46 @@ class Told:
 
 @define(eq=False)
 class Server:
-    """The child that has the memory open: its process, a pipe whose end ends it, and one that says that it is ready."""
+    """The child that has the memory open: its process, and two pipes.
+
+    The end of ``life`` ends it. Through ``said``, it says that it is ready, and why it fails.
+    """
 
     pid: int
     life: int
-    ready: int
+    said: int
 
     @classmethod
-    def start(cls, settings: Settings) -> Server:
-        """Fork the server."""
-        (ended, life), (ready, tell) = os.pipe(), os.pipe()
+    def start(cls, settings: Settings, lock: int) -> Server:
+        """Fork the server. It does not keep the lock of the helper, which may be killed."""
+        (ended, life), (said, tell) = os.pipe(), os.pipe()
         pid = os.fork()
         if pid == 0:
+            status = 1
             try:
                 for number in (signal.SIGTERM, signal.SIGINT):
                     signal.signal(number, signal.SIG_DFL)
-                forks.close((life, ready))
+                forks.close((life, said, lock))
                 _serve(settings, ended, tell)
-            except KlawError as error:
-                os.write(tell, str(error).encode("utf-8", "replace")[:4000])
+                status = 0
+            except BaseException as error:  # noqa: BLE001  # a forked process must not return
+                if not isinstance(error, KlawError):
+                    traceback.print_exception(error)
+                os.write(tell, _reason(error).encode("utf-8", "replace")[:_MAX_REASON_BYTES])
             finally:
-                os._exit(0)
+                os._exit(status)
         forks.close((ended, tell))
-        return cls(pid, life, ready)
+        return cls(pid, life, said)
 
     def wait_until_ready(self) -> None:
         """Wait until the server answers. Raise StoreError with its reason if it ends instead."""
-        said = os.read(self.ready, 4096)
-        os.close(self.ready)
-        if said != b"\n":
+        if (said := os.read(self.said, _MAX_REASON_BYTES)) != _READY:
             raise StoreError(said.decode("utf-8", "replace") or "the server of the warm helper ended as it started")
+
+    def check(self) -> None:
+        """Raise StoreError if the server, which has ended, has said why."""
+        if said := os.read(self.said, _MAX_REASON_BYTES):
+            raise StoreError(f"the server of the warm helper ended: {said.decode('utf-8', 'replace')}")
 
     def runs(self) -> bool:
         """Return whether the server still runs."""
@@ -150,7 +171,7 @@ class Server:
 
     def end(self) -> None:
         """End the server, and wait for its end."""
-        forks.close((self.life,))
+        forks.close((self.life, self.said))
         with suppress(OSError):
             os.kill(self.pid, signal.SIGTERM)
         with suppress(ChildProcessError):
@@ -168,7 +189,7 @@ def _serve(settings: Settings, ended: int, tell: int) -> None:
 
     memory = settings.open_memory()
     threading.Thread(target=follow, daemon=True).start()
-    serve_locally(memory, lambda: [os.write(tell, b"\n")])  # type: ignore[arg-type]  # nothing is expected
+    serve_locally(memory, lambda: [os.write(tell, _READY)])  # type: ignore[arg-type]  # nothing is expected
 
 
 @define(eq=False)
@@ -211,24 +232,29 @@ class Helper:
                     deadline = time.monotonic() + self.idle_seconds
 
     def stamps(self, config: Config) -> dict[str, object]:
-        """Return the identity of what must not change: modules, paths of imports, configuration files, database."""
+        """Return the stamps of what must not change: modules, paths of imports, configuration files, data directory."""
         modules = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
         own = {name for name in modules if name and f"{os.sep}klaw_" in name}
-        files = {str(path) for path in (*config.files, *self._places(config))}
-        times = {
-            path: _changed(path) for path in (*sys.path[1:], *own, *files)
-        }  # the first is the directory of the program, or the current one
-        return {**times, "": (_identity(self.files.data_dir), _identity(self.files.socket))}
+        files = {str(path) for path in (*config.files, config.data_dir / "config.toml")}
+        paths = sys.path[1:]  # the first is the directory of the program, or the current one
+        return self._look((*paths, *own, *files))
 
-    @staticmethod
-    def _places(config: Config) -> Iterable[Path]:
-        return (config.data_dir / "config.toml",)
+    def _look(self, paths: Iterable[str]) -> dict[str, object]:
+        kept = (self.files.data_dir, self.files.socket)  # their times change, but not what they are
+        return {
+            **{path: _stamp(path) for path in paths},
+            **{str(path): _stamp(str(path), timed=False) for path in kept},
+        }
 
     def _fits(self) -> bool:
-        """Return whether a new process would do what a forked one does, and the server still answers."""
-        times = {path: _changed(path) for path in self.watched if path}
-        now = {**times, "": (_identity(self.files.data_dir), _identity(self.files.socket))}
-        return now == self.watched and self.server.runs()
+        """Return whether a new process would do what a forked one does, and the server still answers.
+
+        Raise StoreError if the server has failed.
+        """
+        if not self.server.runs():
+            self.server.check()
+            return False
+        return self._look(self.watched) == self.watched
 
     def _accept(self) -> None:
         connection, _ = self.listener.accept()
@@ -241,7 +267,12 @@ class Helper:
             forks.close(request.descriptors)
             connection.close()
             return
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # there are too many processes; the client runs the command
+            forks.close(request.descriptors)
+            connection.close()
+            return
         if pid == 0:
             signal.set_wakeup_fd(-1)
             self.listener.close()
@@ -258,17 +289,10 @@ class Helper:
         self._forked -= {pid for pid in self._forked if os.waitpid(pid, os.WNOHANG)[0]}
 
 
-def _changed(path: str) -> tuple[int, int] | None:
+def _stamp(path: str, *, timed: bool = True) -> tuple[int, ...] | None:
+    """Return what changes if a file is replaced or, with ``timed``, written; None if there is no such file."""
     try:
         status = os.stat(path or os.curdir)  # noqa: PTH116  # an entry of sys.path, not always a path
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_ino
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_mtime_ns if timed else 0
