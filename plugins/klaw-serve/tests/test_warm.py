@@ -392,6 +392,41 @@ def test_one_process_examines_a_helper(home, files, monkeypatch):
         monkeypatch.undo()
 
 
+@pytest.mark.parametrize(
+    ("running", "configuration", "dead", "starts"),
+    [
+        ("nobody", "same", False, True),
+        ("starting", "same", False, False),
+        ("somebody", "same", False, False),
+        ("somebody", "same", True, True),
+        ("somebody", "another", True, False),
+    ],
+)
+def test_a_search_starts_a_helper_if_none_runs_or_it_seems_dead(  # noqa: PLR0917  # a table
+    files, monkeypatch, running, configuration, dead, starts
+):
+    """It ends none: the new one does, once it knows more."""
+    from klaw_core import SearchEvent
+    from klaw_serve.warm import extension
+    from klaw_serve.warm.options import WarmOptions
+
+    class Found:
+        class config:  # noqa: N801  # an attribute
+            fingerprint = "same"
+
+    state = HelperState(os.getpid(), time.time(), 60.0, configuration) if running == "somebody" else None
+    started = []
+    monkeypatch.setattr(extension, "_settings_of_search", lambda: Found)
+    monkeypatch.setattr(extension, "_start", started.append)
+    monkeypatch.setattr(HelperFiles, "running", lambda _: state)
+    monkeypatch.setattr(HelperFiles, "is_starting", lambda _: running == "starting")
+    monkeypatch.setattr(HelperFiles, "seems_dead", lambda *_: dead)
+    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a process was ended"))
+    event = SearchEvent.__new__(SearchEvent)
+    extension.WarmExtension(files.data_dir, WarmOptions(enabled=True)).on(event)
+    assert started == ([Found] if starts else [])
+
+
 @pytest.mark.parametrize("times", [1, 5])
 def test_a_killed_client_leaves_no_process(home, files, tmp_path, times):
     """The searches wait for their configuration, which nobody writes."""

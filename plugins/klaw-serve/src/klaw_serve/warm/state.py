@@ -155,7 +155,7 @@ class HelperFiles:
         state = self.running()
         if state is None or _is_young(state) or self.answers(_FIRST_TRY_SECONDS):
             return
-        with self._examination():
+        with suppress(FileNotFoundError), self._examination():  # it has just ended
             for _ in range(_TRIES):
                 time.sleep(_TRY_SECONDS)
                 if self.answers(_TRY_SECONDS):
