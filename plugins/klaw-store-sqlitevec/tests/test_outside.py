@@ -64,9 +64,6 @@ class Dictionaries(OutsideIndex):
     def count(self, table):
         return len(self.rows(table))
 
-    def dimension(self, table):
-        return next((len(row) for row, _ in self.rows(table).values()), table.dimension)
-
     def names(self):
         return set(self.tables)
 

@@ -92,6 +92,14 @@ class HttpClient:
         """Return the JSON object at ``path``. Raise HttpError."""
         return self._json(_Request("GET", path, self.max_response_bytes))
 
+    def put(self, path: str, body: Mapping[str, object], /) -> dict[str, Any]:
+        """Put a JSON object at ``path`` and return the JSON object that comes back. Raise HttpError."""
+        return self._json(_Request("PUT", path, self.max_response_bytes, _json_body(body)))
+
+    def delete(self, path: str, /) -> dict[str, Any]:
+        """Delete what is at ``path`` and return the JSON object that comes back. Raise HttpError."""
+        return self._json(_Request("DELETE", path, self.max_response_bytes))
+
     def upload(self, path: str, fields: Mapping[str, str], name: str, content: bytes, /) -> dict[str, Any]:
         """Send form fields, and a file in the field ``file``; return the answer, a JSON object. Raise HttpError."""
         form = {"data": fields, "files": {"file": (name, content, "application/octet-stream")}}

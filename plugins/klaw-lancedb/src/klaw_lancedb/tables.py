@@ -88,8 +88,6 @@ class LanceTables(OutsideIndex):
 
     def count(self, table: TableRecord) -> int:
         """Return the number of rows, including invalid ones."""
-        if not table.version:
-            return 0
         with self._translated("read"):
             return int(self._at_least(table).count_rows())
 
@@ -117,11 +115,6 @@ class LanceTables(OutsideIndex):
             reader = self._at_least(table).search().select(["key", "batch"]).to_batches(_READ_AT_ONCE)
             for batch in reader:
                 yield from zip(batch["key"].to_pylist(), batch["batch"].to_pylist(), strict=True)
-
-    def dimension(self, table: TableRecord) -> int:
-        """Return the dimension of the table's vectors."""
-        with self._translated("read"):
-            return int(self._at_least(table).schema.field("vector").type.list_size)
 
     def names(self) -> set[str]:
         """Return the names of all tables."""

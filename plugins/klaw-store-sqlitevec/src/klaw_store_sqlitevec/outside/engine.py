@@ -90,10 +90,6 @@ class OutsideIndex(ABC):
         """Return the number of rows, including invalid ones."""
 
     @abstractmethod
-    def dimension(self, table: TableRecord) -> int:
-        """Return the dimension of the table's vectors."""
-
-    @abstractmethod
     def names(self) -> set[str]:
         """Return the names of all tables, also those of other data directories."""
 

@@ -159,7 +159,7 @@ class OutsideVectors(Index[apsw.Connection]):
             self._rows.read_samples(resource, collection, table.dimension)
             alive = self._rows.batches(resource, collection)
             missing = len(alive)
-            if table.version and self.outside.dimension(table) == table.dimension:
+            if table.version:
                 missing -= sum(alive.get(key) == batch for key, batch in self.outside.read_batches(table))
         except RetrievalError as error:
             return [str(error)]
