@@ -176,7 +176,7 @@ def _how_to_index(kinds: Collection[str]) -> str:
 
     missing = [row for row in CATALOGUE if row.reads & {*kinds} and not find_spec(row.distribution.replace("-", "_"))]
     if not missing:
-        return "`--include PATTERN`, once for each kind, says what is read"
+        return f"if they are text, `klaw index DIR --include '*.md' --include '*{next(iter(kinds))}'` reads them"
     readable = sorted({kind for row in missing for kind in row.reads & {*kinds}})
     return f"`{install_command([row.extras[0] for row in missing])}` reads {' '.join(readable)}"
 

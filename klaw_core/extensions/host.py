@@ -196,8 +196,8 @@ class Extensions:
                 failed[name] = as_klaw_error(error)
                 logging.getLogger("klaw").warning("a listener failed at %s: %s", kind.__name__, failed[name])
         failed |= {name: error for name, error in self._failed.items() if name in self.registry.listeners(kind)}
-        told = "; ".join(f"the extension {name!r} ({error})" for name, error in failed.items() if name)
-        return StoreError(f"done, but not by {told}", hint="`klaw index` does the rest") if told else None
+        told = "; ".join(f"the extension {name!r} failed: {error}" for name, error in failed.items() if name)
+        return StoreError(f"the change is stored, but {told}", hint="run `klaw index`") if told else None
 
     def _listeners_for(self, kind: type) -> Iterator[tuple[str, Callable[[Event], None]]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built, none to close."""

@@ -1,6 +1,6 @@
 """Read the metadata of the installed packages once: thousands of tests open a memory, and each would read it again.
 
-What a test installs itself lies below a temporary directory on the path; then everything is read anew.
+What a test installs itself lies in a directory that came onto the path later; then everything is read again.
 
 Of the names in a plugin's module only functions are looked at: pluggy takes each apart, which is half of a discovery.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-import tempfile
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -47,9 +47,13 @@ def _installed(_path: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> 
     return EntryPoints(map(_known, _read(**dict(options))))
 
 
+def _has_distributions(place: str) -> bool:
+    return any(Path(place).glob("*.dist-info"))
+
+
 def entry_points(**options: Any) -> EntryPoints:
     """Return the entry points, as the function does in whose place this one is."""
-    if any(place.startswith(tempfile.gettempdir()) for place in {*sys.path} - _AT_FIRST):
+    if any(map(_has_distributions, {*sys.path} - _AT_FIRST)):
         return _read(**options)
     if not options:  # of Python 3.11 it is a table by groups, which no plugin of Klaw asks for
         return _read()

@@ -86,17 +86,18 @@ def test_a_value_that_is_told_after_the_clock_was_put_back_is_the_later_one(tmp_
 @settings(max_examples=scaled(150), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(SHIFTS), st.sampled_from(CITIES)), min_size=1, max_size=9))
 def test_the_value_that_was_acknowledged_last_is_true_whatever_the_clock_said(told):
-    home, last, before = Home(tempfile.mkdtemp()), NOON, ""
-    for shift, city in told:
-        home.clock += timedelta(seconds=shift)
-        home.say("stated", city)
-        last = max(last, home.clock)
-        assert set(home.homes(last + timedelta(hours=1))) == {city}
-        if city != before:
-            assert set(home.homes(home.clock)) == {city}
-        before = city
-    ended = [fact for fact in home.journal.state().facts.values() if fact.valid_to is not None]
-    assert [fact for fact in ended if fact.valid_from > fact.valid_to] == []
+    with tempfile.TemporaryDirectory() as place:
+        home, last, before = Home(place), NOON, ""
+        for shift, city in told:
+            home.clock += timedelta(seconds=shift)
+            home.say("stated", city)
+            last = max(last, home.clock)
+            assert set(home.homes(last + timedelta(hours=1))) == {city}
+            if city != before:
+                assert set(home.homes(home.clock)) == {city}
+            before = city
+        ended = [fact for fact in home.journal.state().facts.values() if fact.valid_to is not None]
+        assert [fact for fact in ended if fact.valid_from > fact.valid_to] == []
 
 
 @settings(max_examples=scaled(25), deadline=None)

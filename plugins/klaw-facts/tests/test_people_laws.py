@@ -4,7 +4,9 @@ A merge and its split change nothing. A merge is symmetric and transitive, and c
 said between a merge and its split holds afterwards for those who said it, as if they had never been merged.
 """
 
+import shutil
 import tempfile
+import weakref
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
@@ -92,7 +94,9 @@ class Home:
 
 
 def at_home(told=()):
-    home = Home(tempfile.mkdtemp())
+    place = tempfile.mkdtemp()
+    home = Home(place)
+    weakref.finalize(home, shutil.rmtree, place, ignore_errors=True)
     home.say_all(told)
     return home
 

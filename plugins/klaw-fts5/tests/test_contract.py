@@ -8,29 +8,17 @@ from typing import Literal
 
 import apsw
 import pytest
+from sqlite_index import SqliteIndexTests
 
 from klaw_core import KeyDigest, Query
 from klaw_fts5.index import Fts5Index
-from klaw_testing.checked import CheckedIndexContract
 from klaw_testing.index import stored
 
 
-class TestInMemory(CheckedIndexContract[apsw.Connection]):
+class TestInMemory(SqliteIndexTests):
     @pytest.fixture
     def index(self) -> Fts5Index:
         return Fts5Index()
-
-    @pytest.fixture
-    def connection(self) -> Iterator[apsw.Connection]:
-        connection = apsw.Connection(":memory:")
-        yield connection
-        connection.close()
-
-    def begin(self, resource: apsw.Connection) -> None:
-        resource.execute("BEGIN IMMEDIATE")
-
-    def rollback(self, resource: apsw.Connection) -> None:
-        resource.execute("ROLLBACK")
 
 
 @pytest.mark.one_of(3)

@@ -1,18 +1,15 @@
 """The index keeps the contract of every index, with everything in klaw.db, with everything in LanceDB, and between."""
 
-from collections.abc import Iterator
-
-import apsw
 import pytest
+from sqlite_index import SqliteIndexTests
 
 from klaw_lancedb.index import LanceIndex
 from klaw_lancedb.options import LanceOptions
-from klaw_testing.checked import CheckedIndexContract
 
 NEVER = 10**9
 
 
-class TestLanceIndex(CheckedIndexContract[apsw.Connection]):
+class TestLanceIndex(SqliteIndexTests):
     @pytest.fixture(
         params=[
             (7, NEVER),
@@ -23,15 +20,3 @@ class TestLanceIndex(CheckedIndexContract[apsw.Connection]):
     def index(self, request, tmp_path) -> LanceIndex:
         buffer, approximate_from = request.param
         return LanceIndex(LanceOptions(buffer=buffer, approximate_from=approximate_from), tmp_path)
-
-    @pytest.fixture
-    def connection(self) -> Iterator[apsw.Connection]:
-        opened = apsw.Connection(":memory:")
-        yield opened
-        opened.close()
-
-    def begin(self, resource: apsw.Connection) -> None:
-        resource.execute("BEGIN IMMEDIATE")
-
-    def rollback(self, resource: apsw.Connection) -> None:
-        resource.execute("ROLLBACK")

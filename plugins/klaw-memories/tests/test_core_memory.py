@@ -5,6 +5,10 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 from attrs import evolve
@@ -543,6 +547,43 @@ class TestHistory:
             core.add_history([good, evolve(good, at=at)])
         assert core.history() == []
         assert core.add_history([good, evolve(good, value="Bergen", at="")]) == 2
+
+    @given(
+        st.lists(st.integers(-9, 9), max_size=6), st.lists(st.integers(-9, 9), max_size=6), st.sampled_from((0, 2, -5))
+    )
+    def test_what_was_replaced_last_is_last_whatever_the_clock_said(self, here, there, zone):
+        def at(minutes):
+            moment = datetime(2026, 2, 24, 12, tzinfo=UTC) + timedelta(minutes=minutes)
+            return moment.astimezone(timezone(timedelta(hours=zone))).isoformat()
+
+        theirs = [
+            ReplacedFact("user", "city", f"there {n}", "owner", "agent", at(each)) for n, each in enumerate(there)
+        ]
+        with TemporaryDirectory() as place, patch("klaw_memories.core_memory.datetime", wraps=datetime) as clock:
+            core = CoreMemory(Path(place, "core_memory.json"))
+            for number, minutes in enumerate(here):
+                clock.now.return_value = datetime(2026, 2, 24, 12, minutes % 60, tzinfo=UTC)
+                core.update("user", "city", f"here {number}")
+                core.update("user", "city", "left", trust="agent")
+            own = [fact.value for fact in core.history()]
+            assert own == [f"here {number}" for number in range(len(here))]
+            core.add_history(theirs)
+            values = [fact.value for fact in core.history()]
+        assert [value for value in values if value.startswith("here")] == own
+        assert [value for value in values if value.startswith("there")] == [fact.value for fact in theirs]
+
+    def test_two_histories_are_put_together_by_time(self, core):
+        core.update("user", "city", "Split")
+        core.update("user", "city", "Oslo", trust="agent")
+        facts = {at: ReplacedFact("user", "city", at, "owner", "agent", at) for at in ("2999-01-01T01:00:00+02:00", "")}
+        facts["2998-12-31T23:30:00+00:00"] = ReplacedFact(
+            "user", "city", "2998-12-31T23:30:00+00:00", "owner", "agent", "2998-12-31T23:30:00+00:00"
+        )
+        core.add_history([facts[""], facts["2999-01-01T01:00:00+02:00"]])
+        core.add_history([facts["2998-12-31T23:30:00+00:00"]])
+        assert [fact.value for fact in core.history()] == [
+            "", "Split", "2999-01-01T01:00:00+02:00", "2998-12-31T23:30:00+00:00"
+        ]  # fmt: skip
 
     def test_what_the_owner_deletes_is_gone_from_the_history_too(self, core):
         for drink in ("tea", "walrus"):

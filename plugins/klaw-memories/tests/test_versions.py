@@ -3,9 +3,13 @@
 import os
 import random
 import stat
+from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klaw_core import Filters, Memory, NotFoundError, RecordError, load_config
 from klaw_core.cli.program import cli
@@ -40,6 +44,19 @@ def test_the_new_version_is_found_and_the_old_one_stays_in_the_history(memory):
     memory.index(force=True)
     memory.reindex()
     assert found(memory) == {"the drink is coffee"}
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=6))
+def test_a_version_comes_after_the_one_that_it_replaces_whatever_the_clock_said(shifts):
+    with TemporaryDirectory() as place:
+        config = load_config(data_dir=place, environment={"KLAW_EMBEDDER": "none"})
+        with Memory.open(config) as memory:
+            moment, last = datetime(2026, 2, 24, 12, tzinfo=UTC), None
+            for number, days in enumerate(shifts):
+                moment += timedelta(days=days)
+                saved = memory.save(f"version {number}", created_at=moment, supersedes=last)
+                last = saved.path
+            assert history(memory, last) == [f"version {number}" for number in range(len(shifts))]
 
 
 def test_a_memory_is_found_by_its_tags(memory):

@@ -44,11 +44,14 @@ def beginning_faults(statements):
     """Return what is wrong with the statements that begin a transaction on an agent's rows."""
     texts = [sql for sql in statements if not sql.startswith("SELECT pg_advisory")]
     wanted = ["BEGIN", "SET LOCAL citus.propagate_set_commands = 'local'"]
-    at = next(number for number, sql in enumerate(texts) if sql.startswith("SET LOCAL klaw.tenant"))
+    at = next((number for number, sql in enumerate(texts) if sql.startswith("SET LOCAL klaw.tenant")), None)
+    if at is None:
+        return [f"no statement says whose rows a transaction is on: {texts[:4]}"]
     if not texts[0].startswith(wanted[0]) or texts[1] != wanted[1] or at < 2:
         return [f"a transaction does not begin by propagating its settings: {texts[:4]}"]
-    if not re.match(r"SELECT 1 FROM collections WHERE tenant = \d+ LIMIT 1", texts[at + 2]):
-        return [f"no statement opens the snapshot on the worker: {texts[at + 2]}"]
+    opening = "".join(texts[at + 2 : at + 3])
+    if not re.match(r"SELECT 1 FROM collections WHERE tenant = \d+ LIMIT 1", opening):
+        return [f"no statement opens the snapshot on the worker: {opening}"]
     return []
 
 

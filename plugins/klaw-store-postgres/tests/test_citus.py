@@ -15,8 +15,14 @@ from uuid import uuid4
 import psycopg
 import pytest
 from attrs import evolve
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
+from postgres_store import (
+    ServerLogsTests,
+    ServerMessagesTests,
+    ServerRecordsTests,
+    ServerStoreTests,
+    ServerTextsTests,
+    run_store_machine,
+)
 
 from klaw_core import Agents, LiveComponent, Memory, Query, StoreError, VectorSpace, load_config
 from klaw_core.plugins.discover import discover
@@ -27,10 +33,6 @@ from klaw_store_postgres.store import PostgresStore
 from klaw_store_postgres.vectors import VectorIndex
 from klaw_store_postgres.words.index import WordIndex
 from klaw_testing.index import IndexContract, stored, unit_vector, unit_vectors
-from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
-from klaw_testing.laws import scaled
-from klaw_testing.messages import MessagesContract
-from klaw_testing.store import PersistentStoreContract, StoreMachine
 from klaw_testing.store_isolation import IsolationContract
 
 CLUSTER = os.environ.get("KLAW_TEST_CITUS_DSN", "")
@@ -106,43 +108,24 @@ def exempted(method, exempt):
     return run
 
 
-class TestStore(PersistentStoreContract):
-    @pytest.fixture
-    def open_store(self, open_store):
-        return open_store
-
-    def test_an_undamaged_store_has_nothing_to_fix(self, store):
-        list(store.check(fix=True))  # rows that other agents' tests have removed are in the same tables
-        super().test_an_undamaged_store_has_nothing_to_fix(store)
-
-    def lose_connections(self, store):
-        with psycopg.connect(store._options.dsn, autocommit=True) as connection:
-            sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'klaw'"
-            psycopg.Cursor(connection).execute(sql)
+class TestStore(ServerStoreTests):
+    pass
 
 
-class TestMessages(MessagesContract):
-    @pytest.fixture
-    def open_store(self, open_store):
-        return open_store
+class TestMessages(ServerMessagesTests):
+    pass
 
 
-class TestRecords(RecordJournalContract):
-    @pytest.fixture
-    def journal(self, open_store):
-        return open_store().journals.records("kept")
+class TestRecords(ServerRecordsTests):
+    pass
 
 
-class TestLogs(LogFolderContract):
-    @pytest.fixture
-    def logs(self, open_store):
-        return open_store().journals.logs("said")
+class TestLogs(ServerLogsTests):
+    pass
 
 
-class TestTexts(OwnedTextContract):
-    @pytest.fixture
-    def text(self, open_store):
-        return open_store().journals.text("known")
+class TestTexts(ServerTextsTests):
+    pass
 
 
 class TestIsolation(IsolationContract):
@@ -153,13 +136,7 @@ class TestIsolation(IsolationContract):
 
 
 def test_it_does_what_the_store_in_memory_does(make_opener):
-    class Machine(StoreMachine):
-        pass
-
-    Machine.make_opener = staticmethod(make_opener)
-    run_state_machine_as_test(
-        Machine, settings=settings(max_examples=scaled(10), stateful_step_count=20, deadline=None)
-    )
+    run_store_machine(make_opener, 10)
 
 
 class Undone(Exception):  # noqa: N818  # no error: it ends a transaction without a commit

@@ -2,54 +2,31 @@
 
 import pytest
 from attrs import evolve
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
+from postgres_store import (
+    ServerLogsTests,
+    ServerMessagesTests,
+    ServerRecordsTests,
+    ServerStoreTests,
+    ServerTextsTests,
+    run_store_machine,
+)
 
 from klaw_core import Condition, Filters, StoreError
 from klaw_journals import JournalingStore
-from klaw_testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
-from klaw_testing.laws import scaled
-from klaw_testing.messages import MessagesContract
-from klaw_testing.store import PersistentStoreContract, StoreMachine
 from klaw_testing.values import cut_lines, make_document
 
 
-def cut(store):
-    """Cut every connection that Klaw has to the server, as its superuser."""
-    import psycopg
-
-    dsn = store._options.dsn.replace("klaw@", "postgres@", 1)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'klaw'")
+class TestPostgresStore(ServerStoreTests):
+    def dsn_to_cut(self, store):
+        return store._options.dsn.replace("klaw@", "postgres@", 1)
 
 
-class TestPostgresStore(PersistentStoreContract):
-    @pytest.fixture
-    def open_store(self, open_store):
-        return open_store
-
-    def test_an_undamaged_store_has_nothing_to_fix(self, store):
-        list(store.check(fix=True))  # rows that other agents' tests have removed are in the same tables
-        super().test_an_undamaged_store_has_nothing_to_fix(store)
-
-    def lose_connections(self, store):
-        cut(store)
-
-
-class TestPostgresMessages(MessagesContract):
-    @pytest.fixture
-    def open_store(self, open_store):
-        return open_store
+class TestPostgresMessages(ServerMessagesTests):
+    pass
 
 
 def test_it_does_what_the_store_in_memory_does(make_opener):
-    class Machine(StoreMachine):
-        pass
-
-    Machine.make_opener = staticmethod(make_opener)
-    run_state_machine_as_test(
-        Machine, settings=settings(max_examples=scaled(20), stateful_step_count=20, deadline=None)
-    )
+    run_store_machine(make_opener, 20)
 
 
 class TestJournals:
@@ -59,20 +36,14 @@ class TestJournals:
         assert isinstance(store, JournalingStore)
         return store.journals
 
-    class TestRecords(RecordJournalContract):
-        @pytest.fixture
-        def journal(self, open_store):
-            return open_store().journals.records("kept")
+    class TestRecords(ServerRecordsTests):
+        pass
 
-    class TestLogs(LogFolderContract):
-        @pytest.fixture
-        def logs(self, open_store):
-            return open_store().journals.logs("said")
+    class TestLogs(ServerLogsTests):
+        pass
 
-    class TestTexts(OwnedTextContract):
-        @pytest.fixture
-        def text(self, open_store):
-            return open_store().journals.text("known")
+    class TestTexts(ServerTextsTests):
+        pass
 
 
 def test_an_error_of_a_connection_names_the_reason_in_one_line():

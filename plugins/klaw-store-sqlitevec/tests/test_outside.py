@@ -1,6 +1,5 @@
 """An index outside of the store's transactions: the contract with an engine of dictionaries, and filters as labels."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import apsw
@@ -9,12 +8,12 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlite_index import SqliteIndexTests
 
 from klaw_core import Filters, KeySelection, Query, RetrievalError, VectorSpace, parse_condition
 from klaw_store_sqlitevec.filtering import FilteredSelection
 from klaw_store_sqlitevec.outside import Changes, Found, OutsideIndex, OutsideVectors, TableRecord, Wanted
 from klaw_store_sqlitevec.outside.labels import labels_of, wanted_labels
-from klaw_testing.checked import CheckedIndexContract
 from klaw_testing.index import stored, unit_vector, unit_vectors
 from klaw_testing.values import conditions, metadata
 
@@ -74,22 +73,10 @@ class Dictionaries(OutsideIndex):
         self.tables.pop(name, None)
 
 
-class TestOutsideVectors(CheckedIndexContract[apsw.Connection]):
+class TestOutsideVectors(SqliteIndexTests):
     @pytest.fixture(params=[1, pytest.param(7, marks=pytest.mark.one_of(3)), 1_000])
     def index(self, request, tmp_path) -> OutsideVectors:
         return OutsideVectors("engine", tmp_path, request.param, Dictionaries)
-
-    @pytest.fixture
-    def connection(self) -> Iterator[apsw.Connection]:
-        opened = apsw.Connection(":memory:")
-        yield opened
-        opened.close()
-
-    def begin(self, resource: apsw.Connection) -> None:
-        resource.execute("BEGIN IMMEDIATE")
-
-    def rollback(self, resource: apsw.Connection) -> None:
-        resource.execute("ROLLBACK")
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import apsw
 import numpy as np
 import pytest
+from sqlite_index import SqliteIndexTests
 
 from klaw_core import KeySelection, Query, RetrievalError, VectorSpace, reinstall_command
 from klaw_store_sqlitevec.vectors import VectorIndex, _extension
-from klaw_testing.checked import CheckedIndexContract
 from klaw_testing.index import SPACE, stored, unit_vector, unit_vectors
 
 #: vec0 as it is installed.
@@ -23,7 +23,7 @@ def connection() -> Iterator[apsw.Connection]:
     opened.close()
 
 
-class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
+class TestVectorIndex(SqliteIndexTests):
     @pytest.fixture(
         params=[
             ("exact", 0),
@@ -37,18 +37,6 @@ class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
     def index(self, request) -> VectorIndex:
         search, exact_up_to = request.param
         return VectorIndex(search, exact_up_to)
-
-    @pytest.fixture
-    def connection(self) -> Iterator[apsw.Connection]:
-        opened = apsw.Connection(":memory:")
-        yield opened
-        opened.close()
-
-    def begin(self, resource: apsw.Connection) -> None:
-        resource.execute("BEGIN IMMEDIATE")
-
-    def rollback(self, resource: apsw.Connection) -> None:
-        resource.execute("ROLLBACK")
 
 
 @pytest.mark.one_of(3)

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from klaw_words.plan import _JOINING
 from klaw_words.query import compile_query
 from klaw_words.tokenizer import FUNCTION_TERMS, makes_pairs, tokenizer
 from klaw_words.treatment import _function_words, fold, index_text
@@ -102,3 +103,9 @@ def test_the_stems_of_the_function_words_are_the_function_terms() -> None:
     text = " ".join(_function_words())
     assert index_text(text) == text
     assert set(tokenizer()(text.encode())) == FUNCTION_TERMS
+
+
+def test_the_joining_words_are_function_words() -> None:
+    terms = {word: tokenizer()(index_text(word).encode()) for word in _JOINING}
+    assert len(terms) >= 7
+    assert {word for word, found in terms.items() if not {*found} <= FUNCTION_TERMS} == set()

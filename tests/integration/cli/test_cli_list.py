@@ -162,7 +162,8 @@ class TestIndexing:
         place.mkdir()
         (place / "a.py").write_text("print()", "utf-8")
         told = (
-            "klaw: other files in code, not read: 1 .py; `--include PATTERN`, once for each kind, says what is read\n"
+            "klaw: other files in code, not read: 1 .py; "
+            "if they are text, `klaw index DIR --include '*.md' --include '*.py'` reads them\n"
         )
         assert klaw("index", str(place)).stderr == told
         assert klaw("index", str(place), "--include", "*.py").stderr == ""
@@ -171,7 +172,8 @@ class TestIndexing:
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
         told = _how_to_index([".py", ".pdf", ".docx"])
         assert told == f"`{install_extras(['documents'])}` reads .docx .pdf"
-        assert _how_to_index([".py"]) == "`--include PATTERN`, once for each kind, says what is read"
+        way = "if they are text, `klaw index DIR --include '*.md' --include '*.py'` reads them"
+        assert _how_to_index([".py"]) == way
 
     def test_other_files_are_reported_once(self, klaw, user_home):
         place = user_home / "code"

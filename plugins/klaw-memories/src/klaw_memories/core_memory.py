@@ -6,6 +6,7 @@ The file may be edited by hand at any time: Klaw reads it again for every call a
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from heapq import merge
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -28,6 +29,7 @@ MAX_VALUE_CHARACTERS = 10_000
 _MAX_LISTED_KEYS = 20  # in an error message
 
 _TRUST = "trust"  # the field of the file with the classes of the keys that the owner did not write
+_UNKNOWN = datetime.min.replace(tzinfo=UTC)
 _HISTORY = "history"  # the field of the file with what others replaced or removed
 _IMPORTED = "user_md_imported"  # the field of the file that records the import of a USER.md
 # Klaw writes files up to the first limit. It reads larger ones, which a manual edit can produce, up to the second.
@@ -152,7 +154,8 @@ class CoreMemory:
             new = {(each.section, each.key, each.value): each for each in facts}
             lacking = [asdict(each) for name, each in new.items() if name not in here]
             if lacking:
-                table[_HISTORY] = sorted([*_history(table), *lacking], key=_time)
+                # By time only between the two: in each, what was replaced last is last, whatever the clock said then.
+                table[_HISTORY] = list(merge(_history(table), lacking, key=_time))
                 self._save(table, size)
         return len(lacking)
 
@@ -334,8 +337,12 @@ def _replaced(found: Any) -> ReplacedFact | None:
     return ReplacedFact(found["section"], found["key"], _text(found.get("value")), trust, by, str(found.get("at", "")))
 
 
-def _time(found: Any) -> str:
-    return str(found.get("at", "")) if isinstance(found, dict) else ""
+def _time(found: Any) -> datetime:
+    """Return the time of an element of the history; for an unknown one, a time before all others."""
+    try:
+        return parse_ts(found["at"])
+    except (RecordError, LookupError, TypeError):
+        return _UNKNOWN
 
 
 def _keep(table: dict[str, Any], section: str, key: str, by: str) -> None:

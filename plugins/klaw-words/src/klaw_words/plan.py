@@ -107,14 +107,14 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     """
     readings = read_terms(terms, counts.has)
     chosen = tuple(dict.fromkeys(reading for reading in readings.values() if reading is not None))
-    content = tuple(term for term in chosen if not (asks(term) or _joins(term))) or chosen
+    content = tuple(term for term in chosen if not (asks(term) or joins(term))) or chosen
     telling = tuple(term for term in content if not counts.is_everyday(term)) or content
     steps = tuple(step for step in dict.fromkeys((telling, content, chosen)) if step)
     tell = set(telling)
     informative = {
         reading or term: 0.0 if reading is None else 1.0 if reading == term else _GUESSED
         for term, reading in readings.items()
-        if (reading is None or reading in tell) and not (_is_question_word(term) or _joins(term))
+        if (reading is None or reading in tell) and not (_is_question_word(term) or joins(term))
     }
     return Plan(steps, _pairs(chosen, telling), informative)
 
@@ -138,7 +138,7 @@ def _is_word(term: Term) -> bool:
     return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
 
 
-def _joins(term: Term) -> bool:
+def joins(term: Term) -> bool:
     """Return whether a term is a word such as ``of``, neither quoted nor a prefix."""
     return not (term.prefix or term.literal) and len(term.words) == 1 and term.words[0] in _JOINING
 

@@ -7,9 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from email import message_from_bytes, policy
+from email import policy
+from email.headerregistry import HeaderRegistry
 from email.message import EmailMessage
+from email.parser import BytesHeaderParser, BytesParser
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from attrs import define, field
@@ -23,6 +27,8 @@ _FROM = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _SHOWN = ("From", "To", "Cc", "Date")
 _MAX_PARTS = 1_000
+# The parser of messages asks for the type of each part about seven times, and would parse the header each time.
+_POLICY = policy.default.clone(header_factory=lru_cache(256)(HeaderRegistry()))
 _WESTERN = "windows-1252"
 
 
@@ -47,20 +53,47 @@ def parse(data: bytes, name: str) -> Conversion:
     return Conversion(text, "markdown", {**metadata, **decoder.metadata}, _moment(message, decoder))
 
 
-def _message(data: bytes) -> EmailMessage:
-    message: Any = message_from_bytes(data, policy=policy.default)
-    found: EmailMessage = message
-    return found
+class _Message(EmailMessage):
+    """A message. ``is_read``: its parts were read, not only its headers."""
+
+    is_read = True
 
 
-def _section(message: EmailMessage, decoder: _Decoder) -> Iterator[str]:
+class _TooManyPartsError(Exception):
+    """A message has so many parts that reading them would take minutes."""
+
+
+def _message(data: bytes) -> _Message:
+    """Parse a message; only its headers if it has too many parts, or if they are nested too deeply."""
+    numbers = count()
+
+    def make(policy: Any) -> _Message:
+        if next(numbers) > _MAX_PARTS:
+            raise _TooManyPartsError
+        return _Message(policy)
+
+    try:
+        return BytesParser(make, policy=_POLICY).parsebytes(data)
+    except (_TooManyPartsError, RecursionError):
+        message = BytesHeaderParser(_Message, policy=_POLICY).parsebytes(data)
+        message.is_read = False
+        return message
+
+
+def _section(message: _Message, decoder: _Decoder) -> Iterator[str]:
     """Yield the parts of a message's text."""
     yield f"# {decoder.header(message, 'Subject') or '(no subject)'}"
     shown = {name: decoder.header(message, name) for name in _SHOWN}
     if lines := [f"{name}: {value}" for name, value in shown.items() if value]:
         yield "\n".join(lines)
     parts = _Parts(decoder)
-    body = parts.read(message).text
+    try:
+        body = parts.read(message).text if message.is_read else None
+    except RecursionError:
+        body = None
+    if body is None:
+        yield f"(not read: more than {_MAX_PARTS:,} parts, or too deeply nested ones)"
+        return
     if body:  # a heading in it is not one of the mailbox
         yield escaped(clean(body))
     if parts.attached:
@@ -131,8 +164,6 @@ class _Parts:
     def read(self, part: Any) -> _Body:
         """Return the text of a part: one of alternatives, or all of its parts in their order."""
         self._number += 1
-        if self._number > _MAX_PARTS:
-            return _Body()
         kind, file = part.get_content_type(), _file_of(part)
         is_whole = self._number == 1  # a message is not its own attachment
         if (is_whole or not file) and part.get_content_maintype() == "multipart" and part.is_multipart():

@@ -19,9 +19,10 @@ _LABELS = (
 # A copied program, a quotation of a message, and what follows the head of a letter.
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
+_HEAD = "From|To|Sent|Subject|От|Кому|Тема|发件人|收件人|主题"
 _LETTER = re.compile(
-    r"^[ \t>*]*(?:From|To|Sent|Subject|От|Кому|Тема|发件人|收件人|主题)[*]?[:：][^\n]*\n(?:[^\n]*\n){0,3}?"
-    r"[ \t>*]*(?:From|To|Sent|Date|Subject|Cc|От|Кому|Дата|Тема|发件人|收件人|主题|日期)[*]?[:：].*\Z"
+    rf"^[ \t>*]*(?:{_HEAD})[*]?[:：][^\n]*\n(?:[^\n]*\n){{0,3}}?"
+    rf"[ \t>*]*(?:{_HEAD}|Date|Cc|Дата|日期)[*]?[:：].*\Z"
     r"|^-{2,} ?(?:Forwarded message|Original message|Исходное сообщение|Пересылаемое сообщение).*\Z",
     re.MULTILINE | re.DOTALL,
 )
@@ -59,9 +60,11 @@ _NOT_SAID = re.compile(
     r"|(?<![我你])[说說](?!一[下句声])|听说|据说|认为|以为|觉得|(?<!想)告诉(?!你)|写道|问(?![题一])|假设|假装|假如|想象|翻译|小说|故事|例如|比如|角色|主角|梦见|梦里|要是|万一|谣言",
     re.IGNORECASE,
 )
+# A joke, or a correction of oneself, in words that stand at the end of a clause or after it.
+_JOKE = r"(?:kidding|joking|scratch that|wait,? no|no,? wait|psych|as if)"
 #: Words after a clause that take it back, or say that it is somebody else's.
 _TAKEN_BACK = re.compile(
-    r"\b(?:kidding|joking|just a joke|no,? wait|wait,? no|scratch that|psych|as if|(?:that|this|it|which)(?:['’]s| is| was)(?: all)? (?:wrong|false|a lie|a joke|untrue|nonsense"
+    rf"\b(?:{_JOKE}|just a joke|(?:that|this|it|which)(?:['’]s| is| was)(?: all)? (?:wrong|false|a lie|a joke|untrue|nonsense"
     r"|my (?:brother|sister|friend|cousin|wife|husband|mother|mom|father|dad|son|daughter))|is (?:wrong|false|a lie|nonsense|untrue)"
     r"|(?:that|this|it)(?:['’]s| is| was) what)\b|[,”\"] (?:he|she|they) (?:said|says|wrote|thinks?|thought|lied|claims|claimed)\b"
     r"|\b(?:шучу|шутка|пошутил\w*|вру|неправда|сказал\w*|написал\w*|говорит|нет,? подожди)\b|开玩笑|骗你|才怪|(?<!我)[说說]",
@@ -72,7 +75,7 @@ _ASCRIBED = re.compile(
     re.IGNORECASE,
 )
 _NEXT = re.compile(
-    r"[\s.!…。！—–-]*(?:(?:just|only|haha|lol|no|nah|oh)?,? ?(?:kidding|joking|scratch that|wait,? no|no,? wait|not really|psych|as if)\b|(?:шучу|шутка|пошутил)|开玩笑|骗你)",
+    rf"[\s.!…。！—–-]*(?:(?:just|only|haha|lol|no|nah|oh)?,? ?(?:{_JOKE}|not really)\b|(?:шучу|шутка|пошутил)|开玩笑|骗你)",
     re.IGNORECASE,
 )
 _TIMES = (

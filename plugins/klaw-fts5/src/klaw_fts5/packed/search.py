@@ -22,7 +22,7 @@ from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import BlockView
 from klaw_fts5.sql import Statements
-from klaw_words.plan import asks
+from klaw_words.plan import asks, joins
 from klaw_words.query import Term, render
 from klaw_words.scoring import K1, ScoredSearch, TermScores, idf
 from klaw_words.searching import Preference, Weights, everyday_from
@@ -61,7 +61,8 @@ class PackedSearch(ScoredSearch):
         words = {word for term in terms if not term.prefix for word in term.words}
         self._look_up([*pairs, *(number for word in words if (number := self._number(word)) is not None)])
         enough = everyday_from(self.view.rows)
-        asked = (self._number(word) for term in terms if not term.prefix and not asks(term) for word in term.words)
+        told = (term for term in terms if not (term.prefix or asks(term) or joins(term)))
+        asked = (self._number(word) for term in told for word in term.words)
         telling = {number for number in asked if number is not None and self._held[number].least < enough}
         self._read(pairs | telling)
 
