@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email import policy
@@ -73,11 +73,17 @@ def _message(data: bytes) -> _Message:
         return _Message(policy)
 
     try:
-        return BytesParser(make, policy=_POLICY).parsebytes(data)
+        return _parsed(BytesParser, make, data)
     except (_TooManyPartsError, RecursionError):
-        message = BytesHeaderParser(_Message, policy=_POLICY).parsebytes(data)
+        message = _parsed(BytesHeaderParser, _Message, data)
         message.is_read = False
         return message
+
+
+def _parsed(parser: Any, make: Callable[[Any], _Message], data: bytes) -> _Message:
+    """Return what a parser of the standard library makes; its types do not say that it uses ``make``."""
+    found: _Message = parser(make, policy=_POLICY).parsebytes(data)
+    return found
 
 
 def _section(message: _Message, decoder: _Decoder) -> Iterator[str]:
