@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
-from klaw_core import Memory
+from klaw_core import Memory, StoreError
 from klaw_core.indexing.flow import Indexer
 from klaw_core.values.runs import IndexReport
 from klaw_journals.record_journal import FileJournal
@@ -32,8 +32,9 @@ def acknowledge_before_commit() -> None:
     Indexer.put = lambda *arguments: waiting.append(lambda: add(*arguments)) or IndexReport()
 
     def close_late(memory: Memory) -> None:
-        for write in waiting:
-            write()
+        while waiting:
+            with suppress(StoreError):  # of another memory, which was closed
+                waiting.pop(0)()
         close(memory)
 
     Memory.close = close_late

@@ -64,11 +64,16 @@ def _short(file: str) -> str:
     return file.removeprefix(f"{root}{os.sep}")
 
 
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 @define
 class Interrupter:
-    """Notes the places of a block in this thread in ``places``, or raises at one of them."""
+    """Notes the places of a block in this thread in ``places``, or raises at one of them (or does ``then``)."""
 
     place: Place | None = None
+    then: Callable[[], None] = _interrupt
     places: dict[Place, int] = field(factory=dict)
     raised: bool = False
     _known: dict[Any, tuple[bool, bool]] = field(factory=dict)
@@ -109,7 +114,7 @@ class Interrupter:
         elif place == self.place and not self.raised:
             self.raised = True
             sys.setprofile(None)
-            raise KeyboardInterrupt
+            self.then()
 
     def _caller(self, frame: FrameType) -> FrameType | None:
         """Return the nearest frame that called this one and is not of the same kind."""

@@ -2,16 +2,16 @@
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from interrupts import Interrupter, Sides
-from lives import START, Fault, Known, Operation
+from lives import START, Fault, Known, Operation, add_met, beside_of
 from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
-from model import PEOPLE, Judge, Model, moment
+from model import PEOPLE, Model, moment
 from others import (
     AGENT,
     FORGED,
@@ -30,9 +30,18 @@ from others import (
     with_offers,
 )
 from scenes import CHAT, Home
-from world import Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
+from world import WAITING, Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
 
-from klaw_core import KlawError, QueryError, RecordError, StoreFullError, WorkspaceError
+from klaw_core import (
+    KlawError,
+    Memory,
+    NotFoundError,
+    QueryError,
+    RecordError,
+    StoreFullError,
+    StoreLockedError,
+    WorkspaceError,
+)
 from klaw_facts import Facts
 from klaw_journals.messages import Message
 
@@ -43,27 +52,38 @@ _AGAIN = 1 / 6  # of what is said has an id that another message has
 _COMMANDS = 3  # that a person tries, each from the hint of the one before
 #: Not interrupted: they work in other threads, or end with a process of their own.
 _WHOLE = {"request", "tool", "damage"}
-
-#: ``say("begin" or "target" or "end" or "problem" …, details …)``
-Say = Callable[..., None]
+#: What ends something, which another process may have ended.
+_OF_ONE = {"forget", "unsay", "unfact", "retract"}
+_BESIDE_FILES = 1000  # the number of the first file that another process sees
 
 
 class Actor:
     """Lives operations in this process, and looks around after each error."""
 
-    def __init__(self, home: Home, say: Say, seed: str, at: float, model: Model) -> None:
+    def __init__(self, home: Home, say: Any, seed: str, at: float, model: Model, *, beside: bool = False) -> None:
         self.home, self.model, self._say = home, model, say
+        self._is_beside = beside
         self.clock = Clock(at)
         self.clock.install()
         listen_to_stderr()
-        self.files = Files()
+        self.files = Files(_BESIDE_FILES if beside else 0)
         self.files.install()
-        self.disk = Disk(home.data, seed_dice(seed), self.clock)
+        self.disk = Disk(home.data, seed_dice(seed), self.clock, beside=beside)
         self.disk.install()
         with_offers(home.registry)
-        self.memory = home.open()
+        self.memory = self._open()
         self._sides: Sides | None = None
+        self._overtaken: list[Any] = []
         self.known: dict[str, Known] | None = None
+
+    def _open(self) -> Memory:
+        try:
+            return self.home.open()
+        except StoreLockedError:
+            if not self._is_beside:
+                raise
+            self.disk.keep_steps()  # the other one stands still, and may hold the lock
+            os._exit(WAITING)
 
     def live(self, operation: Operation) -> None:
         """Live one operation, with its fault."""
@@ -72,43 +92,67 @@ class Actor:
         if fault.kind == "interrupt" and self._sides is None:
             self._sides = Sides(self.memory, self.home.data, probes=1000 * operation.number)
         self._say("begin", operation.number)
-        rehearsal = Interrupter() if self.known is not None and operation.kind not in _WHOLE else None
-        interrupter = Interrupter(fault.place) if fault.kind == "interrupt" else rehearsal
+        interrupter = self._interrupter(operation, fault)
+        self._overtaken = []
         steps = int(fault.how) if fault.kind == "full" else 1
-        self.disk.expect((fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None)
-        kept, name, problem = None, "", ""
-        try:
-            if interrupter is None:
-                name = self._do(operation)
-            else:
-                with interrupter:
-                    name = self._do(operation)
-        except KeyboardInterrupt as error:
-            problem, kept = "KeyboardInterrupt", error if fault.how else None
-        except StoreFullError as error:
-            problem = type(error).__name__
-            if fault.kind != "full":
-                self._problem(f"{operation.kind}: the disk was not full: {error}")
-        except KlawError as error:
-            problem = type(error).__name__
-            self._refused(operation, fault, error)
+        step = (fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None
+        self.disk.expect(step, is_turn=fault.is_turn)
+        name, problem, kept = self._try(operation, fault, interrupter)
         if self.disk.has_failed:
             self._say("full")
-        count = self.disk.count
+        count, turns = self.disk.count, self.disk.turns
         self.disk.expect(None)
         if self.known is not None:
-            known = self.known.setdefault(operation.kind, Known())
-            known.places = list(dict.fromkeys([*known.places, *(rehearsal.places if rehearsal else ())]))
-            known.steps = max(known.steps, count)
+            places = list(interrupter.places) if isinstance(interrupter, Interrupter) else []
+            add_met(self.known, operation.kind, Known(places, count, turns))
         self.model.end(operation, name, problem)
         self._say("end", operation.number, name, problem)
-        self._look(
-            operation, interrupted=interrupter is not rehearsal and interrupter is not None and interrupter.raised
-        )
+        if fault.kind in {"crash", "power"}:  # its step was not reached
+            self.disk.die(fault.kind)
+        for words in self._overtaken:
+            self.model.hear(words, beside_of(operation))
+        self._look(operation, interrupted=problem == "KeyboardInterrupt")
         del kept
+
+    def _interrupter(self, operation: Operation, fault: Fault) -> AbstractContextManager[Any]:
+        if fault.kind == "interrupt":
+            return Interrupter(fault.place)
+        if fault.kind == "beside":
+            return Interrupter(fault.place, lambda: self._let_another(operation))
+        return nullcontext() if self.known is None or operation.kind in _WHOLE else Interrupter()
+
+    def _try(
+        self, operation: Operation, fault: Fault, interrupter: AbstractContextManager[Any]
+    ) -> tuple[str, str, BaseException | None]:
+        """Do an operation; return the name of what it made, the error that ended it, and an interrupt that is kept."""
+        try:
+            with interrupter:
+                return self._do(operation), "", None
+        except KeyboardInterrupt as error:
+            return "", "KeyboardInterrupt", error if fault.how else None
+        except StoreFullError as error:
+            if fault.kind != "full":
+                self._problem(f"{operation.kind}: the disk was not full: {error}")
+            return "", type(error).__name__, None
+        except KlawError as error:
+            self._refused(operation, fault, error)
+            return "", type(error).__name__, None
+
+    def _let_another(self, operation: Operation) -> None:
+        """Let another process do something while this one stands still."""
+        self._overtaken = self._say.ask("beside", operation.number)
+        self.disk.add_steps()
+        for what, *words in self._overtaken:
+            if what == "digest":
+                self.disk.digest.update(words[0].encode())
 
     def _refused(self, operation: Operation, fault: Fault, error: KlawError) -> None:
         """A refusal is right only if it is about the fault: one of another kind would let a person look elsewhere."""
+        both = {operation.kind, beside_of(operation).kind} if self._overtaken else set()
+        if self._is_beside and isinstance(error, StoreLockedError):
+            return  # the other one stands still, and may hold the lock
+        if both and both <= _OF_ONE and isinstance(error, NotFoundError):
+            return  # the other one has forgotten it
         told = str(error).replace(str(self.home.root), "")
         cause = "the disk was full, but: " if fault.kind == "full" else ""
         self._problem(f"{operation.kind}: {cause}{type(error).__name__}: {told}")
@@ -120,8 +164,11 @@ class Actor:
                 self._problem(f"after {operation.kind}: {problem}")
         for told in said_on_stderr():
             self._problem(f"{operation.kind}: printed: {told}")
-        if operation.kind in {"forget", "unsay", "unfact", "purge"}:
-            for problem in Judge(self.home, self.model, operation.at).forgotten_bytes():
+        # A process that stands still may read an old snapshot, and rebuilds end later.
+        is_quiet = not self._is_beside and not self._overtaken
+        if is_quiet and operation.kind in {"forget", "unsay", "unfact", "purge"}:
+            # Whoever reads the file of an open database, and closes it, has taken this process's locks from it (POSIX).
+            for problem in self._say.ask("look"):
                 self._problem(f"after {operation.kind}: {problem}")
 
     def _problem(self, text: str) -> None:
@@ -196,6 +243,11 @@ class Actor:
             return ""
         return str(name)
 
+    def _begin_of(self, name: str, word: str) -> None:
+        """Say that something begins of which either may be true until it ends."""
+        self.model.target(name, word)
+        self._say("target", name, word)
+
     def do_forget(self, operation: Operation) -> str:
         return self._forget_one(operation, self.model.saved)
 
@@ -217,26 +269,31 @@ class Actor:
         (keeper.retract if operation.number % 2 else keeper.archive)(name)
         return str(name)
 
-    def do_note(self, operation: Operation) -> None:
+    def do_note(self, operation: Operation) -> str:
         self.home.notes.mkdir(exist_ok=True)
         name = NOTES[int(operation.pick * len(NOTES))]
         path = self.home.notes / f"{name}.md"
         more = "" if name in NOTES[:3] else f"\n{FORGED}\n"
+        self._begin_of(f"notes/{path.name}", operation.word)
         text = f"# Note\n\n{operation.word} stands here.\n\n## More\n\n{operation.word} again\n{more}"
         path.write_text(text, "utf-8")
         os.utime(path, (operation.at, operation.at))
-        self.memory.index(self.home.notes)
+        report = self.memory.index(self.home.notes)
+        return "" if report.notices else f"notes/{path.name}"
 
     def do_unnote(self, operation: Operation) -> None:
         path: Path | None = self._pick(operation, self.home.notes.glob("*.md"))
         if path is not None:
+            self._begin_of(f"notes/{path.name}", "")
             self.files.forget(path)
             path.unlink()
             self.memory.index(self.home.notes)
 
-    def do_index(self, _: Operation) -> None:
-        if self.home.notes.exists():
-            self.memory.index()
+    def do_index(self, _: Operation) -> str:
+        if not self.home.notes.exists():
+            return ""
+        report = self.memory.index()
+        return "" if report.notices else "all"
 
     def do_search(self, operation: Operation) -> None:
         word = self._pick(operation, self.model.words()) or operation.word

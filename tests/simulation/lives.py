@@ -57,24 +57,65 @@ _ADDRESS = 7919, 104_729  # primes: the places of interrupts take turns over the
 _QUIET = 4  # the first operations have no fault
 #: What nothing interrupts: the person repairs a database, after which it must be whole.
 _UNDISTURBED = {"damage"}
+_BESIDE_FROM = 1000  # the number of what another process does beside the first operation
+#: How often a life uses a kind of operation, as a multiple of its weight: half of the kinds are left out of each life,
+#: so that what is rare beside all others is common in some ("swarm testing": Groce and others, ISSTA 2012).
+_TASTES = 0, 0, 0, 1, 2, 4
+#: The kinds of faults, of which each life has some; and how many of its operations meet one.
+FAULTS = ("interrupt", "crash", "power", "full", "beside")
+_RATES = 0.15, 0.3, 0.5
+#: What another process does while an operation is under way. (Only one program at a time edits by hand or has damage.)
+BESIDE = (
+    "save",
+    "forget",
+    "say",
+    "unsay",
+    "note",
+    "index",
+    "search",
+    "context",
+    "fact",
+    "unfact",
+    "retract",
+    "reindex",
+)
+#: What is not overtaken: what ends or replaces all of what the other process may write, and what runs in threads.
+_ALONE = {"damage", "edit", "purge", "core", "export", "restart", "clock", "request", "tool", "agent", "far", "sync"}
 
 
 @define
 class Known:
-    """What a rehearsal met in one kind of operation: the places for interrupts, and the number of steps on the disk."""
+    """What a rehearsal met in one kind of operation: the places for interrupts, and the number of steps on the disk.
+
+    ``turns`` are those about which most is decided: flushes, names that change, and what follows them.
+    """
 
     places: list[Place] = field(factory=list)
     steps: int = 0
+    turns: int = 0
+
+
+def add_met(known: dict[str, Known], kind: str, met: Known) -> None:
+    """Add what an operation of a kind has met to what is known."""
+    entry = known.setdefault(kind, Known())
+    entry.places = list(dict.fromkeys([*entry.places, *met.places]))
+    entry.steps, entry.turns = max(entry.steps, met.steps), max(entry.turns, met.turns)
 
 
 @frozen
 class Fault:
-    """What goes wrong: ``interrupt``, ``crash``, ``power`` or ``full``; where; and how."""
+    """What goes wrong: ``interrupt``, ``crash``, ``power`` or ``full``; where; and how.
+
+    ``beside`` is no fault: another process does what ``how`` says, at a place of the operation. With ``is_turn``,
+    ``step`` counts turns only. A process that should crash or lose its power at a step that is not reached does so as
+    soon as the operation is acknowledged.
+    """
 
     kind: str
     step: int = 0
     how: str | int | bool = 0
     place: Place | None = None
+    is_turn: bool = False
 
 
 @frozen
@@ -92,10 +133,11 @@ class Operation:
 def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) -> list[Operation]:
     """Return the life of a seed. Without what a rehearsal met there are no faults."""
     taste = Random(f"{seed} taste")
-    weights = [weight * taste.choice((0, 1, 1, 1, 2, 4)) for weight in KINDS.values()]
-    weights[0] = max(weights[0], 1)
+    weights = [weight * taste.choice(_TASTES) for weight in KINDS.values()]
+    weights[0] = max(weights[0], KINDS["save"] // 2)
     if taste.random() > _TWO:
         weights = [0 if kind in OF_TWO else weight for kind, weight in zip(KINDS, weights, strict=True)]
+    rate, faults = taste.choice(_RATES), [kind for kind in FAULTS if taste.random() < 1 / 2]
     life: list[Operation] = []
     at: float = START
     for number in range(operations):
@@ -103,26 +145,35 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
         kind = dice.choices([*KINDS], weights)[0]
         at += dice.choice(_SETTINGS if kind == "clock" else _PAUSES)
         pick = dice.random()
-        may_fail = kind in known and kind not in _UNDISTURBED and number >= _QUIET
-        fault = _fault(dice, known[kind], seed, number) if may_fail else None
+        may_fail = kind in known and kind not in _UNDISTURBED and number >= _QUIET and dice.random() < rate and faults
+        fault = _fault(dice, known[kind], kind, dice.choice(faults), (seed, number)) if may_fail else None
         life.append(Operation(number, kind, at, f"w{seed}x{number}q", pick, fault))
     return life
 
 
-def _fault(dice: Random, known: Known, seed: int, number: int) -> Fault | None:
-    luck = dice.random()
-    step = dice.randrange(known.steps) if known.steps else 0
+def _fault(dice: Random, known: Known, kind: str, fault: str, at: tuple[int, int]) -> Fault | None:
     how = dice.random()
-    if luck < 0.16 and known.places:
+    if fault in {"interrupt", "beside"}:
+        if not known.places or (fault == "beside" and kind in _ALONE):
+            return None
+        seed, number = at
         place = known.places[(seed * _ADDRESS[0] + number * _ADDRESS[1]) % len(known.places)]
-        return Fault("interrupt", how=how < 1 / 2, place=place)
-    if not known.steps or luck >= 0.32:
-        return None
-    if luck < 0.22:
-        return Fault("crash", step)
-    if luck < 0.28:
-        return Fault("power", step, ("lost", "dropped", "torn")[int(how * 3)])
-    return Fault("full", step, 1 if how < 1 / 2 else 1000)
+        return Fault(fault, how=how < 1 / 2 if fault == "interrupt" else BESIDE[int(how * len(BESIDE))], place=place)
+    is_turn = fault != "full" and dice.random() < 1 / 2
+    # Most operations of a kind have fewer steps than the one of the rehearsal that had the most.
+    step = int((known.turns if is_turn else known.steps) * dice.random() ** 2)
+    if fault == "full":
+        return Fault(fault, step, 1 if how < 1 / 2 else 1000) if known.steps else None
+    modes = ("lost", "dropped", "torn")
+    return Fault(fault, step, modes[int(how * 3)] if fault == "power" else 0, is_turn=is_turn)
+
+
+def beside_of(operation: Operation) -> Operation:
+    """Return what another process does in the middle of an operation."""
+    assert operation.fault is not None
+    number = operation.number + _BESIDE_FROM
+    word = operation.word.replace(f"x{operation.number}q", f"x{number}q")
+    return Operation(number, str(operation.fault.how), operation.at, word, (operation.pick * 7) % 1)
 
 
 def to_json(life: Iterable[Operation]) -> str:

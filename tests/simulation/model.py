@@ -7,7 +7,7 @@ have an order in time: at each moment, the home is the one of the last move befo
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -45,6 +45,7 @@ _ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retr
 #: The texts that are saved, with one word in each.
 FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was saved far away")
 _MOVED = "I moved to "
+_LATEST = 5  # of each kind, that are looked for after each death
 _ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
 
 
@@ -62,6 +63,9 @@ class Model:
     agents: dict[str, str] = field(factory=dict)
     #: What messages said before somebody has edited them by hand.
     edited: dict[str, str] = field(factory=dict)
+    #: The words of notes, by path; of notes and messages that an index run has seen.
+    notes: dict[str, str] = field(factory=dict)
+    seen: list[str] = field(factory=list)
     #: What was written on the second machine, and has not come here; what was said there.
     far: dict[str, str] = field(factory=dict)
     far_said: dict[str, str] = field(factory=dict)
@@ -90,9 +94,17 @@ class Model:
 
     def target(self, name: str, word: str) -> None:
         """Learn that a forgetting begins: from now on the text may be either."""
-        for known in (self.saved, self.said, self.facts, self.hidden, self.far):
+        for known in (self.saved, self.said, self.facts, self.hidden, self.far, self.notes):
             known.pop(name, None)
         self.unsure[name] = word
+
+    def hear(self, said: Sequence[Any], operation: Operation) -> None:
+        """Learn from what a process says of an operation."""
+        match said:
+            case "target" | "arrived" | "secret" as what, *words:
+                getattr(self, what)(*words)
+            case "end", _, name, problem:
+                self.end(operation, name, problem)
 
     def end(self, operation: Operation, name: str, problem: str) -> None:
         """Learn how an operation ended: with the name of what it made, or with an error or a notice."""
@@ -107,6 +119,10 @@ class Model:
         elif kind == "purge":
             chat = [known for known in self.unsure if known.startswith(f"{CHAT.name}/")]
             self.gone |= {known: self.unsure.pop(known) for known in chat}
+        elif kind == "note" and name in self.unsure:
+            self.notes[name] = self.unsure.pop(name)
+        elif name and kind == "index":
+            self.seen = sorted(self.said.values())
         elif name and kind == "far":
             (self.far if name.startswith("saved/") else self.far_said)[name] = word
         elif name and kind in _MAKES:
@@ -126,6 +142,13 @@ class Judge:
     home: Home
     model: Model
     at: float
+
+    def at_once(self, memory: Memory) -> Iterator[str]:
+        """Yield what is not as it was promised as soon as a process has died, before anything repairs it.
+
+        An operation that follows would hide it: an index run reads the journals again.
+        """
+        yield from self._found(memory, "after a death", latest=_LATEST)
 
     def problems(self) -> Iterator[str]:
         """Yield everything that is not as it was promised; afterwards the index has been made anew."""
@@ -199,25 +222,40 @@ class Judge:
             for word, form in product(self.model.gone.values(), FORMS):
                 yield bytes.fromhex(text_hash(form.format(word)))
 
-    def _found(self, memory: Memory, when: str) -> Iterator[str]:
-        for name, word in self.model.saved.items():
+    def _found(self, memory: Memory, when: str, latest: int = 0) -> Iterator[str]:
+        """Look for what is there at once, or for the latest of each kind."""
+        for name, word in [*self.model.saved.items()][-latest:]:
             if name not in _paths(memory, word):
                 yield f"{when}: a saved text is not found"
-        for name, word in self.model.gone.items():
-            if _paths(memory, word):
-                yield f"{when}: {name.partition('/')[0]}: what was forgotten is found"
-            if word in str(memory.context(word)):
-                yield f"{when}: what was forgotten is in a context"
-        yield from self._hidden(memory, when)
-        if when != "as found":
+        yield from self._gone(memory, when, latest)
+        yield from self._hidden(memory, when, latest)
+        yield from self._seen(memory, when, latest)
+        if when not in {"as found", "after a death"}:
             yield from self._indexed(memory, when)
 
-    def _hidden(self, memory: Memory, when: str) -> Iterator[str]:
+    def _gone(self, memory: Memory, when: str, latest: int) -> Iterator[str]:
+        """Look for what was forgotten."""
+        for name, word in [*self.model.gone.items()][-latest:]:
+            if _paths(memory, word):
+                yield f"{when}: {name.partition('/')[0]}: what was forgotten is found"
+            if when == "after index" and word in str(memory.context(word)):
+                yield f"{when}: what was forgotten is in a context"
+
+    def _seen(self, memory: Memory, when: str, latest: int) -> Iterator[str]:
+        """Look for what an index run has seen."""
+        for name, word in [*self.model.notes.items()][-latest:]:
+            if name not in _paths(memory, word):
+                yield f"{when}: a note that was indexed is not found"
+        for word in [word for word in self.model.seen if word in self.model.said.values()][-latest:]:
+            if not any(path.startswith("conversations/") for path in _paths(memory, word)):
+                yield f"{when}: a message that was indexed is not found"
+
+    def _hidden(self, memory: Memory, when: str, latest: int = 0) -> Iterator[str]:
         """Look for what is kept, and shown to none, or to the agent only."""
-        for word in self.model.hidden.values():
+        for word in [*self.model.hidden.values()][-latest:]:
             if _paths(memory, word, "facts") or word in str(memory.context(word)):
                 yield f"{when}: a fact that was retracted or archived is shown"
-        for word in self.model.agents.values():
+        for word in [*self.model.agents.values()][-latest:]:
             if _paths(memory, word):
                 yield f"{when}: the owner finds what the agent has saved"
 

@@ -37,12 +37,12 @@ from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
-from lives import KINDS, OF_TWO, Known, Operation, from_json, plan, to_json, without  # noqa: E402
+from lives import KINDS, OF_TWO, Known, Operation, add_met, beside_of, from_json, plan, to_json, without  # noqa: E402
 from model import Judge, Model  # noqa: E402
 from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
 from scenes import Home, make_registry  # noqa: E402
-from world import CRASHED, STUCK, Clock, make_ids_collide, recorded_steps  # noqa: E402
+from world import CRASHED, STUCK, WAITING, Clock, make_ids_collide, recorded_steps  # noqa: E402
 
 _REHEARSALS = 1, 3, 5  # together they have every kind of operation
 _SECONDS = 300  # of a child, in real time: more is a hang
@@ -67,17 +67,36 @@ class Outcome:
         return sorted({re.sub(r"w\d+x\d+q|[0-9a-f]{8,}|\d+|tmp\w+", "#", text)[:100] for _, text in self.problems})
 
 
-def forked(work: Callable[[Callable[..., None]], None], limit: int = _SECONDS) -> tuple[list[list[Any]], int | str]:
-    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``. 0 is no limit."""
+class Say:
+    """How a child tells its parent what it does: ``say(what, details …)``."""
+
+    def __init__(self, writer: int, answers: int) -> None:
+        self._writer, self._answers, self._write = writer, answers, os.write  # before it is recorded
+
+    def __call__(self, *words: Any) -> None:
+        self._write(self._writer, json.dumps(words).encode() + b"\n")
+
+    def ask(self, *words: Any) -> Any:
+        """Say something, and return what the parent answers."""
+        self(*words)
+        with os.fdopen(self._answers, encoding="utf-8", closefd=False) as answers:
+            return json.loads(answers.readline())
+
+
+def forked(
+    work: Callable[[Say], None], limit: int = _SECONDS, answer: Callable[[list[Any]], Any] | None = None
+) -> tuple[list[list[Any]], int | str]:
+    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``. 0 is no limit.
+
+    ``answer`` is told everything at once; what it returns, unless it is None, is the answer to what the child asked.
+    """
     reader, writer = os.pipe()
+    answers, answering = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        write = os.write  # before it is recorded
-        status = _FAILED
-
-        def say(*words: Any) -> None:
-            write(writer, json.dumps(words).encode() + b"\n")
+        os.close(answering)
+        status, say = _FAILED, Say(writer, answers)
 
         try:
             signal.alarm(limit)
@@ -88,8 +107,13 @@ def forked(work: Callable[[Callable[..., None]], None], limit: int = _SECONDS) -
         finally:
             os._exit(status)
     os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as pipe:
-        said = [json.loads(line) for line in pipe]
+    os.close(answers)
+    said = []
+    with os.fdopen(reader, encoding="utf-8") as pipe, os.fdopen(answering, "w", encoding="utf-8") as reply:
+        for line in pipe:
+            said.append(json.loads(line))
+            if answer is not None and (answered := answer(said[-1])) is not None:
+                print(json.dumps(answered), file=reply, flush=True)
     _, status = os.waitpid(child, 0)
     return said, "hang" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
@@ -111,18 +135,21 @@ class Stage:
         home = Home(self.root / "home", self.registry, facts=True, private=True)
         home.data.mkdir(parents=True)
         write_private(home)
-        model, outcome, begin = Model(), Outcome(), 0
+        model, outcome, begin, died = Model(), Outcome(), 0, False
         while begin < len(life):
             shutil.rmtree(self.root / "before", ignore_errors=True)
             shutil.copytree(home.data, self.root / "before")
-            rest = life[begin:]
-            said, status = forked(lambda say, rest=rest: self._act(home, say, seed, rest, model.copy()))
-            current = self._learn(said, rest, model, outcome)
-            begin = life.index(current) + 1
-            if status == CRASHED:
-                self._die(home, current, model, outcome, seed)
+            lived = Lived(life[begin:], model, outcome, self.known)
+            lived.beside = lambda operation: self._beside(home, seed, operation, model, outcome)
+            lived.look = lambda: list(Judge(home, model, life[0].at).forgotten_bytes())
+            act = partial(self._act, home, seed=seed, life=lived.life, model=model.copy(), has_died=died)
+            _, status = forked(act, answer=lived.learn)
+            begin = life.index(lived.current) + 1
+            died = status == CRASHED
+            if died:
+                self._die(home, lived, seed)
             elif status:
-                outcome.problems.append((current.number, f"{current.kind}: {_how_it_ended(status)}"))
+                outcome.problems.append((lived.current.number, f"{lived.current.kind}: {_how_it_ended(status)}"))
                 return outcome
         said, status = forked(lambda say: self._judge(home, say, model, life[-1].at))
         outcome.problems += [(-1, words[1]) for words in said if words[0] == "problem"]
@@ -133,16 +160,21 @@ class Stage:
     def _act(
         self,
         home: Home,
-        say: Callable[..., None],
+        say: Say,
+        *,
         seed: int,
         life: Sequence[Operation],
         model: Model,
+        has_died: bool,
     ) -> None:
         if seed % _COLLIDING == 0 and not any(operation.kind in OF_TWO for operation in life):
             make_ids_collide()
         actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model)
         actor.known = None if self.known is None else {}
         actor.disk.trace = [] if self.traces else None
+        if has_died:
+            for problem in [*say.ask("look"), *Judge(home, model, life[0].at).at_once(actor.memory)]:
+                say("problem", problem)
         for operation in life:
             if operation.kind == "restart" and operation is not life[0]:
                 break
@@ -159,42 +191,35 @@ class Stage:
         for problem in Judge(home, model, at).problems():
             say("problem", problem)
 
-    def _learn(
-        self,
-        said: list[list[Any]],
-        life: Sequence[Operation],
-        model: Model,
-        outcome: Outcome,
-    ) -> Operation:
-        """Learn what was said; return the operation that was the last."""
-        current = life[0]
-        for what, *words in said:
-            match what:
-                case "begin":
-                    current = next(operation for operation in life if operation.number == words[0])
-                    outcome.counts.update(("operations", current.kind))
-                case "target" | "arrived" | "secret":
-                    getattr(model, what)(*words)
-                case "end":
-                    model.end(current, words[1], words[2])
-                    outcome.counts.update([words[2]] if words[2] else [])
-                case "full" | "interrupts":
-                    outcome.counts[what] += 1
-                case "problem":
-                    outcome.problems.append((current.number, words[0]))
-                case "digest":
-                    outcome.digests.append(words[0])
-                case "known" if self.known is not None:
-                    add_known(self.known, words[0])
-        return current
+    def _beside(self, home: Home, seed: int, operation: Operation, model: Model, outcome: Outcome) -> list[Any]:
+        """Do an operation in another process; return what it said, and the digest of its steps."""
+        lived = Lived([operation], model, outcome, None)
 
-    def _die(self, home: Home, current: Operation, model: Model, outcome: Outcome, seed: int) -> None:
-        fault = current.fault
-        model.died(current)
+        def act(say: Say) -> None:
+            if seed % _COLLIDING == 0:
+                make_ids_collide()
+            actor = Actor(home, say, f"{seed} {operation.number}", operation.at, model.copy(), beside=True)
+            actor.live(operation)
+            actor.memory.close()
+            actor.disk.keep_steps()
+            say("digest", actor.disk.digest.hexdigest())
+
+        said, status = forked(act, answer=lived.learn)
+        outcome.counts["beside"] += 1
+        if status == WAITING:
+            model.died(operation)
+        elif status:
+            outcome.problems.append((operation.number, f"{operation.kind}, beside another: {_how_it_ended(status)}"))
+        return said
+
+    def _die(self, home: Home, lived: "Lived", seed: int) -> None:
+        current, fault = lived.current, lived.current.fault
+        if not lived.has_ended:
+            lived.model.died(current)
         if fault is None:
-            outcome.problems.append((current.number, f"{current.kind}: died without a fault"))
+            lived.outcome.problems.append((current.number, f"{current.kind}: died without a fault"))
             return
-        outcome.counts[fault.kind] += 1
+        lived.outcome.counts[fault.kind] += 1
         if fault.kind == "power":
             disk = Disk(self.root / "before")
             disk.play(recorded_steps(home.root))
@@ -205,6 +230,56 @@ class Stage:
             disk.restore(home.data, str(fault.how), Random(f"{seed} cut {current.number}"))
             for name, data in states.items() if (home.data / "sync").exists() else ():
                 (home.data / "sync" / name).write_bytes(data)
+
+
+@define
+class Lived:
+    """What a process has lived of a life, learnt from what it says."""
+
+    life: Sequence[Operation]
+    model: Model
+    outcome: Outcome
+    #: What a rehearsal meets is added to this.
+    known: dict[str, Known] | None
+    #: Does an operation in another process, and returns what that has said.
+    beside: Callable[[Operation], list[Any]] = field(default=lambda _operation: [])
+    #: Looks for what was forgotten.
+    look: Callable[[], list[Any]] = field(default=list)
+    current: Operation = field(init=False)
+    #: Whether the current operation was acknowledged, or has failed.
+    has_ended: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.current = self.life[0]
+
+    def learn(self, said: Sequence[Any]) -> list[Any] | None:
+        """Learn from one thing that was said; return the answer if it is a question."""
+        what, *words = said
+        counts = self.outcome.counts
+        match what:
+            case "begin":
+                self.current = next((each for each in self.life if each.number == words[0]), self.current)
+                self.has_ended = False
+                counts.update(("operations", self.current.kind))
+            case "beside":
+                return self.beside(beside_of(self.current))
+            case "look":
+                return self.look()
+            case "end":
+                self.has_ended = True
+                self.model.hear(said, self.current)
+                counts.update([words[2]] if words[2] else [])
+            case "full" | "interrupts":
+                counts[what] += 1
+            case "problem":
+                self.outcome.problems.append((self.current.number, words[0]))
+            case "digest":
+                self.outcome.digests.append(words[0])
+            case "known" if self.known is not None:
+                add_known(self.known, words[0])
+            case _:
+                self.model.hear(said, self.current)
+        return None
 
 
 def _how_it_ended(status: int | str) -> str:
@@ -222,9 +297,7 @@ def add_known(known: dict[str, Known], found: dict[str, Any]) -> None:
     from interrupts import Place
 
     for kind, told in found.items():
-        entry = known.setdefault(kind, Known())
-        entry.places = list(dict.fromkeys([*entry.places, *(Place(**place) for place in told["places"])]))
-        entry.steps = max(entry.steps, told["steps"])
+        add_met(known, kind, Known([Place(**place) for place in told["places"]], told["steps"], told["turns"]))
 
 
 def rehearse(stage: Stage, lives: Sequence[int] = _REHEARSALS) -> dict[str, Known]:
@@ -280,12 +353,12 @@ def main() -> int:
             [sys.executable, *sys.argv],
             {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
         )
-    if options.bug:
-        _DEFECTS[options.bug]()
     memory_files = Path("/dev/shm")  # there a flush costs nothing
     with tempfile.TemporaryDirectory(dir=memory_files if memory_files.is_dir() else None) as place:
         stage = Stage(Path(place), make_registry(), options.twice)
         warm_up(stage)
+        if options.bug:
+            _DEFECTS[options.bug]()
         if options.replay is not None:
             return replay(stage, options.replay)
         if options.defects is not None:
@@ -351,7 +424,7 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
 def told(first: int, total: Counter[str], seconds: float, used: float, seen: Counter[str]) -> str:
     """Return what was lived, in one paragraph."""
     days = total["days"]
-    faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full")}
+    faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside")}
     operations = {kind: total[kind] for kind in KINDS if total[kind]}
     return (
         f"seeds {first} to {first + days - 1}: {days} days in {seconds:.0f} s, {used / max(days, 1):.1f} s of CPU each"

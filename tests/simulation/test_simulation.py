@@ -14,13 +14,15 @@ _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _DAYS = {"1003": "2"}
 _FRESH = "30"
-#: A seed from which a few days find a defect. Two are not found: `commits-not-flushed`, `swap-in-pieces`.
+#: A seed from which a few days find a defect.
 _FOUND_FROM = {
     "acknowledge-before-commit": "1",
+    "commits-not-flushed": "1",
     "forget-without-journal": "1",
     "forget-without-purge": "1",
     "journal-not-flushed": "1",
     "missing-transaction": "1",
+    "swap-in-pieces": "1",
 }
 _SAMPLE = "forget-without-purge"
 _PAST_SAMPLE = "A1"

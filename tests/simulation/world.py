@@ -32,7 +32,10 @@ from klaw_notes import walking
 
 #: How a process ends that crashed or lost its power, and one in which a lock would be waited for without end.
 CRASHED, STUCK = 99, 98
-_STEPS = "steps"
+#: How a process ends that would wait for another one, which waits for it.
+WAITING = 97
+_STEPS, _BESIDE = "steps", "steps-beside"
+_TURNS = {"fdatasync", "fsync", "replace", "rename", "link", "unlink"}
 _COLLISIONS = 3  # of one text
 _JULIAN_1970 = 210_866_760_000_000  # milliseconds from the epoch of SQLite to that of Unix
 _datetime = dt.datetime
@@ -102,15 +105,16 @@ class Clock:
 class Files:
     """What a file system says of files besides content: numbers in the order of sight, and times that were set."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         self._seen: dict[int, int] = {}
+        self._first = first
 
     def install(self) -> None:
         """Show this to what reads notes."""
-        real, seen = walking.file_state, self._seen
+        real, seen, first = walking.file_state, self._seen, self._first
 
         def state(status: os.stat_result, now: int) -> str:
-            number = seen.setdefault(status.st_ino, len(seen))
+            number = seen.setdefault(status.st_ino, first + len(seen))
             size, changed = status.st_size, status.st_mtime_ns
             return real(SimpleNamespace(st_ino=number, st_size=size, st_mtime_ns=changed, st_ctime_ns=changed), now)
 
@@ -151,24 +155,43 @@ def seed_dice(seed: str) -> Random:
 class Disk(Recorder):
     """Records and hashes each step below a directory; at one of them the process crashes, or the disk is full.
 
-    ``fault`` is ``("crash" or "power" or "full", step, how many steps)``; steps count from :meth:`expect` on.
+    ``fault`` is ``("crash" or "power" or "full", step, how many steps)``; steps count from :meth:`expect` on, and so do
+    ``turns``: flushes, changes of names, and the steps that follow them. ``beside``: another process stands still in an
+    operation meanwhile, and would keep this one waiting for a lock.
     """
 
     dice: Random
     clock: Clock
 
-    def __init__(self, root: Path, dice: Random, clock: Clock) -> None:
+    def __init__(self, root: Path, dice: Random, clock: Clock, *, beside: bool = False) -> None:
         super().__init__(root)
-        self.dice, self.clock = dice, clock
-        self.digest, self.count = hashlib.sha256(), 0
+        self.dice, self.clock, self.beside = dice, clock, beside
+        self.digest, self.count, self.turns = hashlib.sha256(), 0, 0
         self.trace: list[str] | None = None
         self._fault: tuple[str, int, int] | None = None
+        self._counts_turns = self._follows_turn = False
         #: Whether the disk has been full since :meth:`expect`.
         self.has_failed = False
 
-    def expect(self, fault: tuple[str, int, int] | None) -> None:
-        """Count from now on, and fail as told."""
-        self.count, self._fault, self.has_failed = 0, fault, False
+    def expect(self, fault: tuple[str, int, int] | None, *, is_turn: bool = False) -> None:
+        """Count from now on, and fail as told; with ``is_turn``, only turns count."""
+        self.count, self.turns, self._fault, self.has_failed = 0, 0, fault, False
+        self._counts_turns, self._follows_turn = is_turn, False
+
+    def die(self, kind: str) -> None:
+        """Crash, or lose the power."""
+        if kind != "crash":
+            self.keep_steps(_STEPS)
+        os._exit(CRASHED)
+
+    def keep_steps(self, name: str = _BESIDE) -> None:
+        """Keep the steps so far for another process."""
+        with open(self.root.parent / name, "wb") as file:  # noqa: PTH123  # `os` is recorded
+            pickle.dump(self.steps, file)
+
+    def add_steps(self) -> None:
+        """Add the steps of another process, which has done them just now."""
+        self.steps += recorded_steps(self.root.parent, _BESIDE)
 
     def install(self) -> None:
         """Record from now on, for good."""
@@ -183,18 +206,31 @@ class Disk(Recorder):
             try:
                 lock(file, operation | fcntl.LOCK_NB)
             except BlockingIOError:  # this process holds it, so that it would wait for itself
-                os._exit(STUCK)
+                if self.beside:
+                    self.keep_steps()
+                os._exit(WAITING if self.beside else STUCK)
 
         fcntl.flock = flock
         apsw.randomness(0)  # SQLite's generator starts anew, from xRandomness
 
-    def before(self, path: str | Path, half: Callable[[], object] = lambda: None, *, is_write: bool = False) -> None:
+    def before(
+        self,
+        path: str | Path,
+        half: Callable[[], object] = lambda: None,
+        *,
+        is_write: bool = False,
+        is_turn: bool = False,
+    ) -> None:
         """Count a step that is about to happen, and fail if it is the one. ``half`` writes half of it."""
         if not str(path).startswith(str(self.root)):
             return
-        number, self.count = self.count, self.count + 1
-        if self._fault is None:
+        number, turn = self.count, self.turns
+        counts = is_turn or self._follows_turn
+        self._follows_turn = is_turn
+        self.count, self.turns = number + 1, turn + counts
+        if self._fault is None or (self._counts_turns and not counts):
             return
+        number = turn if self._counts_turns else number
         kind, first, steps = self._fault
         if kind == "full":
             if is_write and first <= number < first + steps:
@@ -204,10 +240,7 @@ class Disk(Recorder):
         elif number == first:
             if kind == "crash":
                 half()
-            else:
-                with open(self.root.parent / _STEPS, "wb") as file:  # noqa: PTH123  # `os` is recorded
-                    pickle.dump(self.steps, file)
-            os._exit(CRASHED)
+            self.die(kind)
 
     def note(self, what: str, path: str | Path, *details: Any) -> None:
         """Add a step, and hash it. Shared memory of SQLite is never flushed."""
@@ -225,7 +258,7 @@ class Disk(Recorder):
             if step is not None:
                 data = bytes(arguments[1]) if name == "write" else b""
                 half = (lambda: real(arguments[0], data[: len(data) // 2])) if data else (lambda: None)
-                self.before(step[1], half, is_write=name == "write")
+                self.before(step[1], half, is_write=name == "write", is_turn=name in _TURNS)
             result = real(*arguments, **options)
             if step is not None:
                 self.note(*step)
@@ -234,9 +267,9 @@ class Disk(Recorder):
         return call
 
 
-def recorded_steps(root: Path) -> list[Any]:
+def recorded_steps(root: Path, name: str = _STEPS) -> list[Any]:
     """Return the steps that a process noted before its power was cut."""
-    return list(pickle.loads((root / _STEPS).read_bytes()))  # our own
+    return list(pickle.loads((root / name).read_bytes()))  # our own
 
 
 class _Vfs(RecordingVfs):
@@ -252,7 +285,7 @@ class _Vfs(RecordingVfs):
         return _File(self._recorder, path, self._base, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
-        self._recorder.before(filename)
+        self._recorder.before(filename, is_turn=True)
         super().xDelete(filename, syncdir)
 
     def xSleep(self, microseconds: int) -> int:  # noqa: N802
@@ -285,9 +318,9 @@ class _File(RecordingFile):
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        self._recorder.before(self._path)
+        self._recorder.before(self._path, is_turn=True)
         super().xSync(flags)
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
-        self._recorder.before(self._path)
+        self._recorder.before(self._path, is_turn=True)
         super().xTruncate(newsize)

@@ -77,3 +77,11 @@ def test_the_error_has_a_holder_and_a_hint(tmp_path):
         raise apsw.BusyError("database is locked")
     assert error.value.message.endswith("is locked by another process")
     assert error.value.hint
+
+
+@pytest.mark.parametrize("error", [apsw.BusyError, apsw.LockedError, apsw.ProtocolError])
+def test_each_error_of_a_lock_is_one_of_a_locked_store(tmp_path, error):
+    """SQLite has several: ProtocolError is that of a process which stands still while it opens the log."""
+    with pytest.raises(StoreLockedError) as raised, store_errors(str(tmp_path / "klaw.db")):
+        raise error("locking protocol")
+    assert "try again" in raised.value.hint

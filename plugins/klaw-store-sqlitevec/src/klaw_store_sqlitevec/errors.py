@@ -20,6 +20,8 @@ from klaw_store_sqlitevec.permissions import how_to_permit
 
 #: The hint for a damaged database.
 REINDEX = "klaw reindex"
+# A ProtocolError is SQLite's answer when another process, which stands still, does not finish what it does to the log.
+_LOCKED = (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
 # Another program has dropped or changed a table, or the record of migrations is damaged.
 _DIFFERENT = re.compile(
     r"no such (?:table|column)|table .* has no column named|(?:table|index) .* already exists"
@@ -32,7 +34,7 @@ def store_errors(location: str) -> Iterator[None]:
     """Convert an apsw error inside the block to a StoreError."""
     try:
         yield
-    except (apsw.BusyError, apsw.LockedError) as error:
+    except _LOCKED as error:
         raise StoreLockedError(
             f"{location} is locked by {writer_of(Path(location))}", hint="wait for it to finish, then try again"
         ) from error
