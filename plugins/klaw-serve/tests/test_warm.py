@@ -528,28 +528,45 @@ def test_what_a_server_says_later_is_the_reason_of_the_helper():
     server.end()
 
 
-def test_a_forked_search_imports_nothing(home, files):
+@pytest.mark.parametrize("is_terminal", [False, True])
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_forked_search_imports_nothing(home, files, tmp_path, is_terminal, more):
     """What it imports, the helper can import once for all searches."""
+    import pty  # Windows has none
+
     code = (
         "import os, sys\n"
+        "from pathlib import Path\n"
         "from klaw_serve.warm import forks\n"
         "from klaw_core.cli.kit import run\n"
         "forks.preload()\n"
         "before = set(sys.modules)\n"
+        "said = sys.argv.pop()\n"
         "def end(status):\n"
-        "    print(status, *sorted(set(sys.modules) - before), file=sys.stderr, flush=True)\n"
+        "    Path(said).write_text(' '.join([str(status), *sorted(set(sys.modules) - before)]))\n"
         "    os._exit(0)\n"
         "run(in_helper=True, end=end)\n"
     )
     _enable(home)
+    said = tmp_path / "said"
     with _left(home, files):
-        words = [sys.executable, "-c", code, *QUESTION[:2], "--data-dir", str(home.data)]
-        for more in ([], ["--json"]):
-            done = subprocess.run(
-                [*words, *more], env=home.environment, cwd=home.path, capture_output=True, text=True, check=True
-            )
-            assert "twelve hundred" in done.stdout
-            assert done.stderr.split() == ["0"]
+        words = [sys.executable, "-c", code, *QUESTION[:2], *more, "--data-dir", str(home.data), str(said)]
+        controller, terminal = pty.openpty()
+        output = terminal if is_terminal else subprocess.DEVNULL
+        environment = {**home.environment, "TERM": "xterm-256color", "NO_COLOR": ""}
+        subprocess.run(
+            words,
+            env=environment,
+            cwd=home.path,
+            stdin=terminal,
+            stdout=output,
+            stderr=output,
+            timeout=_PATIENCE,
+            check=True,
+        )
+        os.close(terminal)
+        os.close(controller)
+    assert said.read_text().split() == ["0"]
 
 
 def test_a_process_that_dies_is_replaced_by_the_client_itself(home, monkeypatch):

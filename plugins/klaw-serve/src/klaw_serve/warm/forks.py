@@ -31,6 +31,7 @@ klaw_core.cli.last_search klaw_core.cli.windows klaw_core.cli.snippets klaw_core
 klaw_core.cli.streams klaw_core.cli.empty_values klaw_core.config.load klaw_core.config.agents
 klaw_core.files.layout klaw_core.files.atomic klaw_core.values.search klaw_core.values.runs klaw_core.errors
 klaw_redaction klaw_redaction.forms hashlib json socket tomllib encodings.utf_8_sig
+difflib random rich.console rich.control rich.pager rich.screen rich.styled rich.constrain rich.jupyter
 """
 
 
@@ -56,6 +57,7 @@ def preload() -> None:
     """Import what commands need, so that a forked process imports nothing."""
     for name in MODULES.split():
         importlib.import_module(name)
+    sys.modules["rich.cells"].cell_len("é…")  # the table of widths is a module, which the first text imports
 
 
 def received(connection: socket.socket) -> Request:
