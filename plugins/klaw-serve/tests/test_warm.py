@@ -674,6 +674,16 @@ def test_a_helper_that_cannot_start_is_named_and_not_tried_again_at_once(home, f
     assert files.read().failed, "a helper that had started would have said so"
 
 
+def test_the_status_says_that_a_helper_starts(files):
+    from klaw_serve.warm.extension import WarmExtension
+    from klaw_serve.warm.options import WarmOptions
+
+    extension = WarmExtension(files.data_dir, WarmOptions(enabled=True))
+    with files.lock():
+        assert extension.status() == {"warm_helper": "starting"}
+    assert extension.status() == {"warm_helper": "not running; the next search starts it"}
+
+
 def test_a_search_of_a_program_leaves_no_helper(home, files):
     with Memory.open(load_config(data_dir=home.data, environment=home.environment)) as memory:
         memory.search("kiln")

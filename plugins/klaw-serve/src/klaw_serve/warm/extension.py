@@ -64,6 +64,8 @@ class WarmExtension(ListeningExtension, StatusExtension):
             return {"warm_helper": f"process {state.pid}, since {_clock(state.since)}, until {_clock(until)} if idle"}
         if not self.options.enabled:
             return {}
+        if self.files.is_starting():
+            return {"warm_helper": "starting"}
         if self._has_just_failed() and (failed := self.files.read()):
             return {"warm_helper": f"failed: {failed.failed}"}
         return {"warm_helper": "not running; the next search starts it"}
