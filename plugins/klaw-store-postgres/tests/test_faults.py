@@ -8,13 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from select import select
 
+import psycopg
 import pytest
 from attrs import evolve
 
 from klaw_core import Migration, RetryableStoreError, StoreError, StoreLockedError
+from klaw_store_postgres.options import PostgresOptions
+from klaw_store_postgres.store import PostgresStore
 from klaw_testing.store import dump, put
 from klaw_testing.values import cut_lines, make_document
 
@@ -36,6 +40,15 @@ def cut(server):
             return len(connection.execute(sql).fetchall())
 
     return cut_all
+
+
+def wait_until_ended(server, process):
+    """Wait until the server has ended one of its processes."""
+    until = time.monotonic() + 300
+    with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+        while connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (process,)).fetchone():
+            assert time.monotonic() < until
+            time.sleep(0.01)
 
 
 def fail_once(session, attempts, state):
@@ -62,6 +75,46 @@ class TestLostConnections:
         logging.getLogger("psycopg.pool").warning("discarding a connection")
 
         assert printed == []
+
+    def test_one_that_the_server_ends_because_it_was_idle_is_replaced(self, options, agent, server):
+        """``idle_session_timeout`` of a server ends the connections that wait in the pool."""
+        limited = evolve(options, dsn=f"{options.dsn}&options=-c%20idle_session_timeout%3D20", timeout_seconds=300.0)
+        with closing(PostgresStore(limited, agent=agent)) as store:
+            put(store, make_document("notes/a.md", "one"))
+            for _ in range(3):
+                with store.read() as snapshot:
+                    assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
+                    own = snapshot.resource.value("SELECT pg_backend_pid()")
+                wait_until_ended(server, own)
+
+    def test_a_transaction_that_the_server_ends_can_be_tried_again(self, open_store, server):
+        store = open_store()
+        with pytest.raises(RetryableStoreError, match="nothing was changed"), store.write() as transaction:  # noqa: PT012  # the block is the subject
+            session = transaction.resource
+            session.run("SET LOCAL idle_in_transaction_session_timeout = 1")
+            wait_until_ended(server, session.value("SELECT pg_backend_pid()"))
+            session.value("SELECT 1")
+
+    def test_a_statement_that_takes_too_long_for_the_server_says_what_to_set(self, open_store):
+        with pytest.raises(StoreError, match="stopped a statement") as raised, open_store().write() as transaction:  # noqa: PT012  # the block is the subject
+            transaction.resource.run("SET LOCAL statement_timeout = 1")
+            transaction.resource.value("SELECT pg_sleep(600)")
+        assert "statement_timeout" in raised.value.hint
+
+    def test_a_server_that_gives_no_more_connections_says_why(self, options, server):
+        with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+            connection.execute("CREATE ROLE limited LOGIN CONNECTION LIMIT 2")
+            connection.execute("GRANT ALL ON DATABASE klaw TO limited")
+        dsn = options.dsn.replace("//klaw@", "//limited@")
+        limited = evolve(options, dsn=dsn, schema="limited", timeout_seconds=2.0)
+        with (
+            closing(PostgresStore(limited)) as store,
+            store.lock("a"),
+            store.read(),
+            pytest.raises(StoreError, match="too many connections for role"),
+            store.read(),
+        ):
+            pass
 
     def test_a_transaction_that_has_not_started_uses_another_connection(self, open_store, cut):
         store = open_store()
@@ -323,3 +376,17 @@ def test_a_memory_whose_server_stops_loses_nothing_and_goes_on(mortal, cases, tm
         assert [finding for finding in memory.doctor().findings if finding.severity == "error"] == []
     assert kept <= found <= {*kept, *refused, last + 1}
     assert len(texts) == len(found)
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://elsewhere\0.example/klaw", "postgresql://a\ud800/klaw", "no dsn"])
+@pytest.mark.parametrize("place", ["dsn", "read_dsn"])
+def test_a_text_that_is_no_connection_string_is_refused(options, dsn, place):
+    """psycopg would leave out what follows a NUL, and connect to another host."""
+    with pytest.raises(StoreError, match="not a connection string") as raised:
+        PostgresStore(evolve(options, **{place: dsn}))
+    assert f"memory.store.{place} " in raised.value.message
+
+
+def test_a_schema_of_postgresql_is_refused():
+    with pytest.raises(ValueError, match="pg_x"):
+        PostgresOptions(schema="pg_x")

@@ -201,3 +201,46 @@ def test_doctor_finds_a_server_that_hides_what_was_just_written(server, schema, 
     assert (finding.check, finding.severity) == ("visibility", "error")
     assert "searches find nothing" in finding.what
     assert run("SELECT COUNT(*) FROM collections") == [(0,)]
+
+
+@pytest.fixture
+def others(server):
+    """Tables of another program in ``public``, owned by the same role, with the names of all tables of Klaw."""
+    names = sorted({*TABLES, "vectors", "vector_tables", "extension_migrations"})
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        for name in names:
+            connection.execute(f"CREATE TABLE public.{name} AS SELECT 'of another program' AS content")
+
+        def content():
+            rows = [connection.execute(f"SELECT * FROM public.{name}").fetchall() for name in names]
+            return {row for each in rows for row in each}, len(rows)
+
+        yield content
+        for name in names:
+            connection.execute(f"DROP TABLE IF EXISTS public.{name}")
+
+
+UNTOUCHED = {("of another program",)}, len(TABLES) + 3
+
+
+def test_tables_of_another_program_in_public_are_not_used(others, tables, open_memory):
+    """Tables are made in Klaw's schema although a statement without a schema would find those of ``public``."""
+    assert set(tables) == {*TABLES, "vectors", "vector_tables"}
+    with open_memory() as memory:
+        assert memory.search("harbour code")
+        assert [finding.what for finding in memory.doctor().findings if finding.check == "integrity"] == []
+    assert others() == UNTOUCHED
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("table", sorted({*TABLES, "vectors", "vector_tables"} - PRIMARY - {"migrations"}))
+def test_a_missing_table_is_not_replaced_by_that_of_another_program_in_public(others, open_memory, run, table):
+    """Neither is it used, nor does the repair drop it."""
+    run(f"DROP TABLE {table} CASCADE")
+    with pytest.raises(DatabaseCorruptError, match=f"public.{table}") as raised:
+        open_memory()
+    assert raised.value.hint == "klaw reindex"
+    with open_memory(replace_damaged=True) as memory:
+        memory.reindex()
+        assert memory.search("harbour code")
+    assert others() == UNTOUCHED

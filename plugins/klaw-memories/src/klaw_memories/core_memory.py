@@ -267,7 +267,11 @@ class CoreMemory:
         ``forgotten`` names keys that its owner has deleted.
         """
         text = json.dumps(table, ensure_ascii=False, indent=2) + "\n"
-        size = len(text.encode("utf-8", "surrogatepass"))
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError as error:
+            what = f"{self.place.location} cannot hold a string with an unpaired surrogate, which is not valid Unicode"
+            raise RecordError(what, hint="remove the characters U+D800 to U+DFFF from the text") from error
         past = len(json.dumps(table.get(_HISTORY, ""), ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass"))
         if size - past > max(before, _MAX_WRITTEN_BYTES):  # so an agent can make room by deleting
             raise RecordError(

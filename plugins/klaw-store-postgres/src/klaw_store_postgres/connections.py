@@ -141,7 +141,11 @@ class Connections:
     def _begin(self, lent: _Lent, beginning: Sequence[str]) -> tuple[psycopg.Connection[Any], Any]:
         texts = beginning if self.one_by_one else ("; ".join(beginning),)
         for attempt in range(_ATTEMPTS):
-            connection = lent.connection()
+            try:
+                connection = lent.connection()
+            except psycopg_pool.PoolTimeout:  # which does not say why
+                self._check_server()
+                raise
             try:
                 # Several statements in one call, which cannot be prepared.
                 for text in texts:
@@ -182,15 +186,7 @@ class Connections:
     def _open(self) -> psycopg_pool.ConnectionPool[Any]:
         """Open a pool. A single connection is tried first, because it fails at once with a reason. Raise StoreError."""
         with store_errors(self.location):
-            try:
-                self._connect().close()
-            except psycopg.OperationalError as error:
-                # After several attempts psycopg lists all of them after the last one.
-                why = " ".join(str(error).partition("\nMultiple connection attempts failed")[0].split())
-                raise StoreError(
-                    f"cannot connect to {self.location}: {why}",
-                    hint="check memory.store.dsn, and that the server runs: docs/how-to/postgres.md",
-                ) from error
+            self._check_server()
         arguments = self._arguments()
         return shielded(
             lambda: psycopg_pool.ConnectionPool(
@@ -205,6 +201,18 @@ class Connections:
                 open=True,
             )
         )
+
+    def _check_server(self) -> None:
+        """Open a connection outside the pool, and close it. Raise StoreError with the reason if that fails."""
+        try:
+            self._connect().close()
+        except psycopg.OperationalError as error:
+            # After several attempts psycopg lists all of them after the last one.
+            why = " ".join(str(error).partition("\nMultiple connection attempts failed")[0].split())
+            raise StoreError(
+                f"cannot connect to {self.location}: {why}",
+                hint="check memory.store.dsn, and that the server runs: docs/how-to/postgres.md",
+            ) from error
 
     def _connect(self) -> psycopg.Connection[Any]:
         """Open a connection outside the pool; wait while the server reports that it is starting."""
@@ -286,13 +294,20 @@ def literal(value: object) -> str:
     return text
 
 
-def shown_location(dsn: str, schema: str) -> str:
+def _whole(dsn: str) -> str:
+    """Return a connection string. Raise ValueError for one of which psycopg would leave out the rest."""
+    if "\0" in dsn:
+        raise ValueError(dsn)
+    return dsn
+
+
+def shown_location(dsn: str, schema: str, option: str = "dsn") -> str:
     """Return the location of the data without a password. Raise StoreError for an invalid connection string."""
     try:
-        parts = conninfo.conninfo_to_dict(dsn)
-    except psycopg.Error as error:
+        parts = conninfo.conninfo_to_dict(_whole(dsn))
+    except (psycopg.Error, ValueError) as error:  # also of a text that is not valid Unicode
         raise StoreError(
-            "memory.store.dsn is not a connection string", hint="postgresql://USER@HOST/DATABASE"
+            f"memory.store.{option} is not a connection string", hint="postgresql://USER@HOST/DATABASE"
         ) from error
     defaults = partial(os.environ.get)
     host = parts.get("host") or defaults("PGHOST") or "localhost"

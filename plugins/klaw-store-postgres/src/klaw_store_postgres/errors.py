@@ -27,6 +27,16 @@ _RETRYABLE = (
     errors.ForeignKeyViolation,
 )
 
+# The server has ended the connection, or a time limit of the server has.
+_LOST = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.IdleSessionTimeout,
+    errors.IdleInTransactionSessionTimeout,
+    errors.TransactionTimeout,
+)
+
 # The error classes, their message and their fix; the first that fits counts.
 _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], ...] = (
     (
@@ -62,14 +72,25 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
         "is not what Klaw made",
         "klaw reindex",
     ),
+    (
+        (errors.QueryCanceled,),
+        StoreError,
+        "stopped a statement, and nothing was changed",
+        "if its time was over: ALTER ROLE … SET statement_timeout = 0, for the role of memory.store.dsn",
+    ),
     ((errors.InFailedSqlTransaction,), StoreError, "did not go on after an error", "klaw doctor"),
-    ((UnicodeEncodeError,), StoreError, "cannot hold a text with unpaired surrogates", ""),
+    (
+        (UnicodeEncodeError,),
+        StoreError,
+        "cannot hold a text with unpaired surrogates",
+        "remove the characters U+D800 to U+DFFF from the text",
+    ),
 )
 
 
 def is_lost(error: BaseException) -> bool:
     """Return whether the connection is lost, because the server or the network failed."""
-    if isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+    if isinstance(error, _LOST):
         return True
     return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
 

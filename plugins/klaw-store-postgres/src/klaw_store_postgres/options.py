@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import field, frozen, validators
 
 _is_weight = validators.and_(validators.ge(0.0), validators.le(1000.0))
-_is_name = validators.matches_re(r"[a-z_][a-z0-9_]{0,39}")
+_is_name = validators.matches_re(r"(?!pg_)[a-z_][a-z0-9_]{0,39}")  # PostgreSQL reserves the others
 
 
 @frozen

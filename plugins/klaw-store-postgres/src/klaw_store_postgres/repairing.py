@@ -60,7 +60,8 @@ def repair(
             hint="restore a backup of the server",
         )
     for name in sorted(replaced):
-        session.run(f'DROP TABLE IF EXISTS "{name}" CASCADE')
+        # With its schema: the table of this name in another one of the search path belongs to another program.
+        session.run(f'DROP TABLE IF EXISTS "{schema}"."{name}" CASCADE')
     for name in sorted(replaced):
         session.run(f'ALTER TABLE "{model}"."{name}" SET SCHEMA "{schema}"')
     known = {name for (name,) in session.rows(_SEQUENCES, (schema,))}

@@ -204,6 +204,7 @@ _STORE_TABLES = (
 _WORD_TABLES = ("word_segments", "word_rows", "word_blocks")
 #: Every table of the store after all migrations.
 TABLES = ("migrations", "tenants", *_STORE_TABLES, *_WORD_TABLES)
+_TABLES_OF = {OWNER: TABLES, "pgvector": ("vectors", "vector_tables")}
 
 
 def missing(session: Session, schema: str) -> list[str]:
@@ -211,6 +212,18 @@ def missing(session: Session, schema: str) -> list[str]:
     sql = "SELECT relname::text FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace WHERE nspname = %s"
     held = {name for (name,) in session.rows(sql, (schema,))}
     return sorted(set(TABLES) - held)
+
+
+def shadowed(session: Session, schema: str, owner: str) -> list[str]:
+    """Return the tables of other schemas that statements would use instead of missing ones of this owner.
+
+    The search path has the schema of pgvector, ``public``, in which another program may have a table of that name.
+    """
+    sql = """SELECT quote_ident(nspname) || '.' || quote_ident(relname) FROM pg_class
+             JOIN pg_namespace AS space ON space.oid = relnamespace
+             WHERE pg_class.oid = ANY (SELECT to_regclass(quote_ident(name)) FROM unnest(%s::text[]) AS name)
+             AND nspname <> %s ORDER BY 1"""
+    return [name for (name,) in session.rows(sql, (list(_TABLES_OF.get(owner, ())), schema))]
 
 
 def _create(session: Session) -> None:
@@ -241,7 +254,8 @@ def _index_dates(session: Session) -> None:
 
 def _drop_record_of_extensions(session: Session) -> None:
     """Remove what the first migration once made for tables of extensions, which no extension had."""
-    session.run("DROP TABLE IF EXISTS extension_migrations")
+    own = session.value("SELECT quote_ident(current_schema())")  # not that of another program in ``public``
+    session.run(f"DROP TABLE IF EXISTS {own}.extension_migrations")
     session.run("ALTER TABLE tenants DROP COLUMN IF EXISTS extended")
 
 

@@ -34,7 +34,7 @@ from klaw_store_postgres.isolation import AGENT_SETTING, distribute, settings_of
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.replica import SYSTEM, Replica
-from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, missing, pending
+from klaw_store_postgres.schema import BOOTSTRAP, MIGRATIONS, OWNER, missing, pending, shadowed
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.snapshot import PostgresSnapshot
 from klaw_store_postgres.texts import digest
@@ -113,7 +113,7 @@ class PostgresStore(JournalingStore, RepairableStore):
         with self._without_agent("BEGIN READ ONLY") as session:
             system = session.value(SYSTEM)
         options = evolve(self._options, dsn=self._options.read_dsn)
-        connections = Connections(options, shown_location(options.dsn, options.schema))
+        connections = Connections(options, shown_location(options.dsn, options.schema, "read_dsn"))
         connections.one_by_one = True
         return Replica(connections, self._location, system, self._agent)
 
@@ -446,7 +446,7 @@ class PostgresStore(JournalingStore, RepairableStore):
             with self._without_agent() as session:
                 if session.row("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)) is None:
                     session.run(f'CREATE SCHEMA "{schema}"')
-                if session.value("SELECT to_regclass('migrations')") is None:
+                if session.value("SELECT to_regclass(%s)", (f'"{schema}".migrations',)) is None:
                     session.run(BOOTSTRAP)
                 self._find_cluster(session)
 
@@ -467,6 +467,7 @@ class PostgresStore(JournalingStore, RepairableStore):
             return
         with self._without_agent("BEGIN READ ONLY") as session:
             if not pending(session, owner, migrations, self._location) and not whole(session):
+                self._refuse_others(session, owner)
                 return
 
         def apply() -> None:
@@ -477,6 +478,12 @@ class PostgresStore(JournalingStore, RepairableStore):
                 distribute(session)
 
         self._connections.retrying(apply)
+
+    def _refuse_others(self, session: Session, owner: str) -> None:
+        """Raise DatabaseCorruptError if statements would use tables of another schema instead of missing ones."""
+        if names := shadowed(session, self._options.schema, owner):
+            what = f"{self._location} is not what Klaw made: tables are missing, and there is {', '.join(names)}"
+            raise DatabaseCorruptError(what, hint="klaw reindex")
 
     @contextmanager
     def _without_agent(self, *begin: str) -> Iterator[Session]:

@@ -48,6 +48,9 @@ def store_errors(location: str) -> Iterator[None]:
         raise damaged(location, f"is not a valid SQLite database: {error}") from error
     except UnicodeDecodeError as error:
         raise damaged(location, f"contains damaged text: {error.reason}") from error
+    except UnicodeEncodeError as error:
+        told = f"{location} cannot hold a text with unpaired surrogates"
+        raise StoreError(told, hint="remove the characters U+D800 to U+DFFF from the text") from error
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:
