@@ -1,10 +1,14 @@
 """Shared workspaces: what a machine tells the others, and what it takes from them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klaw_core import NotFoundError, RecordError, WorkspaceError
 from klaw_journals import FileJournals
-from klaw_notes.sharing import JOURNAL, Sharing, check_declaration
+from klaw_notes.patterns import forms
+from klaw_notes.sharing import JOURNAL, Sharing, check_declaration, forgotten_notes
+from klaw_notes.walking import Patterns
 from klaw_notes.workspace import Workspace
 from klaw_notes.workspace_list import Workspaces
 
@@ -266,3 +270,82 @@ def test_what_a_machine_writes_is_accepted(pair):
     assert len(told) == 3
     for record in told:
         check_declaration(record)
+
+
+class TestRenaming:
+    def test_a_workspace_that_is_shared_while_it_is_renamed_keeps_its_name(self, pair):
+        """The check is made under the lock of the list, after a wait for whoever shares it."""
+        one, _ = pair
+        with pytest.raises(WorkspaceError, match="is shared") as caught:
+            one.registry.rename("notes", "texts", check=lambda: one.sharing.refuse_shared("notes"))
+        assert "unshare" in caught.value.hint
+        assert patterns(*pair) == [{"a.md", "b.md"}] * 2
+
+    def test_a_workspace_that_is_renamed_while_it_is_shared_takes_no_part(self, tmp_path, monkeypatch):
+        machine = Machine(tmp_path / "one", ("a.md",))
+        change = machine.sharing._change
+
+        def renamed_then(records):
+            change(records)
+            machine.registry.rename("notes", "texts", check=lambda: machine.sharing.refuse_shared("notes"))
+
+        monkeypatch.setattr(Sharing, "_change", lambda _self, records: renamed_then(records))
+        with pytest.raises(NotFoundError, match="notes"):
+            machine.sharing.share("notes")
+        monkeypatch.undo()
+        machine.sharing.publish()
+        assert machine.records()["/notes"] == {"id": "/notes", "op": "left"}
+        assert machine.sharing.adopt() == {}
+        assert not machine.registry.named("texts").shared
+
+    def test_notes_that_were_shared_once_do_not_take_the_place_of_others_by_their_new_name(self, pair, tmp_path):
+        """Or the patterns that the new name lacks would be told as included."""
+        one, two = pair
+        one.sharing.unshare("notes")
+        one.registry.change(
+            lambda known: known.update(texts=Workspace(tmp_path / "x", "texts", exclude=("secret.md",)))
+        )
+        one.sharing.share("texts")
+        two.receive(one)
+        two.sharing.adopt()
+        two.registry.change(lambda known: known.update(texts=Workspace(tmp_path / "y", "texts")))
+        two.sharing.share("texts")
+        two.registry.forget("texts")
+        two.registry.rename("notes", "texts", check=lambda: two.sharing.refuse_shared("notes"))
+        two.sharing.publish()
+        one.receive(two)
+        one.sharing.adopt()
+        assert one.registry.named("texts").exclude == ("secret.md",)
+
+
+class TestFormsOfUnicode:
+    """macOS may write the name of the same note in other characters than Linux does."""
+
+    NFC, NFD = "Cr\u00e8me br\u00fbl\u00e9e.md", "Cre\u0300me bru\u0302le\u0301e.md"
+
+    @pytest.mark.parametrize(("here", "there"), [(NFC, NFD), (NFD, NFC)])
+    def test_a_note_that_was_forgotten_on_one_machine_is_left_out_on_the_other(self, pair, here, there):
+        one, two = pair
+        (two.root / there).write_text("eggs")
+        one.registry.exclude("notes", here)
+        one.sharing.publish()
+        two.receive(one)
+        changed = two.sharing.adopt()
+        assert f"notes/{there}" in forgotten_notes("notes", changed["notes"])
+        assert [entry.path for entry in two.workspace.scan()] == []
+        assert two.workspace.why_left_out(f"notes/{there}")
+        two.change(remove=[there])  # restored there, by the name that it has there
+        two.sharing.publish()
+        one.receive(two)
+        one.sharing.adopt()
+        assert patterns(one, two) == [{"a.md", "b.md"}] * 2
+        assert [entry.path for entry in two.workspace.scan()] == [f"notes/{there}"]
+
+    @given(
+        st.text("ae\u0301\u00e9\u00fc\u0308*?/.", min_size=1, max_size=6),
+        st.text("ae\u0301\u00e9\u00fc\u0308/.", max_size=6),
+    )
+    def test_a_pattern_matches_every_form_of_a_name_or_none(self, pattern, name):
+        said = {Patterns.of((given,)).match(form) for given in forms(pattern) for form in forms(name)}
+        assert len(said) == 1
+        assert {bool(Patterns.of((given,)).first(form)) for given in forms(pattern) for form in forms(name)} == said

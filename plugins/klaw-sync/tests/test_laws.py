@@ -35,7 +35,7 @@ STEPS = ["published", "adopted", "stamped", "outbox", "pushed", "looked", "appli
 SAVED = "saved/2026-03-01/0123456789ab"
 GROUP = "telegram_1"
 
-which = st.integers(0, 3)
+which = st.integers(0, 4)
 
 
 class Killed(BaseException):
@@ -113,12 +113,12 @@ class Place:
 
 class Net(RuleBasedStateMachine):
     @initialize(
-        count=st.sampled_from([2, 2, 3, 4]),
-        skew=st.lists(st.sampled_from([0, 5, -4000, 90_000_000]), min_size=4, max_size=4),
+        count=st.sampled_from([2, 2, 3, 4, 5]),
+        skew=st.lists(st.sampled_from([0, 5, -4000, 90_000_000]), min_size=5, max_size=5),
     )
     def start(self, count, skew):
         self.root = Path(tempfile.mkdtemp())
-        self.places = [Place(self.root, "abcd"[number], skew[number]) for number in range(count)]
+        self.places = [Place(self.root, "abcde"[number], skew[number]) for number in range(count)]
         self.queues: list[list[tuple[str, bytes | None]]] = [[] for _ in self.places]
         self.tokens = 0
         self.written: dict[

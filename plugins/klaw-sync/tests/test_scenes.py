@@ -116,6 +116,22 @@ def test_a_summary_goes_with_a_message_that_it_covers(world):
     assert not log(other).exists
 
 
+@pytest.mark.parametrize("covered", [{"to_message_id": "m2999"}, {"from_message_id": "m0"}])
+def test_a_summary_of_thousands_of_messages_goes_with_each_of_them(world, tmp_path, covered):
+    """The other machine knows nothing of the summary when it forgets."""
+    one, other, folder = world
+    log(one).append(*({**MESSAGE, "id": f"m{n}", "content": f"said {n} there"} for n in range(3_000)))
+    meet(*world)
+    summaries = [FileJournals(each.root).logs("summaries").log("telegram_1", "summaries") for each in world[:2]]
+    summary = {"ts": "2026-01-02T10:00:00.000Z", "content": "it was said 2900 times", **covered}
+    summaries[1].append(summary)
+    log(one).remove(lambda line: line.value["id"] == "m2900")
+    meet(*world)
+    assert [one.exists for one in summaries] == [False, False]
+    assert holding(tmp_path, "said 2900") == []
+    assert other.run([folder]).problems == ()
+
+
 def test_a_fact_goes_with_the_message_that_it_quotes_though_others_have_the_same_id(world, tmp_path):
     one, other, _ = world
     named = {word: {**MESSAGE, "content": f"{word} said"} for word in ("first", "second", "third")}

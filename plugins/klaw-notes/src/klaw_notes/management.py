@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from glob import escape
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -14,7 +15,7 @@ from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, RecordEr
 from klaw_core.holds import operations
 from klaw_journals import JournalingStore
 from klaw_journals.checked_names import check_name
-from klaw_notes.patterns import as_patterns
+from klaw_notes.patterns import as_patterns, comparable, forms
 from klaw_notes.sharing import Sharing, forgotten_notes
 from klaw_notes.workspace import Workspace, count_kinds
 from klaw_notes.workspace_list import Workspaces, is_gone, problem_of_description
@@ -118,13 +119,10 @@ class WorkspaceManager:
         if is_gone(workspace.root):
             hint = f"run `klaw index --name {quote(name)} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
-        if (shared := Sharing(registry).shared().get(name)) is not None and shared.is_here:
-            message = f"{name!r} is shared, and has the same name on all machines"
-            raise WorkspaceError(message, hint=f"first klaw workspace unshare {quote(name)}")
         sources = runs.sources
         elsewhere = (origin for origin, _ in sources.machines.elsewhere())
         taken = [*(source.origin for source in sources.all()), *elsewhere]
-        registry.rename(name, new, taken=taken)
+        registry.rename(name, new, taken=taken, check=partial(Sharing(registry).refuse_shared, name))
         runs = self.get_runs()  # under the new name
         report = runs.over(runs.sources.with_origin(new), on_progress=on_progress, alone=True)
         runs.skipped.replace(name, ())
@@ -209,13 +207,14 @@ class WorkspaceManager:
         workspace = registry.named(name)
         document = f"{name}/{relative}"
         pattern = escape(relative)
-        if pattern not in workspace.exclude:
+        if comparable(pattern) not in map(comparable, workspace.exclude):
             source = next((item for item in self.get_runs().sources.all() if item.origin == name), None)
             reason = "" if source is None else source.why_left_out(document)
             hint = f"`klaw workspace exclude {quote(name)}` lists the exclude patterns"
             raise NotFoundError(f"{document} {reason or 'was not forgotten'}", hint=hint)
         registry.change_patterns(name, remove=[pattern])
-        report = self.get_runs().over_files([workspace.root / relative])
+        files = [workspace.root / form for form in forms(relative)]
+        report = self.get_runs().over_files([next(filter(Path.is_file, files), files[0])])
         if not (report.added or report.changed or report.unchanged or report.skipped):
             what = f"{document} is missing now; it will be indexed when the file is back"
             return report + IndexReport(notices=(what,))

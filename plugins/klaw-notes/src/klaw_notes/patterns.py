@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from unicodedata import normalize
 
 from klaw_core import WorkspaceError
 
@@ -31,6 +32,16 @@ def normalized(patterns: Iterable[str]) -> tuple[str, ...]:
     return tuple(pattern.removeprefix("./").strip("/") for pattern in patterns)
 
 
+def comparable(text: str) -> str:
+    """Return a name or a pattern in composed characters: macOS and other systems write the same name in two forms."""
+    return text if text.isascii() else normalize("NFC", text)
+
+
+def forms(name: str) -> list[str]:
+    """Return a name as it is, and in the two forms of Unicode in which systems write it; each once."""
+    return list(dict.fromkeys((name, normalize("NFC", name), normalize("NFD", name))))
+
+
 def problem_of(pattern: str) -> str:
     """Return why a pattern cannot be meant so; empty if it can. ``fnmatch`` takes a bracket with no end literally."""
     if not pattern:
@@ -42,13 +53,17 @@ def problem_of(pattern: str) -> str:
 
 def unmatched_names(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
     """Return the patterns that match none of these file names, in any case."""
-    names = {name.lower() for name in names}
-    return [pattern for pattern in patterns if not any(fnmatchcase(name, pattern.lower()) for name in names)]
+    names = {comparable(name.lower()) for name in names}
+    wanted = [(pattern, comparable(pattern.lower())) for pattern in patterns]
+    return [pattern for pattern, lower in wanted if not any(fnmatchcase(name, lower) for name in names)]
 
 
 def unmatched_paths(patterns: Iterable[str], paths: Iterable[str]) -> list[str]:
     """Return the patterns that match none of these relative paths, nor a directory above one."""
     every = {
-        "/".join(parts[: depth + 1]) for parts in (path.split("/") for path in paths) for depth in range(len(parts))
+        "/".join(parts[: depth + 1])
+        for parts in (comparable(path).split("/") for path in paths)
+        for depth in range(len(parts))
     }
-    return [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in every)]
+    wanted = [(pattern, comparable(pattern)) for pattern in patterns]
+    return [pattern for pattern, composed in wanted if not any(fnmatchcase(path, composed) for path in every)]

@@ -23,6 +23,7 @@ from attrs import evolve, frozen
 from klaw_core import NotFoundError, RecordError, WorkspaceError
 from klaw_journals import FileJournals
 from klaw_notes.options import can_name
+from klaw_notes.patterns import forms
 
 if TYPE_CHECKING:
     from klaw_notes.workspace import Workspace
@@ -98,7 +99,14 @@ class Sharing:
 
         self._change(change)
         self.registry.change(mark)
+        self.registry.named(name)  # or it was renamed or removed meanwhile, and takes no part
         return joined
+
+    def refuse_shared(self, name: str) -> None:
+        """Raise WorkspaceError if this machine shares a workspace of this name."""
+        if (shared := self.shared().get(name)) is not None and shared.is_here:
+            message = f"{name!r} is shared, and has the same name on all machines"
+            raise WorkspaceError(message, hint=f"first klaw workspace unshare {quote(name)}")
 
     def unshare(self, name: str) -> None:
         """Make a workspace private, on all machines. Each keeps its notes and patterns. Raise NotFoundError."""
@@ -184,9 +192,13 @@ class Sharing:
 
 
 def forgotten_notes(name: str, patterns: Sequence[str]) -> list[str]:
-    """Return the paths of the notes of a workspace that were excluded by forgetting them."""
+    """Return the paths of the notes of a workspace that were excluded by forgetting them.
+
+    A path is there in each form of Unicode, because the machine that forgot it may write names in another one.
+    """
     paths = [(pattern, re.sub(r"\[([*?[])\]", r"\1", pattern)) for pattern in patterns]
-    return [f"{name}/{path}" for pattern, path in paths if escape(path) == pattern]
+    meant = [f"{name}/{path}" for pattern, path in paths if escape(path) == pattern]
+    return [form for path in meant for form in forms(path)]
 
 
 def check_declaration(record: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatch, translate
+from fnmatch import translate
 from functools import lru_cache
 from operator import attrgetter
 
@@ -16,6 +16,7 @@ from attrs import frozen
 
 from klaw_core import Entry, SkippedEntry
 from klaw_notes.ignore_files import IgnoreRules
+from klaw_notes.patterns import comparable
 
 # Two changes within this time may leave all times of a file equal. The coarsest clock of a file system in use (FAT)
 # has ticks of two seconds; others have ticks of some milliseconds.
@@ -27,7 +28,7 @@ _name_of = attrgetter("name")
 
 @frozen
 class Patterns:
-    """Shell patterns, as in ``fnmatch``. Patterns without wildcards are looked up in a set."""
+    """Shell patterns, as in ``fnmatch``, of names in any form of Unicode. Those without wildcards are in a set."""
 
     patterns: tuple[str, ...]
     literals: frozenset[str]
@@ -40,16 +41,17 @@ class Patterns:
 
     def match(self, text: str) -> bool:
         """Return whether any pattern matches the whole text."""
+        text = comparable(text)
         return text in self.literals or (self.expression is not None and self.expression.match(text) is not None)
 
     def first(self, text: str) -> str:
         """Return the first pattern that matches; empty if none does."""
-        return next((pattern for pattern in self.patterns if fnmatch(text, pattern)), "") if self.match(text) else ""
+        return next((pattern for pattern in self.patterns if Patterns.of((pattern,)).match(text)), "")
 
 
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> Patterns:
-    bare = {pattern: _LITERAL.sub("", pattern) for pattern in patterns}
+    bare = {pattern: _LITERAL.sub("", pattern) for pattern in map(comparable, patterns)}
     literals = frozenset(_LITERAL.sub(r"\1", pattern) for pattern, rest in bare.items() if not _SPECIAL.search(rest))
     wild = [translate(pattern) for pattern, rest in bare.items() if _SPECIAL.search(rest)]
     return Patterns(patterns, literals, re.compile("|".join(wild)) if wild else None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
 from shlex import quote
@@ -30,7 +29,8 @@ from klaw_core import (
 )
 from klaw_core.values.metadata import TRUST_CLASSES
 from klaw_notes.options import DEFAULT_INCLUDE, can_name
-from klaw_notes.patterns import as_patterns
+from klaw_notes.patterns import as_patterns, comparable
+from klaw_notes.walking import Patterns
 from klaw_notes.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class RememberedWorkspace(Workspace, Forgettable, Forgetful, Removable):
         """Return why a scan leaves out a document, and how to include it again; empty if the scan finds it."""
         relative = path.removeprefix(f"{self.origin}/")
         reason = super().why_left_out(path)
-        pattern = next((item for item in self.exclude if fnmatch(relative, item)), None)
-        if not reason or pattern is None:
+        pattern = Patterns.of(self.exclude).first(relative)
+        if not reason or not pattern:
             return reason
-        if pattern == escape(relative):
+        if comparable(pattern) == comparable(escape(relative)):
             return f"was forgotten: `klaw restore {quote(path)}` restores it"
         return f"{reason}: `klaw workspace exclude {quote(self.origin)} --remove {quote(pattern)}` includes it again"
 
@@ -73,10 +73,8 @@ class RememberedWorkspace(Workspace, Forgettable, Forgetful, Removable):
         current = self.registry.all().get(self.origin)
         if current is None:
             return list(paths)
-        added = set(current.exclude) - set(self.exclude)
-        if not added:
-            return ()
-        return [path for path in paths if any(fnmatch(path.partition("/")[2], pattern) for pattern in added)]
+        added = Patterns.of(sorted(set(current.exclude) - set(self.exclude)))
+        return [path for path in paths if added.match(path.partition("/")[2])] if added.patterns else ()
 
     def remove(self) -> None:
         """Remove the workspace from the list; its directory stays. Raise StoreError."""
@@ -265,7 +263,7 @@ class Workspaces:
                 self._write(known)
 
     def change_patterns(self, name: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Workspace:
-        """Add and remove exclude patterns of a workspace; return the workspace.
+        """Add and remove exclude patterns of a workspace, in any form of Unicode; return the workspace.
 
         Raise NotFoundError, WorkspaceError for an empty pattern.
         """
@@ -273,10 +271,11 @@ class Workspaces:
         with locked(self.file.parent):
             known = self.all()
             workspace = self._named(name, known)
-            if missing := [pattern for pattern in remove if pattern not in workspace.exclude]:
+            known_as, gone = set(map(comparable, workspace.exclude)), set(map(comparable, remove))
+            if missing := [pattern for pattern in remove if comparable(pattern) not in known_as]:
                 listed = ", ".join(map(repr, workspace.exclude)) or "nothing"
                 raise NotFoundError(f"{name} does not exclude {missing[0]!r}", hint=f"it excludes {listed}")
-            kept = (pattern for pattern in (*workspace.exclude, *add) if pattern not in remove)
+            kept = (pattern for pattern in (*workspace.exclude, *add) if comparable(pattern) not in gone)
             changed = evolve(workspace, exclude=tuple(dict.fromkeys(kept)))
             if changed != workspace:
                 self._write({**known, name: changed})
@@ -311,15 +310,22 @@ class Workspaces:
             self._write({**known, name: changed})
         return changed
 
-    def rename(self, name: str, new: str, *, taken: Collection[str] = ()) -> Workspace:
-        """Rename a workspace; return it. Raise NotFoundError, WorkspaceError if the name is taken."""
+    def rename(
+        self, name: str, new: str, *, taken: Collection[str] = (), check: Callable[[], object] = lambda: None
+    ) -> Workspace:
+        """Rename a workspace; return it. Raise NotFoundError, WorkspaceError if the name is taken.
+
+        ``check`` is called under the lock of the list, and may refuse by an error. The new name is not shared, also if
+        the old one once was: what the machines agreed on about a workspace of the new name is not about this one.
+        """
         with locked(self.file.parent):
             known = self.all()
             workspace = self._named(name, known)
+            check()
             hint = f"choose another name: klaw workspace rename {name} NEW_NAME"
             _free_name(new, {*known, *taken, *self.reserved}, chosen=True, hint=hint)
             del known[name]
-            renamed = evolve(workspace, origin=new)
+            renamed = evolve(workspace, origin=new, shared=False)
             self._write({**known, new: renamed})
         return renamed
 

@@ -18,7 +18,7 @@ from klaw_sync.here import NEW, Item, Round
 from klaw_sync.merging import Merged, is_alive, merge
 from klaw_sync.values import KINDS, Kind, Trace, Version, deletion, is_deletion
 
-_MAX_COVERED = 500
+_MAX_COVERED = 99_000  # fewer than the scopes of a version
 
 
 @define(eq=False)

@@ -19,7 +19,8 @@ REMOVAL = "removal"
 #: A version whose moment is later is invalid on every machine, so that no clock decides about it.
 LAST_MOMENT = 7_258_118_400_000  # 2200-01-01, in milliseconds
 _HEX = re.compile("[0-9a-f]{8,64}", re.ASCII)
-_MAX_SCOPES = 1_200
+# A summary belongs to each message that it covers; as JSON, so many scopes are 3.5 MB of the 8 MB of a line.
+_MAX_SCOPES = 100_000
 _MAX_SEEN = 100_000
 
 
