@@ -11,7 +11,9 @@ processes of its own with one thread, through the public ``Memory``:
 - file changed, deleted: ``memory.index(directory)`` after one file of 20 chunks changed, or was deleted, with all the
   others there; the median of five
 - unchanged: ``memory.index()`` where nothing has changed; save: one memory of some words; forget: the one saved last;
-  forget old: one that was there before all others; medians of five
+  forget old: one that was there before all others, each until no byte of it is in the file; medians of five
+- status: what `klaw status` shows; list: the ten newest documents; get: one document; context: a prompt's context of
+  1,000 tokens, with its search; workspace added, removed: a directory with one file of 20 chunks; medians of five
 - disk: the database after closing; memory: what the process holds after all questions, warm
 
 With ``--naive`` the same questions are asked of vec0 + FTS5 as well. Up to 100,000 vectors are real, beyond that they
@@ -56,6 +58,12 @@ _COLUMNS = {
     "save": "save ms",
     "forget": "forget ms",
     "forget old": "forget old ms",
+    "status": "status ms",
+    "list": "list ms",
+    "get": "get ms",
+    "context": "context ms",
+    "workspace added": "workspace added ms",
+    "workspace removed": "workspace removed ms",
     "build": "build µs a chunk",
     "disk": "disk MB",
     "memory": "memory MB",
@@ -150,6 +158,29 @@ def small(work: Path, questions: Embedded) -> Mapping[str, float]:
     return {name: 1e3 * statistics.median(values) for name, values in costs.items()}
 
 
+def shown(work: Path, questions: Embedded) -> Mapping[str, float]:
+    """Take what commands show, and add and remove a workspace, again and again."""
+    kinds = ("status", "list", "get", "context", "workspace added", "workspace removed")
+    costs: dict[str, list[float]] = {kind: [] for kind in kinds}
+    with _bench(work, questions).open() as memory:
+        kept = memory.save("what is looked at").path
+        memory.context(questions.texts[-1])
+        for number in range(_REPEATS):
+            place = work / f"more-{number}"
+            _write_file(place, questions.texts[:CHUNKS_A_DOCUMENT], f"more {number}")
+            calls = (
+                memory.status,
+                partial(memory.recent, 10),
+                partial(memory.get, kept),
+                partial(memory.context, questions.texts[number]),
+                partial(memory.index, place / "notes", name=place.name),
+                partial(memory.workspaces.remove, place.name),
+            )
+            for kind, call in zip(kinds, calls, strict=True):
+                costs[kind].append(timed(call).cpu)
+    return {name: 1e3 * statistics.median(values) for name, values in costs.items()}
+
+
 def _bench(work: Path, questions: Embedded) -> Bench:
     return Bench(work, dict(zip(questions.texts, questions.vectors, strict=True)))
 
@@ -157,14 +188,14 @@ def _bench(work: Path, questions: Embedded) -> Bench:
 def _write_file(work: Path, texts: Sequence[str], mark: str) -> None:
     """Write a file of 20 chunks, each with the mark, beside one that stays."""
     notes = work / "notes"
-    notes.mkdir(exist_ok=True)
+    notes.mkdir(parents=True, exist_ok=True)
     (notes / "staying.md").write_text("This one stays.")
     (notes / "changing.md").write_text("\n".join(f"{mark}: {text}" for text in texts))
 
 
 def measure(told: Sequence[object], count: int, work: Path, *, naive: bool) -> Mapping[str, float]:
     """Return everything about one number of chunks, every step in a process of its own; what fails is left out."""
-    steps = ["build", "warm", *(f"cold {mode}" for mode in _MODES for _ in range(_REPEATS)), "change", "small"]
+    steps = ["build", "warm", *(f"cold {mode}" for mode in _MODES for _ in range(_REPEATS)), "change", "small", "shown"]
     found: dict[str, list[float]] = {}
     for step in [*steps, *(["build naive", "warm naive"] if naive else [])]:
         answer = in_own_process(Path(__file__), *told, "--counts", count, "--work", work, "--step", step)
@@ -187,7 +218,9 @@ def take(step: str, corpus: Corpus, count: int, work: Path) -> Mapping[str, floa
     if step.startswith("cold"):
         mode = next(mode for mode in _MODES if step.endswith(mode))
         return cold(work, questions, mode)
-    return {"warm": warm, "change": change, "small": small, "warm naive": warm_naive}[step](work, questions)
+    return {"warm": warm, "change": change, "small": small, "shown": shown, "warm naive": warm_naive}[step](
+        work, questions
+    )
 
 
 def plot(found: Mapping[int, Mapping[str, float]], path: Path) -> None:
@@ -201,7 +234,7 @@ def plot(found: Mapping[int, Mapping[str, float]], path: Path) -> None:
     figure_, panels = plt.subplots(1, 3, figsize=(12, 4))
     groups = {
         "CPU of a warm query, ms": ("hybrid", "vector", "fts", "naive"),
-        "CPU, ms": ("cold hybrid", "open", "changed", "deleted", "unchanged", "save", "forget", "forget old"),
+        "CPU, ms": ("cold hybrid", "open", "changed", "deleted", "unchanged", "save", "forget", "forget old", "status"),
         "size, MB": ("disk", "memory"),
     }
     for panel, (title, keys) in zip(panels, groups.items(), strict=True):

@@ -128,7 +128,10 @@ COMMANDS = {
         ),
     ],
     "demo": ["demo"],
-    "models": ["models list", "models list --json", "models verify none", "models remove none", "models add none"],
+    "models": [
+        *("models list", "models list --json", "models verify none", "models remove none", "models add none"),
+        *("models try bge-small-en-v1.5 questions.jsonl", "models try none nowhere.jsonl"),
+    ],
     "migrate": ["migrate sqlite:klaw.db nowhere"],
     "compact": ["compact --chat telegram_1", "compact --chat nobody --json"],
     "compress": [

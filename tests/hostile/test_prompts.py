@@ -312,7 +312,7 @@ NOT_READING = {
     **dict.fromkeys(["facts undo", "facts retry", "facts extract", "facts import", "compress"], "numbers and a report"),
     **dict.fromkeys(["reindex", "embed", "export", "import", "migrate"], "a report, which index prints too"),
     **dict.fromkeys(["init", "demo", "plugins", "plugins new", "eval"], "its own words"),
-    **dict.fromkeys(["models add", "models list", "models remove", "models verify"], "names of models"),
+    **dict.fromkeys(["models add", "models list", "models remove", "models try", "models verify"], "names of models"),
     **dict.fromkeys(["mcp", "mcp install", "hook install", "serve", "serve token", "watch"], "its own words"),
     **dict.fromkeys(["serve stop", "serve warm"], "its own words"),
     **dict.fromkeys(

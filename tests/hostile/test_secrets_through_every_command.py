@@ -26,7 +26,7 @@ NOT_RUN = {
     ),
     "demo": "indexes its own notes",
     "migrate": "copies a memory to a server",
-    "eval": "measures on datasets",
+    **dict.fromkeys(("eval", "models try"), "measures on datasets"),
     "init": "writes a configuration",
     **dict.fromkeys(("models add", "models verify", "models list", "models remove"), "files of models"),
     **dict.fromkeys(("mcp install", "hook install"), "writes the settings of another program"),

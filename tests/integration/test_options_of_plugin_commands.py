@@ -263,6 +263,7 @@ ELSEWHERE = {
     "sync remove --json": "needs another machine; klaw-sync has its own tests",
     "sync remove --new-key": "needs another machine; klaw-sync has its own tests",
     "sync join --json": "needs the code of another machine; klaw-sync has its own tests",
+    "models try --chunks": "needs a model; klaw-models has its own tests",
     "eval --compare": "each pair of configurations is another command here",
 }
 

@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "klaw_documents/worker.py main": "the standard streams",
     "klaw_eval/contexts.py _opened": "an index in a directory that gets its name when it is complete",
     "klaw_eval/notes.py write_notes": "an index, which a file marks when it is complete",
+    "klaw_eval/trials.py _write": "a part of a memory in a temporary directory",
     "klaw_eval/plotting.py plot": "a picture in memory",
     "klaw_http/download.py download": "a new file, whose hash is checked before it gets its name",
     "klaw_mcp/stdio.py claim_streams": "the standard streams",

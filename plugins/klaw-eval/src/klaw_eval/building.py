@@ -103,7 +103,7 @@ def open_own_index(corpus: Corpus, config: Config) -> Iterator[OpenIndex]:
             for name in question.gold
             if (_holds_text(memory, name) if question.contains else _holds_path(memory, name))
         )
-        yield OpenIndex(memory, _own_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
+        yield OpenIndex(memory, text_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
 
 
 def index_directory(corpus: Corpus, config: Config, root: Path) -> Path:
@@ -192,14 +192,14 @@ def _by_lines(units: Mapping[tuple[str, int], str]) -> Callable[[SearchResult, Q
     return units_of
 
 
-def _own_units(result: SearchResult, question: Question) -> Iterable[str]:
+def text_units(result: SearchResult, question: Question) -> Iterable[str]:
     """Return the wanted texts that a chunk contains, otherwise its id; or its path, if paths are wanted."""
     if not question.contains:
         return (result.path,)
-    return [text for text in question.contains if _holds(result.content, text)] or (result.chunk_id,)
+    return [text for text in question.contains if holds(result.content, text)] or (result.chunk_id,)
 
 
-def _holds(chunk: str, text: str) -> bool:
+def holds(chunk: str, text: str) -> bool:
     """Return whether a chunk contains a text, regardless of white space."""
     return " ".join(text.split()).casefold() in " ".join(chunk.split()).casefold()
 
@@ -213,6 +213,6 @@ def _holds_path(memory: Memory, path: str) -> bool:
 
 def _holds_text(memory: Memory, text: str) -> bool:
     try:
-        return any(_holds(result.content, text) for result in memory.search(text[:1_000], _PROBE))
+        return any(holds(result.content, text) for result in memory.search(text[:1_000], _PROBE))
     except KlawError:  # the text has no words to search for
         return False

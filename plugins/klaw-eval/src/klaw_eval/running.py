@@ -135,8 +135,7 @@ def _ask_all(corpus: Corpus, index: OpenIndex, bars: ProgressBars, indexing_seco
     with bars.asking(len(corpus.questions)) as asked_one:
         for question in corpus.questions:
             for name, mode in modes.items():
-                ranked = _ranked(index, question, mode, notices)
-                scores[name].append(score(ranked, question.gold))
+                scores[name].append(score(ranked(index, question, mode, notices), question.gold))
             asked_one()
     missing = len(set(_wanted(corpus)) - index.known)
     asking_seconds = time.perf_counter() - started
@@ -159,7 +158,7 @@ def _modes(memory: Memory, text: str) -> dict[str, Mode]:
     return available if len(available) == len(MODES) else {FUSED: "hybrid"}
 
 
-def _ranked(index: OpenIndex, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
+def ranked(index: OpenIndex, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
     """Return the first ten distinct ids: those of a search for ten chunks, then those of deeper searches.
 
     So the first ranks are those that a user sees; a deeper search may have another order.

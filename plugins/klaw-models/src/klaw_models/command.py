@@ -1,4 +1,4 @@
-"""``klaw models``: list, fetch, verify and remove the models that embedders and rerankers run."""
+"""``klaw models``: list, fetch, try, verify and remove the models that embedders and rerankers run."""
 
 from __future__ import annotations
 
@@ -86,6 +86,33 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
         raise click.UsageError("give a model; `klaw models list` shows the available ones")
     else:
         _report_added(settings, adding.fetch(name))
+
+
+@command.command("try", short_help="Compare another model with yours, on your own questions.")
+@click.argument("name")
+@click.argument("questions", type=click.Path(path_type=Path), metavar="QUESTIONS.jsonl")
+@click.option(
+    "--chunks",
+    type=click.IntRange(min=0),
+    default=2_000,
+    metavar="N",
+    help="Index documents with about N chunks; 0 means all. [2000]",
+)
+@common_options
+@pass_settings
+def try_command(settings: Settings, /, *, name: str, questions: Path, chunks: int) -> None:
+    """Ask your own questions with the configured model and with NAME, before a reindex. Nothing of yours changes.
+
+    NAME is a model that `klaw models list` shows, its directory or GGUF file, TYPE or TYPE:MODEL of an embedder, or a
+    configuration file (.toml) with [memory.embedding].
+
+    Each line of QUESTIONS.jsonl is a question as `klaw eval --questions` takes it: {"question": "...", "path":
+    "notes/a.md"} or {"question": "...", "text": "what the chunk contains"}. A part of your memory, with all documents
+    that answer a question, is indexed with each model in a temporary directory.
+    """
+    from klaw_models.trying import try_model
+
+    try_model(settings, name, questions, chunks)
 
 
 @command.command("verify", short_help="Check every file of the installed models.")
