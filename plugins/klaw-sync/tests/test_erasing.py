@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
@@ -163,3 +165,40 @@ def test_a_memory_that_is_not_shared_gets_no_state(make_memory):
     memory = make_memory()
     memory.forget(memory.save(f"{WORD} was saved").path)
     assert not state_of(memory).parent.exists()
+
+
+def test_a_process_without_anything_to_erase_does_not_load_the_synchronisation(memory, tmp_path):
+    path = memory.save(f"{WORD} was saved").path
+    run(memory, tmp_path)
+    memory.forget(path)
+    script = """if True:
+        import sys
+        from klaw_core import Memory, load_config
+
+        overrides = {"memory": {"embedding": {"type": "none"}}}
+        config = load_config(data_dir=sys.argv[1], environment={"KLAW_CONFIG": "/dev/null"}, overrides=overrides)
+        with Memory.open(config) as memory:
+            memory.save("another text")
+            memory.index()
+        print(*(name for name in sys.modules if name.startswith("klaw_sync.")))"""
+    command = [sys.executable, "-c", script, str(memory.config.data_dir)]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert "klaw_sync.erasing" in loaded
+    assert {"klaw_sync.run", "klaw_sync.state"} & {*loaded} == set()
+
+
+@pytest.mark.parametrize("write", [forget_memory, forget_message, forget_fact])
+def test_what_this_machine_has_forgotten_itself_is_not_counted_by_the_next_run(memory, tmp_path, write):
+    forget = write(memory)
+    run(memory, tmp_path)
+    forget()
+    report = run(memory, tmp_path)
+    assert (report.forgotten, report.problems) == (0, ())
+
+
+def test_a_key_of_core_memory_that_was_deleted_here_is_not_counted_either(memory, tmp_path):
+    memory.core.update("user", "name", WORD)
+    run(memory, tmp_path)
+    memory.core.delete("user", "name")
+    assert run(memory, tmp_path).forgotten == 0
+    assert kept(memory) == []

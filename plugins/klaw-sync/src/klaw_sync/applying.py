@@ -122,8 +122,13 @@ class Applying:
                 continue
             is_needed = version.v in kept or version.kind in carried or version.is_bad
             if not is_alive(version, state.traces) or (version.v in over and not is_needed):
-                self.round.report.forgotten += version.v not in over
+                self.round.report.forgotten += version.v not in over and self._was_here(version)
                 state.drop_body(version)
+
+    def _was_here(self, version: Version) -> bool:
+        """Return whether a journal had this record when it was read: this machine has not forgotten it itself."""
+        kind = KINDS.get(version.kind)
+        return kind is not None and kind.key(version.place, version.body or {}) in self.round.found
 
 
 @frozen(eq=False)

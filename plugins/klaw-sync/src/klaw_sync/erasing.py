@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from attrs import define, field
 
 from klaw_core import Event, ListeningExtension, StoreLockedError
 
+#: Names in the ``meta`` of ``state.db``: of the mark that a text was dropped, and of the size of the list of what was
+#: forgotten, when everything in it was erased.
+SCRUB, ERASED = "scrub", "erased"
 _WAIT_SECONDS = 1  # for a running synchronisation, which erases at its end what was forgotten meanwhile
 
 
@@ -30,10 +35,25 @@ class Erasing(ListeningExtension):
             return
         if size == self._erased or not os.access(directory, os.W_OK):
             return
-        from klaw_sync.run import Sync
+        if not _is_due(directory / "state.db", size):
+            self._erased = size
+            return
+        from klaw_sync.run import Sync  # slow, and most processes have nothing to erase
 
         try:
             Sync(self.data_dir).erase(limit_seconds=_WAIT_SECONDS)
         except StoreLockedError:
             return
         self._erased = size
+
+
+def _is_due(database: Path, size: int) -> bool:
+    """Return whether a database may have texts that are in a list of this size. One that cannot be read now may."""
+    if not database.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            meta = dict(connection.execute("SELECT name, value FROM meta"))
+    except sqlite3.Error:
+        return True
+    return bool(meta.get(SCRUB)) or meta.get(ERASED) != str(size)

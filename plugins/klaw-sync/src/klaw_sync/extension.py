@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
@@ -24,12 +24,13 @@ from klaw_core import (
     WorkspaceError,
 )
 from klaw_journals import JournalingStore, Record, RecordedExtension, RunningExtension
-from klaw_sync.background import Synchroniser
-from klaw_sync.here import Missing, SyncReport
-from klaw_sync.keys import MemoryKey
 from klaw_sync.options import SyncOptions
-from klaw_sync.remotes import Remote, open_remote
-from klaw_sync.run import Machine, Sync
+
+# Every index run builds all extensions, and few synchronise: the modules for that are loaded where they are used.
+if TYPE_CHECKING:
+    from klaw_sync.here import Missing, SyncReport
+    from klaw_sync.remotes import Remote
+    from klaw_sync.run import Machine, Sync
 
 # The extension of each journal, the kind of its records in exports, and their form there.
 _OWNERS: Mapping[str, tuple[str, str]] = {
@@ -64,6 +65,8 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
                 "this store keeps the journals itself, so machines share them already",
                 hint="give each machine the same [memory.store]",
             )
+        from klaw_sync.run import Sync
+
         kinds = [name for name in self.options.journals if self._owner(name) is not None]
         name = self.options.machine or socket.gethostname()
         return Sync(self.data_dir, self._check, tuple(kinds), plain=not self.options.encrypt, host=name)
@@ -75,6 +78,8 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
 
     def remotes(self, places: Sequence[str] = ()) -> list[Remote]:
         """Return the given remotes, or the configured ones. Raise ConfigError, also if there is none."""
+        from klaw_sync.remotes import open_remote
+
         chosen = places or self.options.remotes
         return [open_remote(place, self.data_dir) for place in chosen or ("",)]
 
@@ -144,6 +149,8 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         """
         if not self.options.remotes or not self.options.interval_seconds or not self.is_shared:
             return None
+        from klaw_sync.background import Synchroniser
+
         self.remotes()  # a mistake in a place is told at once
         running = Synchroniser(self.run, self.options.interval_seconds)
         running.start()
@@ -164,6 +171,8 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         """Report a readable key, folders that cannot be used, and files in them that cannot be read."""
         if not self.is_shared:
             return
+        from klaw_sync.keys import MemoryKey
+
         key = self.data_dir / "sync" / "key"
         try:
             MemoryKey.load(key)

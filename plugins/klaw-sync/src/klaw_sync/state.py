@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from klaw_core import Closing, Hold, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from klaw_sync.erasing import ERASED, SCRUB
 from klaw_sync.segments import is_name, place_of
 from klaw_sync.values import Removal, Trace, Version
 
@@ -34,9 +35,7 @@ CREATE TABLE IF NOT EXISTS machines (remote TEXT, machine TEXT, host TEXT, last 
 CREATE TABLE IF NOT EXISTS removals (name TEXT PRIMARY KEY, machine TEXT, number INT) STRICT, WITHOUT ROWID;
 """
 
-_SCRUB = "scrub"  # the name in `meta` of the mark that a text was dropped
 _PLAIN = "plain"  # the beginning of the name in `meta` of the mark that a machine writes without encryption
-_ERASED = "erased"  # the name in `meta` of the size of the list of what was forgotten, when this was erased
 _PRIMARY = 0xFF  # the part of an error code of SQLite that names its kind
 
 
@@ -110,18 +109,18 @@ class State:
         """Forget the text of a version. Its bytes are gone after :meth:`scrub`."""
         version.body, version.place = None, ""
         self.put(version)
-        self.meta[_SCRUB] = "1"
+        self.meta[SCRUB] = "1"
 
     @property
     def needs_scrubbing(self) -> bool:
         """Whether the file may have bytes of a text that was dropped."""
-        return bool(self.meta.get(_SCRUB))
+        return bool(self.meta.get(SCRUB))
 
     def scrub(self) -> None:
         """Write the file again, if a text was dropped: a row that SQLite had moved is in the rest of its old page."""
         if self.needs_scrubbing:
             self.database.execute("VACUUM")
-            self.meta[_SCRUB] = ""
+            self.meta[SCRUB] = ""
             with self.commit():
                 pass
 
@@ -130,11 +129,11 @@ class State:
 
         ``read`` returns the traces of this machine, from a list of this ``size``. Needs :meth:`load_meta` only.
         """
-        if self.meta.get(_ERASED) != str(size):
+        if self.meta.get(ERASED) != str(size):
             told: dict[str, set[str]] = defaultdict(set)
             for scope, name in read():
                 told[scope].add(name)
-            self.meta[_ERASED] = str(size)
+            self.meta[ERASED] = str(size)
             with self.commit():
                 self._erase(told)
         self.scrub()
@@ -147,7 +146,7 @@ class State:
             if any(not told[scope].issubset(seen.split()) for scope in scopes.split() if scope in told)
         ]
         if gone:
-            self.meta[_SCRUB] = "1"
+            self.meta[SCRUB] = "1"
             self.database.executemany("UPDATE versions SET body = NULL, place = '' WHERE v = ?", gone)
             # The next run misses these segments on the remote, and sends what they had without the texts.
             self.database.execute(
