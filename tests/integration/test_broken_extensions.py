@@ -353,6 +353,17 @@ def test_an_extension_that_cannot_forget_stops_nothing_half_way(home):
     assert [word for word in (b"kestrel", b"plover", b"lapwing") if word in left] == []
 
 
+def test_listeners_are_told_of_notes_that_another_machine_has_excluded(home):
+    told = []
+    home.write("a.md", "The heron.\n")
+    with home.open() as memory:
+        memory.index(home.notes)
+        memory.on_change(told.append)
+        memory.workspaces._forget_excluded({"notes": ("a.md",)})
+        assert told == [ForgetEvent(("notes/a.md",))]
+        assert not memory.search("heron", mode="fts")
+
+
 def test_a_callback_that_fails_at_forgetting_is_no_error(with_bad, home):
     with with_bad() as memory:
         memory.index(home.notes)

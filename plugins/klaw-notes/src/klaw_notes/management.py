@@ -156,7 +156,7 @@ class WorkspaceManager:
         known = self.get_registry().all()
         for name, patterns in changed.items():
             if paths := forgotten_notes(name, patterns):
-                self.get_collection(known[name].collection).remove(paths, forget=True)
+                self.get_runs().remove(paths, known[name].collection)  # which tells the listeners, too
 
     def unshare(self, name: str) -> None:
         """Make a shared workspace private again, on all machines. Raise NotFoundError, StoreError."""

@@ -87,7 +87,7 @@ def check_copies(database: Path) -> Iterator[Finding]:
     paths = copies(database)
     if paths:
         what = f"a damaged database was set aside as {', '.join(path.name for path in paths)}"
-        fix = "delete what you do not need; `klaw forget` deletes all of them"
+        fix = "delete what you do not need; `klaw forget` deletes those that are files"
         yield Finding("damaged-copy", "note", what, str(database), fix, tuple(map(str, paths)))
 
 
