@@ -90,11 +90,10 @@ from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.installing import install_extras, reinstall_command, uninstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent
-from klaw_core.values.candidates import Candidate, Preference, RerankScore, has_clear_winner
+from klaw_core.values.candidates import Candidate, Preference, RerankScore
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.documents import Conversion, Document, DocumentRecord, Entry, RecordedDocuments, Replacement
-from klaw_core.values.environment import child_environment
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
@@ -254,12 +253,10 @@ __all__ = [
     "WorkspaceError",
     "check_collection_name",
     "check_metadata",
-    "child_environment",
     "discover",
     "embed_in_windows",
     "estimate_tokens",
     "halves",
-    "has_clear_winner",
     "held_elsewhere",
     "hookimpl",
     "install_extras",

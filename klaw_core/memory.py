@@ -169,7 +169,7 @@ class Memory(OpenMemory):
         vector: Vector | None = None,
         duplicates: Duplicates = "collapse",
     ) -> SearchResults:
-        """Return the chunks that answer a question in plain words, best first.
+        """Return the chunks that answer a question in plain words, best first; without words, the newest that match.
 
         ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; None means all
         but those that are separate, such as ``docs`` and ``facts``. Each result has its collection. ``vector`` replaces

@@ -116,7 +116,7 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
         lines = ", ".join(other.rpartition(":")[2] for other in result.also[:_MAX_ALSO])
         more = f" and {len(result.also) - _MAX_ALSO} more places" if len(result.also) > _MAX_ALSO else ""
         out.line(StyledText(f"also in lines {lines}{more}", "dim"), indent=indent)
-    if look.explain:
+    if look.explain and result.explain:
         out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
 
 
@@ -155,8 +155,18 @@ def _words_of(text: str) -> str:
 
 
 def _relevance_text(result: SearchResult) -> str:
-    """Return the relevance, or ``""`` if it is unknown; the score is not a substitute, because its scale differs."""
+    """Return the relevance, or ``""`` if it is unknown; the score is not a substitute, because its scale differs.
+
+    Of what is only listed, return the day.
+    """
+    if _is_listed(result):
+        return f"  {result.created_at.date().isoformat()}"
     return "" if result.relevance is None else f"  {result.relevance:.2f}"
+
+
+def _is_listed(result: SearchResult) -> bool:
+    """Return whether a result was listed, not found: it satisfies conditions, and there was no question."""
+    return result.relevance is None and not result.explain
 
 
 def _snippet(result: SearchResult, look: ResultStyle) -> Snippet:
@@ -215,7 +225,7 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
         judged = "; weak match" if result.is_weak else ""
         judged += f"; {result.trust}" if result.trust == "foreign" else ""
-        known = f"score {result.score:.4f}" if result.relevance is None else f"{result.relevance:.2f}"
+        known = _relevance_text(result).strip() or f"score {result.score:.4f}"
         first = f"### {rank}. {one_line(place(result))} ({known}{judged})"
         blocks.append(f"{first}\n\n{heading}{quoted}{why}\n")
     return "\n".join(blocks)

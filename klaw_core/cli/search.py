@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 
 # Formats that do not show what these options add. JSON and CSV have whole chunks.
 _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
-# What lists documents without a query, for each option that a search was given alone.
-_LISTS = {
-    "--where": "--where leaves out results of a search, so add words; a tag can be all of them: klaw search tag:work",
-    "--path": "to list documents by path: klaw list notes/",
-    "--since": "to list the newest documents: klaw recent --since 7d",
-}
 
 
 @click.command("search", short_help="Find the chunks that answer a question.")
@@ -118,18 +112,15 @@ def command(
     full: bool,
     form: str | None,
 ) -> None:
-    """Find the chunks that answer QUERY, best first.
+    """Find the chunks that answer QUERY, best first; with conditions alone, list the newest notes that match.
 
     QUERY is plain words, with or without quotes; use - to read it from standard input. It may have conditions:
     tag:work, path:People/, -word, "a phrase". The number after each path is
     the relevance, from 0 to 1. Results are sorted by score, not by relevance, so a later result can have a higher
     relevance.
     """
-    if not query:
-        lists = {"--where": conditions, "--path": path, "--since": since}
-        raise click.UsageError(
-            "; ".join(["missing argument 'QUERY...'", *(_LISTS[name] for name in lists if lists[name])])
-        )
+    if not (query or conditions or path or source or chat_id or since or until):
+        raise click.UsageError("missing argument 'QUERY...'")
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")
     given = {"--explain": explain, "--full": full}

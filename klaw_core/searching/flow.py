@@ -89,8 +89,10 @@ class Searcher:
         returned, and a notice says so. If a retriever fails, a notice names it and the other retrievers answer. Raise
         EmbeddingError, RetrievalError or VectorSpaceError if no retriever can answer.
         """
-        preferences = self.get_preferences(request.text)
+        preferences = self.get_preferences(request.text) if request.text.strip() else ()
         request = _narrowed(request, preferences)
+        if not request.text.strip():
+            return self._newest(request, spaces, preferences)
         results, corrected = self._answer(request, spaces, preferences)
         if request.vector is not None or (results and not results.nothing_fits):
             return results
@@ -104,6 +106,16 @@ class Searcher:
                     shown = f"nothing fits {asked}; showing results for {meant}"
                     return evolve(others, notices=(shown, *others.notices), hints=(shown, *others.hints))
         return evolve(results, notices=(*results.notices, *said), hints=(*results.hints, *said))
+
+    def _newest(self, request: SearchRequest, names: Iterable[str], preferences: _Preferences) -> SearchResults:
+        from klaw_core.searching.newest import newest
+
+        with self.store.read() as snapshot:
+            scope = _scope(snapshot, request, [(name, [], None, None) for name in names], 1.0, [])
+            results = newest(scope, request.limit, [each.holds for _, each in preferences if each.requires])
+            hints = () if results else tuple(map(self.redactor.text, _why_nothing(scope, request.filters)))
+        said = (self.redactor.text(each.notice) for _, each in preferences if each.notice)
+        return SearchResults(results, (*said, *hints), hints)
 
     def _answer(
         self, request: SearchRequest, spaces: Mapping[str, SpaceRecord | None], preferences: _Preferences
@@ -257,7 +269,8 @@ def _narrowed(request: SearchRequest, preferences: _Preferences) -> SearchReques
     """Return a request with the conditions that extensions read in its question, without them in the question."""
     for _, preference in preferences:
         filters = evolve(request.filters, metadata=(*request.filters.metadata, *preference.conditions))
-        request = evolve(request, text=preference.question or request.text, filters=filters)
+        text = request.text if preference.question is None else preference.question
+        request = evolve(request, text=text, filters=filters)
     return request
 
 
@@ -266,8 +279,7 @@ def _why_nothing(scope: Scope, filters: Filters) -> Iterable[str]:
     names = [target.query.collection for target in scope.targets]
     if all(map(scope.snapshot.is_empty, names)):
         return (NOTHING_INDEXED,)
-    selections = [target.query.within for target in scope.targets]
-    if not all(within is not None and within.is_empty for within in selections):
+    if not all((within := target.query.within) is not None and within.is_empty for target in scope.targets):
         return ()
     from klaw_core.searching.why_nothing import unmatched
 

@@ -59,7 +59,7 @@ def _names(collections: str | Iterable[str] | None) -> tuple[str, ...] | None:
 
 @frozen
 class SearchRequest:
-    """What to search for, and how: the arguments of ``Memory.search``.
+    """What to search for, and how: the arguments of ``Memory.search``. Without text, ``filters`` list the newest.
 
     ``collections`` is one name or several; None means all but those that are separate.
     """
@@ -84,7 +84,7 @@ class SearchRequest:
                 raise QueryError(f"unknown {name} {value!r}", hint=f"one of {', '.join(get_args(known))}")
         if self.limit < 1:
             raise QueryError(f"the limit must be at least 1, got {self.limit}")
-        if not self.text.strip():
+        if not self.text.strip() and (self.vector is not None or not self.filters):
             hint = 'give a query, e.g. klaw search "what did we decide about auth"'
             raise QueryError("the query is empty", hint=hint)
         if len(self.text) > MAX_QUERY_CHARACTERS:

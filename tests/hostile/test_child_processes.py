@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import klaw_core
-from klaw_core import child_environment
+from klaw_redaction.environment import child_environment
 
 ROOT = Path(klaw_core.__file__).parent.parent
 _STARTS = {

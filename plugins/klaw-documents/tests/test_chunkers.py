@@ -170,6 +170,34 @@ SAMPLES = {
 }
 
 
+LATER = """def outer(text):
+    first = prepare(text)
+
+    def inner():
+        return first
+
+    last = "%s"
+    return last
+
+@overload
+def twice(a): ...
+
+@overload
+def twice(b): ...
+"""
+
+
+def test_what_does_not_begin_with_the_head_of_its_symbol_continues_it():
+    pytest.importorskip("tree_sitter_python")
+    chunker = CodeChunker(PlainOptions(20, 0)).variant("python")
+    text = LATER % ("a word " * 9)
+    spans = list(chunker.split(text, lambda texts: [len(each.split()) for each in texts]))
+    heads = [text[span.start : span.end].lstrip() for span in spans if span.heading and span.continues is None]
+    twice = "@overload\ndef twice"
+    assert [head.split("(")[0] for head in heads] == ["def outer", "def inner", twice, twice]
+    assert {span.continues for span in spans if span.heading == ("outer",)} == {None, "code"}
+
+
 @pytest.mark.parametrize("language", SAMPLES)
 def test_symbols_are_found_in_every_language(language):
     pytest.importorskip(f"tree_sitter_{language.replace('csharp', 'c_sharp').replace('tsx', 'typescript')}")

@@ -1,6 +1,10 @@
 """Conditions in questions: tags, paths, words to leave out, phrases."""
 
+import os
+
 import pytest
+
+from klaw_core import Condition, Filters, QueryError
 
 NOTES = {
     "People/Ann.md": "---\ntags: [person, energy/heating]\n---\nThe pump of Ann radiates warmth.\n",
@@ -36,6 +40,47 @@ def test_a_condition_holds_for_all_results(notes, question, paths):
     results = notes.search(question)
     assert {result.path.removeprefix("notes/") for result in results} == paths
     assert [notice for notice in results.notices if notice.startswith("read as conditions: ")]
+
+
+@pytest.mark.parametrize(
+    ("question", "filters", "paths"),
+    [
+        ("tag:energy", Filters(), ["Radiators.md", "People/Ann.md"]),
+        ("", Filters(metadata=(Condition("tags", "=", "energy"),)), ["Radiators.md", "People/Ann.md"]),
+        ("  ", Filters(path="notes/"), ["cake.md", "Old/pump.md", "Radiators.md", "People/Ann.md"]),
+        ("tag:energy -radiators", Filters(), ["People/Ann.md"]),
+        ("path:old", Filters(), ["Old/pump.md"]),
+        ("tag:energy", Filters(path="notes/R"), ["Radiators.md"]),
+        ("tag:nowhere", Filters(), []),
+    ],
+)
+def test_conditions_without_words_list_the_newest_documents(home, memory, question, filters, paths):
+    for number, (name, text) in enumerate(NOTES.items(), start=1):
+        os.utime(home.write(name, text), (number * 86_400, number * 86_400))
+    memory.index(home.notes)
+    results = memory.search(question, filters=filters)
+    assert [result.path.removeprefix("notes/") for result in results] == paths
+    assert {result.relevance for result in results} <= {None}
+    assert [result.path for result in memory.search(question, 1, filters=filters)] == [
+        f"notes/{path}" for path in paths[:1]
+    ]
+    assert results or "no metadata has tags in" in " ".join(results.hints)
+
+
+def test_a_list_has_the_first_matching_chunk_of_each_document(home, memory):
+    long = "\n\n".join(f"## Part {number}\n\n" + f"The pump of part {number} runs. " * 80 for number in range(6))
+    home.write("long.md", f"---\ntags: [t]\n---\n{long}\n")
+    home.write("other.md", "No tag.\n")
+    memory.index(home.notes)
+    (result,) = memory.search("tag:t")
+    assert result.heading == ("Part 0",)
+    assert len(memory.search("pump tag:t", per_document=None)) > 1
+
+
+@pytest.mark.parametrize("question", ["", " ", "\n"])
+def test_without_words_and_conditions_there_is_nothing_to_search_for(notes, question):
+    with pytest.raises(QueryError, match="the query is empty"):
+        notes.search(question)
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,20 @@ def tags_of(memory, path):
     return first.metadata.get("tags", ())
 
 
-NAMES = ("a.md", "b b.md", "sub/a.md", "sub/index.md", "Ö(1).md", "sub/deep/c#1.markdown")
+# Names that some systems cannot have, and their names in a bundle.
+BESIDES = {
+    "aux.md": "_aux.md",
+    "CON/nul.x.md": "_CON/_nul.x.md",
+    "Com¹ .md": "_Com¹ .md",
+    "console.md": "console.md",
+    "end. ./d.md": "end/d.md",
+    ". ./e.md": "_/e.md",
+}
+NAMES = ("a.md", "b b.md", "sub/a.md", "sub/index.md", "Ö(1).md", "sub/deep/c#1.markdown", *BESIDES)
 LINKS = (
     *("[[a]]", "[[b b#Plan B|the *plan*]]", "![[c#1]]", "[[sub/a]]", "[[Gone]]", "[x](a.md)", "[y](<b b.md#plan-b>)"),
     *("[z](../a.md)", "[w](sub/a.md)", "[v](gone.md)", "[[Alias]]", "[[Ö(1)|see `[[a]]`]]", "![p](photo.png)"),
+    *("[[aux]]", "[[Com¹ ]]", "[u](<CON/nul.x.md>)", "[[end. ./d|D]]"),
 )
 AROUND = (
     "`",
@@ -131,7 +141,8 @@ def named(broken):
 
 def in_order(paths, files):
     """Return the name of each note in a bundle: the one with its last line."""
-    wanted = [re.sub(r"[#]", "-", path).replace("sub/index.md", "sub/index-note.md") for path in paths]
+    portable = (f"vault/{BESIDES.get(name, name)}" for name in (path.removeprefix("vault/") for path in paths))
+    wanted = [re.sub(r"[#]", "-", path).replace("sub/index.md", "sub/index-note.md") for path in portable]
     wanted = [name.removesuffix(".markdown").removesuffix(".md") + ".md" for name in wanted]
     assert set(wanted) == set(files)
     return wanted

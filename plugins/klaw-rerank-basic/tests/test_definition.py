@@ -71,6 +71,10 @@ def test_questions_that_are_no_name_are_left_alone(question):
         "HISTCONTROL\n: A list of values that control how commands are saved.",
         ".. glossary::\n\n    histcontrol\n        A list of values that control how commands are saved.",
         "    def histcontrol(self):\n        pass",
+        ".. envvar:: HISTCONTROL\n\n   What is kept.",
+        "Text.\n\n.. autofunction:: histcontrol\n",
+        "   .. py:method:: async bash.History.histcontrol(self, *, keep=True)\n",
+        ".. option:: --histcontrol",
     ],
 )
 def test_a_term_alone_on_a_line_and_a_defined_symbol_are_definitions(text):
@@ -116,3 +120,16 @@ def test_the_definition_outranks_its_uses(tmp_path):
         results = memory.search("Write-Plugin")
     assert results[0].path == "docs/Write-Plugin.md"
     assert "definition" in {part.component for part in results[0].explain}
+
+
+SHORT = "### Other\n\nSome text.\n\n### `onRequest` ###\n```js\n# inside\n```\n"
+
+
+def test_the_heading_of_a_short_section_in_a_chunk_is_a_name():
+    assert Definitions().prefer("onRequest").holds(stored(SHORT))
+    assert Definitions().prefer("other").holds(stored(SHORT, "docs/a.html"))
+
+
+def test_a_comment_in_code_is_no_heading():
+    assert not Definitions().prefer("inside").holds(stored(SHORT))
+    assert not Definitions().prefer("other").holds(stored(SHORT, "docs/a.py"))

@@ -4,8 +4,8 @@
 export interface Arguments {
   /** Find the chunks that answer a question, best first. */
   "memory.search": {
-    /** The question, in plain words. */
-    query: string;
+    /** The question, in plain words; without one, conditions list the newest. */
+    query?: string | undefined;
     /** At most this many chunks; default 10. */
     limit?: number | undefined;
     /** By words and meaning (hybrid), words (fts) or meaning (vector). */

@@ -42,18 +42,27 @@ class TestSearch:
             (("facts", "edit", "f1", "--tea"), "if TEXT begins with -: klaw facts edit -- ID TEXT"),
             (("context", "--forse"), "if MESSAGE begins with -: klaw context -- MESSAGE"),
             (("search",), "missing argument 'QUERY...' →"),
-            (("search", "--where", "tags=work"), "klaw search tag:work →"),
-            (
-                ("search", "--path", "notes/"),
-                "missing argument 'QUERY...'; to list documents by path: klaw list notes/ →",
-            ),
-            (("search", "--since", "7d"), "klaw recent --since 7d →"),
+            (("search", "-c", "memory"), "missing argument 'QUERY...' →"),
         ],
     )
     def test_a_query_that_is_missing_or_looks_like_an_option_is_told_what_to_type(self, indexed, arguments, said):
         result = indexed(*arguments)
         assert result.exit_code == 2
         assert said in result.stderr
+
+    @pytest.mark.parametrize("asked", [("--path", "notes/"), ("--since", "2000-01-01"), ("path:notes/",)])
+    def test_conditions_alone_list_the_newest_documents_without_a_relevance(self, indexed, asked):
+        results = json.loads(indexed("search", "--json", *asked).stdout)
+        assert len({result["path"] for result in results}) == len(results) > 1
+        assert [result["created_at"] for result in results] == sorted(each["created_at"] for each in results)[::-1]
+        assert {result["relevance"] for result in results} == {None}
+        assert {result["is_weak"] for result in results} == {False}
+        place = f"{results[0]['path']}:{results[0]['start_line']}-{results[0]['end_line']}"
+        day = results[0]["created_at"][:10]
+        assert indexed("search", *asked).stdout.startswith(f"1. {place}  {day}\n")
+        assert indexed("search", "--format", "md", *asked).stdout.startswith(f"### 1. {place} ({day})\n")
+        assert indexed("search", "--format", "files", *asked).stdout.splitlines() == [each["path"] for each in results]
+        assert len(json.loads(indexed("search", "--json", "-n", "1", *asked).stdout)) == 1
 
     def test_a_query_after_two_dashes_may_begin_with_one(self, indexed):
         assert found(indexed("search", "--json", "--", "--bread")) == found(indexed("search", "--json", "bread"))

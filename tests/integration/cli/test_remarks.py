@@ -65,6 +65,21 @@ def test_files_that_are_not_read_are_said_only_if_nothing_fits_and_their_names_d
     assert UNREAD.format("notes/Zyzzyva_Plans.png and 1 more") in indexed("search", "the zyzzyva plan").stderr
 
 
+def test_a_workspace_of_the_configuration_has_the_same_remarks(klaw, user_home):
+    notes = user_home / "work" / "vault"
+    notes.mkdir()
+    (notes / "kiln.md").write_text("# Kiln\n\nThe kiln fires the glaze.\n", "utf-8")
+    (notes / "Zyzzyva_Plans.png").write_bytes(b"\0")
+    file = user_home / "own.toml"
+    table = f'[[memory.sources]]\ntype = "workspace"\npath = "{notes.as_posix()}"\nname = "own"\n'
+    file.write_text(f'[memory.embedding]\ntype = "none"\n{table}', "utf-8")
+    assert klaw("index", "--config", str(file)).exit_code == 0
+    assert UNREAD.format("own/Zyzzyva_Plans.png") in klaw("search", "--config", str(file), "zyzzyva").stderr
+    assert "(not read: 1 .png)" in klaw("status", "--config", str(file)).stdout
+    (notes / "kiln.md").unlink()
+    assert GONE.replace("notes/", "own/") in klaw("search", "--config", str(file), "kiln").stderr
+
+
 def test_the_status_says_how_many_files_of_which_kinds_are_not_read(indexed):
     assert "(not read: 2 .png, 1 .xyz)" in indexed("status").stdout
     assert json.loads(indexed("status", "--json").stdout)["unread"] == {"notes": {".png": 2, ".xyz": 1}}

@@ -20,9 +20,10 @@ from typing import IO
 
 from attrs import frozen
 
-from klaw_core import Conversion, ConversionError, child_environment
+from klaw_core import Conversion, ConversionError
 from klaw_documents.converters import LimitedConverter
 from klaw_documents.options import CommandOptions
+from klaw_redaction.environment import child_environment
 
 _MAX_BYTES = 64 * 2**20  # of an answer
 _MAX_REASON = 4096  # bytes of what it says on standard error, of which the first line is shown

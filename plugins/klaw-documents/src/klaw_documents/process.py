@@ -22,7 +22,8 @@ from typing import IO, Any
 
 from attrs import define, field
 
-from klaw_core import Conversion, ConversionError, ThreadLock, child_environment, shielded
+from klaw_core import Conversion, ConversionError, ThreadLock, shielded
+from klaw_redaction.environment import child_environment
 
 _FILES = 200  # files per process; then it is replaced, because libraries may leak memory
 _BLOCK = 1 << 16

@@ -25,12 +25,12 @@ from klaw_core import (
     EmbedderUnavailableError,
     ModelCorruptError,
     StoreError,
-    child_environment,
     update_command,
     write_atomically,
 )
 from klaw_embed_llamacpp.header import FETCH_AGAIN
 from klaw_embed_llamacpp.runtime import Settings
+from klaw_redaction.environment import child_environment
 
 #: The timeout of the first load in seconds.
 _LOAD_SECONDS = 300

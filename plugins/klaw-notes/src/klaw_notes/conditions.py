@@ -101,7 +101,7 @@ class Conditions(PreferringExtension):
             return Preference(1.0, _Holds((), (), (), [_words(text) for text in _PHRASE.findall(question)]))
         if _PHRASES.fullmatch(rest):
             read.phrases = _PHRASE.findall(rest)
-        if not (said := read.described()) or not (asked := rest or " ".join((*read.tags, *read.paths))):
+        if not (said := read.described()) or not (rest or read.tags or read.paths):
             return None
         without, phrases = ([_words(text) for text in texts] for texts in (read.without, read.phrases))
         paths, others = ([path.casefold() for path in each] for each in (read.paths, read.other_paths))
@@ -109,7 +109,7 @@ class Conditions(PreferringExtension):
             0.0,
             _Holds(paths, others, without, phrases),
             requires=True,
-            question=asked,
+            question=rest,
             conditions=tuple(_conditions(read)),
             notice=f"read as conditions: {said}",
         )

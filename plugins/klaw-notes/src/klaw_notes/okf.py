@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 from urllib.parse import quote
 
 from attrs import frozen
@@ -40,6 +41,8 @@ _LONGEST_NAME = 200  # bytes of a part of a path
 _PAGE = 1_000  # documents per query
 # What a name has not on some systems, or what would end the path of a link.
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\\\\:*?\"<>|#]")
+# Names of devices on Windows, also before an ending.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\.|\Z)", re.IGNORECASE)
 _NOT_QUOTED = "/!$&'+,;=@~"
 _BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)", re.DOTALL)
 _NEW_LINE = "\n"
@@ -159,20 +162,20 @@ def _free_name(path: str, taken: set[str]) -> str:
     if f"{stem.name}.md".casefold() in _RESERVED:
         stem = stem.with_name(f"{stem.name}-note")
     name, number = f"{stem}.md", 1
-    while name.casefold() in taken:
+    while (key := normalize("NFC", name).casefold()) in taken:
         number += 1
         name = f"{stem}-{number}.md"
-    taken.add(name.casefold())
+    taken.add(key)
     return name
 
 
 def _usable(part: str) -> str:
     """Return a part of a path as every system takes it: visible, and short enough with a number and an ending."""
     name = _NOT_IN_NAMES.sub("-", part)
-    name = f"_{name[1:]}" if name.startswith(".") else name
-    if len(name.encode()) <= _LONGEST_NAME:
-        return name
-    return name.encode()[:_LONGEST_NAME].decode(errors="ignore")
+    name = f"_{name[1:]}" if name.startswith(".") else f"_{name}" if _DEVICE.match(name) else name
+    if len(name.encode()) > _LONGEST_NAME:
+        name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
+    return name.rstrip(". ") or "_"  # Windows leaves out dots and spaces at the end
 
 
 def _addresses(graph: LinkGraph, path: str, names: Mapping[str, str]) -> AddressOf:

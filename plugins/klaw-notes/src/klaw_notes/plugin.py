@@ -10,6 +10,7 @@ from klaw_notes.options import LinksOptions, MarkdownOptions, TranscriptOptions,
 
 if TYPE_CHECKING:
     from klaw_core import Extension, Source
+    from klaw_notes.workspace import Workspace
 
 _API = 2
 # What every question with a condition contains, in any case. Others do not import the extension.
@@ -30,7 +31,7 @@ def build_transcript(options: TranscriptOptions, _context: ComponentContext) -> 
     return TranscriptChunker(options)
 
 
-def build_workspace(options: WorkspaceOptions, context: ComponentContext) -> Source:
+def build_workspace(options: WorkspaceOptions, context: ComponentContext) -> Workspace:
     """Build the source ``workspace``."""
     from klaw_notes.converting import Converters
     from klaw_notes.workspace import Workspace

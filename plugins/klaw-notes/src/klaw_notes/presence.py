@@ -11,11 +11,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field
 
-from klaw_core import ComponentContext, Event, KlawError, ListeningExtension, Metadata, SearchEvent, SearchResult
+from klaw_core import (
+    AttachedExtension,
+    ComponentContext,
+    Event,
+    Host,
+    KlawError,
+    ListeningExtension,
+    Metadata,
+    SearchEvent,
+    SearchResult,
+)
+from klaw_core.values.collections import MEMORY
+
+if TYPE_CHECKING:
+    from klaw_notes.workspace import Workspace
 
 _GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
@@ -26,27 +40,34 @@ _MAX_LOOKED_AT, _MIN_WORD = 2_000, 3
 Listed: TypeAlias = Mapping[str, tuple[Path, Mapping[str, str]]]
 
 
-@frozen(eq=False)
-class PresenceExtension(ListeningExtension):
+@define(eq=False)
+class PresenceExtension(AttachedExtension, ListeningExtension):
     """Adds notices to answers."""
 
     context: ComponentContext
+    _host: Host | None = field(default=None, init=False)
 
     name = "presence"
+
+    def attach(self, host: Host, /) -> None:
+        """Store the host."""
+        self._host = host
 
     def on(self, event: Event, /) -> None:
         """Add what the answer of a search lacks to its notices."""
         if not isinstance(event, SearchEvent):
             return
         listed = self._listed(event.collections)
+        configured = self._configured() if MEMORY in event.collections else {}
         roots = {name: root for name, (root, _) in listed.items()}
+        roots |= {name: workspace.root for name, workspace in configured.items()}
         if any(described for _, described in listed.values()):
             event.results = evolve(event.results, results=tuple(_described(result, listed) for result in event.results))
         results = event.results
         event.notices.extend(_gone(list(dict.fromkeys(result.path for result in results)), roots))
         event.notices.extend(_guessed({result.path: result.metadata for result in results}))
         if roots and (not results or results.nothing_fits):
-            event.notices.extend(self._unread(event.query, roots))
+            event.notices.extend(self._unread(event.query, roots, configured))
 
     def _listed(self, collections: Sequence[str]) -> Listed:
         """Return the workspaces in some collections, by name; none if the list cannot be read."""
@@ -58,7 +79,21 @@ class PresenceExtension(ListeningExtension):
             return {name: (Path(entry["path"]), dict(entry.get("descriptions", {}))) for name, entry in wanted}
         return {}
 
-    def _unread(self, question: str, names: Mapping[str, Path]) -> Iterator[str]:
+    def _configured(self) -> Mapping[str, Workspace]:
+        """Return the workspaces of the configuration, by name; they are in the default collection."""
+        selections = () if self._host is None else self._host.config.sources
+        found: dict[str, Workspace] = {}
+        for selection in selections:
+            if selection.type == "workspace":
+                from klaw_notes.options import WorkspaceOptions
+                from klaw_notes.plugin import build_workspace
+
+                with suppress(KlawError, TypeError, ValueError):  # what builds the source says what is wrong
+                    options = WorkspaceOptions(**selection.options)
+                    found[options.origin] = build_workspace(options, self.context)
+        return found
+
+    def _unread(self, question: str, names: Mapping[str, Path], configured: Mapping[str, Workspace]) -> Iterator[str]:
         """Yield a notice if files that are not read may contain the answer: their names have words of the question."""
         from klaw_notes.extension import WorkspacesExtension
         from klaw_notes.workspace_list import Workspaces
@@ -67,7 +102,8 @@ class PresenceExtension(ListeningExtension):
         found: list[tuple[int, str]] = []
         with suppress(KlawError):
             extension = WorkspacesExtension(self.context)
-            for name, workspace in Workspaces(extension.file, frozenset(), extension.converters).all().items():
+            known = Workspaces(extension.file, frozenset(), extension.converters).all()
+            for name, workspace in (*known.items(), *configured.items()):
                 if asked and name in names:
                     paths = workspace.unread_paths(_MAX_LOOKED_AT)
                     shared = ((len(asked & _words(PurePosixPath(path).stem)), path) for path in paths)

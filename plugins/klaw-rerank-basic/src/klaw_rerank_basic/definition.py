@@ -28,6 +28,13 @@ _SIGNATURE = re.compile(r"^(?:(?:class|def|function|method|static|const|async|ty
 _DEFINED_SYMBOL = re.compile(
     r"^\s*(?:export |public |static |async )*(?:def|class|function|interface|struct|fn)\s+(\w+)"
 )
+# What documents a symbol in Sphinx: `.. autofunction:: run_process(command)`, `.. py:class:: trio.Nursery`.
+_DIRECTIVE = re.compile(
+    r"^\s*\.\. (?:\w+:)?(?:auto)?"
+    r"(?:class|function|method|classmethod|staticmethod|property|attribute|exception|decorator"
+    r"|data|module|type|struct|member|macro|var|enum|option|envvar|confval|setting|directive|role|describe|object"
+    r"|command|program|term)::[ \t]+(?:(?:async|class|def|final) +)*(-{0,2}[\w$][\w$.:-]*)"
+)
 _KIND = "(?:function|class|method|struct|type|interface|constant|variable|macro|module|symbol)"
 # A question for the place of a definition, in place of the name alone.
 _WHERE = re.compile(
@@ -37,6 +44,8 @@ _WHERE = re.compile(
     rf"(?:definition|implementation|declaration)\s+of)\s+(?:the\s+)?(?:{_KIND}\s+)?(?P<other>\S.*?)(?:\s+{_KIND})?)\W*",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MAX_QUESTION = 200  # characters
 _MAX_TERM = 40  # characters
 _REFERENCES = (
@@ -63,7 +72,10 @@ class Definitions(PreferringExtension):
         asked = _plain(question if found is None else found["name"] or found["other"])
 
         def defines(stored: StoredChunk) -> bool:
-            return (asked in _names(stored) or asked in _terms(stored.chunk.text)) and not is_listing(stored)
+            text = stored.chunk.text
+            named = asked in _names(stored) or asked in _terms(text)
+            named = named or (_has_headings(stored) and asked in _within(text))
+            return named and not is_listing(stored)
 
         return Preference(_WEIGHT, defines, relevance=_RELEVANCE) if asked else None
 
@@ -123,7 +135,20 @@ def _terms(text: str) -> frozenset[str]:
     lines = text.splitlines()
     alone = (line for line, after in pairwise(lines) if len(line) <= _MAX_TERM and len(after) > len(line))
     symbols = (found[1] for line in lines if (found := _DEFINED_SYMBOL.match(line)))
-    return frozenset(map(_plain, (*alone, *symbols))) - {""}
+    documented = [found[1] for line in lines if (found := _DIRECTIVE.match(line))]
+    inner = (re.split(r"[.:]+", name.rstrip(".:"))[-1] for name in documented)
+    return frozenset(map(_plain, (*alone, *symbols, *documented, *inner))) - {""}
+
+
+def _has_headings(stored: StoredChunk) -> bool:
+    return stored.chat_id is None and stored.path.casefold().endswith(_ENDINGS)
+
+
+@lru_cache(512)
+def _within(text: str) -> frozenset[str]:
+    """Return the headings inside of a text: of sections so short that they share a chunk with the one above."""
+    lines = _FENCE.sub("", text).splitlines()
+    return frozenset(_plain(found[1]) for line in lines if (found := _HEADING.match(line))) - {""}
 
 
 @lru_cache(1024)

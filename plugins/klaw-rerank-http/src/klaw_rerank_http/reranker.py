@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core import Candidate, Query, RerankScore, has_clear_winner
+from klaw_core import Candidate, Query, RerankScore
 from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
+from klaw_rerank_basic.winner import has_clear_winner
 
 if TYPE_CHECKING:
     from klaw_rerank_http.options import HttpRerankerOptions

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from klaw_core import Candidate, Lazy, Query, RerankScore, has_clear_winner
+from klaw_core import Candidate, Lazy, Query, RerankScore
 from klaw_models import CrossEncoderManifest
+from klaw_rerank_basic.winner import has_clear_winner
 from klaw_rerank_onnx.cross_encoder import CrossEncoder
 from klaw_rerank_onnx.options import OnnxRerankerOptions
 from klaw_rerank_onnx.pairs import PairTokenizer

@@ -33,7 +33,9 @@ _CONDITION: Final[Json] = {
 }
 
 _SEARCH: Final[dict[str, Json]] = {
-    "query": string("The question, in plain words.", _MAX_QUERY_CHARACTERS),
+    "query": string(
+        "The question, in plain words; without one, conditions list the newest.", _MAX_QUERY_CHARACTERS, least=0
+    ),
     "limit": integer("At most this many chunks; default 10.", 1, _MAX_RESULTS),
     "mode": one_of("By words and meaning (hybrid), words (fts) or meaning (vector).", "hybrid", "fts", "vector"),
     "collection": several("Collections; default all but separate ones.", string("A name.", _MAX_LABEL_CHARACTERS)),
@@ -63,7 +65,9 @@ def _search(tenant: Tenant, given: Json) -> Any:
         metadata=tuple(map(_condition, given.get("where", ()))),
     )
     same = {name: given[name] for name in _SAME if name in given}
-    request = SearchRequest(given["query"], filters=filters, collections=given.get("collection") or None, **same)
+    request = SearchRequest(
+        given.get("query", ""), filters=filters, collections=given.get("collection") or None, **same
+    )
     found = tenant.memory.search_for(request)
     # msgspec returns the same as to_json in a fifth of the time.
     results = [{**msgspec.to_builtins(item), "is_weak": item.is_weak} for item in found]
@@ -107,7 +111,7 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
         "Find the chunks that answer a question, best first.",
         _search,
         _SEARCH,
-        ("query",),
+        (),
         {"q": "query", "k": "limit", "top_k": "limit", "topK": "limit", "n": "limit", "collections": "collection"},
     ),
     Operation(

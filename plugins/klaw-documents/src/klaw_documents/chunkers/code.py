@@ -65,7 +65,7 @@ class CodeChunker(VariantChunker, HeadingChunker):
     def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
         """Yield the spans of ``text`` in order. Time is linear in the text."""
         sections = self._sections(text, count_tokens, self.options.max_tokens)
-        yield from cut_sections(text, sections, self.options, count_tokens)
+        yield from cut_sections(text, sections, self.options, count_tokens, "code")
 
     def headings(self, text: str, /) -> tuple[Heading, ...]:
         """Return the functions, classes and methods. Code between them ends a section, and has no name."""
@@ -133,12 +133,12 @@ def _root(grammar: Any, text: str) -> Any:
 
 @define(eq=False)
 class _Outline:
-    """The parts of a text in order: (first row, row after the last one, path of symbols)."""
+    """The parts of a text in order: (first row, row after the last one, path of symbols, whether its symbol begins)."""
 
     lines: Sequence[str]
     sizes: Sequence[int]  # tokens of all rows before each row
     max_tokens: int
-    parts: list[tuple[int, int, tuple[str, ...]]] = field(factory=list, init=False)
+    parts: list[tuple[int, int, tuple[str, ...], bool]] = field(factory=list, init=False)
 
     def add(self, node: Any, path: tuple[str, ...], first: int, last: int) -> None:
         """Add the rows from ``first`` to ``last`` of a node: its symbols, and the text between them."""
@@ -147,30 +147,33 @@ class _Outline:
             begin, end = max(top, row), min(_row_after(symbol), last)
             if end <= begin:
                 continue
-            self._append(row, begin, path)
+            self._append(row, begin, path, begins=row == first)
             inner = (*path, name)
             if self.sizes[end] - self.sizes[begin] <= self.max_tokens or len(inner) >= _MAX_NESTING:
-                self._append(begin, end, inner)
+                self._append(begin, end, inner, begins=True)
             else:
                 self.add(symbol, inner, begin, end)
             row = end
-        self._append(row, last, path)
+        self._append(row, last, path, begins=row == first)
 
-    def _append(self, first: int, last: int, path: tuple[str, ...]) -> None:
+    def _append(self, first: int, last: int, path: tuple[str, ...], *, begins: bool) -> None:
         """Append rows; rows with only closing brackets are added to the previous part."""
         if first >= last:
             return
         text = self.lines[first:last]
         if self.parts and not any(any(map(str.isalnum, line)) for line in text):
-            begin, _, before = self.parts[-1]
-            self.parts[-1] = (begin, last, before)
+            row, _, above, began = self.parts[-1]
+            self.parts[-1] = (row, last, above, began)
         else:
-            self.parts.append((first, last, path))
+            self.parts.append((first, last, path, begins))
 
     def sections(self, length: int) -> list[Section]:
         """Return the parts as sections of the text."""
         starts = [*accumulate((len(line) + 1 for line in self.lines), initial=0)]
-        return [Section(starts[first], min(starts[last], length), path) for first, last, path in self.parts]
+        return [
+            Section(starts[first], min(starts[last], length), path, int(begins))
+            for first, last, path, begins in self.parts
+        ]
 
 
 def _symbols(node: Any, first: int) -> Iterator[tuple[Any, int, str]]:

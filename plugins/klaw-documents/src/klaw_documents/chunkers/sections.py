@@ -22,13 +22,23 @@ class Section:
 
 
 def cut_sections(
-    text: str, sections: Sequence[Section], options: PlainOptions, count_tokens: TokenCounter
+    text: str,
+    sections: Sequence[Section],
+    options: PlainOptions,
+    count_tokens: TokenCounter,
+    element: str | None = None,
 ) -> Iterator[Span]:
-    """Yield the spans of each section, in order. Sections are in order and cover all text except white space."""
+    """Yield the spans of each section, in order. Sections are in order and cover all text except white space.
+
+    ``element`` names what a section is, if a span that does not begin with its headline continues it.
+    """
     chunker = PlainChunker(options)
     for section in sections:
+        begins = section.level > 0 or not section.heading
         for span in chunker.split(text[section.start : section.end], count_tokens):
-            yield Span(section.start + span.start, section.start + span.end, section.heading)
+            start, end = section.start + span.start, section.start + span.end
+            yield Span(start, end, section.heading, None if begins else element)
+            begins = not section.heading
 
 
 def headings_of(

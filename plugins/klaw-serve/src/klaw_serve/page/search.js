@@ -30,7 +30,8 @@ export async function search(query) {
     title.textContent = text ? `“${text}”` : "Search";
     document.title = `${title.textContent} · Klaw`;
     here = -1;
-    if (text.length < LEAST) {
+    const narrows = Object.keys(narrowed.values()).some((name) => !["mode", "collection"].includes(name)); // these alone choose no texts
+    if (text.length < LEAST && !(narrows && !text)) {
       count.textContent = "";
       found.replaceChildren(...(text ? [] : await start(ending.signal)));
       return;
@@ -49,10 +50,10 @@ export async function search(query) {
 
   function show({ results, notices }, text) {
     const good = results.filter((result) => !result.is_weak), weak = results.filter((result) => result.is_weak);
-    count.textContent = [good.length ? plural(good.length, "result") : results.length ? "No good match" : "Nothing found", ...(good.length ? notices : [])].join(" · ");
+    count.textContent = [good.length ? `${plural(good.length, "result")}${text ? "" : ", newest first"}` : results.length ? "No good match" : "Nothing found", ...(good.length ? notices : [])].join(" · ");
     found.replaceChildren(
       good.length ? h("ol", { class: "results", id: "results" }, ...good.map((result) => shown(result, text))) : h("div", { class: "none" },
-        h("p", {}, said(notices.join(" · ")) || "No text in memory has these words or a similar meaning."), nextSteps(text)),
+        h("p", {}, said(notices.join(" · ")) || (text ? "No text in memory has these words or a similar meaning." : "No text in memory matches these filters.")), nextSteps(text)),
       ...(weak.length ? [h("details", { class: "others" }, h("summary", {}, plural(weak.length, "weak match", "weak matches"), h("span", { class: "meta" }, " that most likely do not answer the question")),
         h("ol", { class: "results" }, ...weak.map((result) => shown(result, text))))] : []));
   }
@@ -60,8 +61,8 @@ export async function search(query) {
   const said = (text) => text.replace(/^no good match: */, "").replace(/^./, (first) => first.toUpperCase()).replace(/[^.]$/, "$&.");
   const nextSteps = (text) => h("ul", { class: "steps" },
     Object.keys(narrowed.values()).length > 0 && h("li", {}, h("button", { type: "button", onclick: () => narrowed.clear() }, "Search without filters")),
-    h("li", {}, "Ask with other words, or with fewer of them."),
-    h("li", { class: "writes" }, h("a", { href: `#/new?${new URLSearchParams({ text })}` }, "Save what you know about it"), ", so that it is found next time."));
+    text !== "" && h("li", {}, "Ask with other words, or with fewer of them."),
+    text !== "" && h("li", { class: "writes" }, h("a", { href: `#/new?${new URLSearchParams({ text })}` }, "Save what you know about it"), ", so that it is found next time."));
 
   const form = h("form", { role: "search", onsubmit(event) { event.preventDefault(); answer(); } },
     h("div", { class: "ask" }, input, h("button", { class: "first" }, "Search")), h("div", { class: "narrow" }, narrowed.panel, narrowed.chips));

@@ -2,7 +2,8 @@
 
 import pytest
 
-from klaw_core import Candidate, Contribution, Hit, StoredChunk, has_clear_winner
+from klaw_core import Candidate, Contribution, Hit, StoredChunk
+from klaw_rerank_basic.winner import has_clear_winner
 from klaw_testing.values import cut_lines, make_document
 
 
