@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core.cli.results import ResultStyle, as_markdown, show, show_one
-from klaw_core.values.search import SearchResult
+from klaw_core.values.search import Contribution, SearchResult
 
 
 class Lines:
@@ -39,13 +39,33 @@ def test_five_of_many_other_places_are_shown():
 
 def test_a_score_is_not_shown_as_a_relevance():
     when = datetime(2026, 2, 24, tzinfo=UTC)
-    result = SearchResult("harbour", "notes/a.md", 1, 2, (), 0.0102, "a.md", when, "id")
+    result = SearchResult(
+        "harbour",
+        "notes/a.md",
+        1,
+        2,
+        (),
+        0.0102,
+        "a.md",
+        when,
+        "id",
+        explain=(Contribution("fts5", 1, 2.0, 1.0, 0.0102),),
+    )
     lines = []
     for relevance in (0.98, None):
         out = Lines()
         show_one(out, evolve(result, relevance=relevance), ResultStyle("harbour"))
         lines.append(out.shown[0].strip())
     assert lines == ["notes/a.md:1-2  0.98", "notes/a.md:1-2"]
+
+
+def test_what_no_question_found_has_its_day():
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    out = Lines()
+    show_one(
+        out, SearchResult("harbour", "notes/a.md", 1, 2, (), 0.0, "a.md", when, "id"), ResultStyle("", explain=True)
+    )
+    assert out.shown[0].strip() == "notes/a.md:1-2  2026-02-24"
 
 
 def all_shown(*relevances, **style):
