@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from klaw_core.values.runs import IndexReport
-from klaw_core.values.search import SearchResults
+if TYPE_CHECKING:
+    from klaw_core.values.runs import IndexReport
+    from klaw_core.values.search import SearchResults
 
 
 @frozen
@@ -62,5 +63,4 @@ class CloseEvent:
     """The memory is about to close; the store can still be read and written."""
 
 
-#: Any event.
 Event: TypeAlias = MessageEvent | IndexEvent | SearchEvent | ForgetEvent | CloseEvent

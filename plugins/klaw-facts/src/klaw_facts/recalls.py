@@ -7,7 +7,6 @@ the disk, in a thread once a minute and when the memory closes. If that fails, t
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
 import time
@@ -30,7 +29,6 @@ from klaw_core import (
     own_directory,
 )
 
-_LOG = logging.getLogger("klaw")
 _FILE = "recalls.jsonl"
 # Results of a search that count: a person or a model hardly looks further.
 _COUNTED = 10
@@ -171,7 +169,9 @@ def _errors_logged() -> Iterator[None]:
     try:
         yield
     except (OSError, KlawError) as error:
-        _LOG.debug("what was found is not counted: %s", error)
+        import logging  # a search needs none
+
+        logging.getLogger("klaw").debug("what was found is not counted: %s", error)
 
 
 def _line(day: str, counts: Mapping[str, int]) -> bytes:
