@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -163,8 +164,7 @@ def _unsupported_files(memory: Memory, name: str) -> Iterator[str]:
 
     if counts := memory.workspaces.unread(name):
         kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_EXTENSIONS]]
-        others = len(counts) - _MAX_EXTENSIONS
-        more = f", {counted(others, 'other kind')}" if others > 0 else ""
+        more = f", {counted(others, 'other kind')}" if (others := len(counts) - _MAX_EXTENSIONS) > 0 else ""
         yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {_how_to_index(counts)}"
 
 
@@ -176,7 +176,7 @@ def _how_to_index(kinds: Collection[str]) -> str:
 
     missing = [row for row in CATALOGUE if row.reads & {*kinds} and not find_spec(row.distribution.replace("-", "_"))]
     if not missing:
-        return f"if they are text, `klaw index DIR --include '*.md' --include '*{next(iter(kinds))}'` reads them"
+        return f"if they are text, `klaw index DIR --include '*.md' --include {quote(f'*{min(kinds)}')}` reads them"
     readable = sorted({kind for row in missing for kind in row.reads & {*kinds}})
     return f"`{install_command([row.extras[0] for row in missing])}` reads {' '.join(readable)}"
 

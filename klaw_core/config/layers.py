@@ -65,7 +65,7 @@ def read_file(path: Path, problems: list[str]) -> Table | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        problems.append(f"{path}: cannot be read: {error.strerror}")
+        problems.append(f"{path}: cannot be read: {error.strerror}; see `ls -ld {path.parent} {path}`")
     except UnicodeDecodeError:
         problems.append(f"{path}: not valid UTF-8")
     except RecursionError:

@@ -68,7 +68,7 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
     message = f"{path} cannot be written: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
-    hint = RAISE_LIMIT if error.errno in NO_DESCRIPTOR else "check the path, and the permissions of its directory"
+    hint = RAISE_LIMIT if error.errno in NO_DESCRIPTOR else f"`ls -ld {path.parent} {path}` shows who may write"
     return StoreReadOnlyError(message, hint=hint)
 
 

@@ -82,7 +82,7 @@ COMMANDS = {
             "workspace describe notes/x y",
         ),
         *("search kiln -n 1", "search kiln -n 1 --json", "workspace describe notes --remove --json"),
-        *("workspace exclude notes sub/** --remove", "workspace share notes"),
+        *("workspace exclude notes sub/** --remove", "workspace share notes", "workspace list"),
         *("workspace share nope", "workspace unshare notes --json", "workspace unshare notes"),
         *("workspace rename notes papers", "workspace remove papers --yes"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from shlex import quote
 from typing import Any
 
 from attrs import field, frozen
@@ -198,10 +199,11 @@ class Conversations:
                 )
             same = dict.fromkeys(full_name(line.written) for line in said if line.id == name)
             if len(same) > 1:
-                listed = ", ".join(list(same)[:_MAX_LISTED])
+                named = [f"{chat.name}/{each}" for each in list(same)[:_MAX_LISTED]]
+                listed = " or ".join(f"`klaw forget {quote(each)}`" for each in named)
                 raise QueryError(
                     f"{len(same):,} messages of {self._shown(chat)} have the id {quoted(name, 200)}",
-                    hint=f"name one of them: {listed}",
+                    hint=f"forget one of them: {listed}; `klaw logs --json` shows them",
                 )
         going = chosen(said, wanted)
         self.remove(chat, wanted)

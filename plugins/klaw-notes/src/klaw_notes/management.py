@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from glob import escape
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,7 @@ class ListedWorkspace:
 
     ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists. ``trust`` is the class of its
     files. ``descriptions`` say what directories are, by their paths below ``root``; the path of ``root`` is empty.
+    ``shared``: this machine shares it with others.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ListedWorkspace:
     is_there: bool
     trust: str = "owner"
     descriptions: Mapping[str, str] = field(factory=dict)
+    shared: bool = False
 
 
 _MAX_LOOKED_AT = 10_000  # files of a workspace: half a second
@@ -74,7 +76,8 @@ class WorkspaceManager:
         sources = self.get_runs().sources
         counts = sources.counts()
         found = [source for source in sources.all() if source.root is not None]
-        return tuple(_listed(source, counts) for source in sorted(found, key=lambda source: source.origin))
+        shared = {name for name, each in Sharing(self.get_registry()).shared().items() if each.is_here}
+        return tuple(_listed(source, counts, shared) for source in sorted(found, key=lambda source: source.origin))
 
     def unread(self, name: str) -> Mapping[str, int]:
         """Count a workspace's files of unsupported types by file name extension, the most frequent first.
@@ -242,7 +245,7 @@ def split_path(path: str, registry: Workspaces, *, directory: bool = False) -> t
     raise NotFoundError(f"{path} is in no workspace", hint=hint)
 
 
-def _listed(source: IsolatedSource, counts: Any) -> ListedWorkspace:
+def _listed(source: IsolatedSource, counts: Any, shared: Container[str]) -> ListedWorkspace:
     documents, chunks = counts.get(source.collection, {}).get(source.origin, (0, 0))
     workspace, root = source.source, source.root
     assert isinstance(workspace, Folder)
@@ -260,4 +263,5 @@ def _listed(source: IsolatedSource, counts: Any) -> ListedWorkspace:
         not is_gone(root),
         getattr(workspace, "trust", "owner"),
         dict(getattr(workspace, "descriptions", ())),
+        source.origin in shared and not source.configured,
     )

@@ -202,6 +202,7 @@ def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
         *([f"(excludes {', '.join(row['exclude'])})"] if row["exclude"] else []),
         *([f"({row['trust']})"] if row["trust"] != "owner" else []),
         *([f"({described})"] if (described := row["descriptions"].get("")) else []),
+        *(["(shared)"] if row["shared"] else []),
         *(["(configured)"] if row["configured"] else []),
         *([] if row["is_there"] else ["(missing)"]),
     ]

@@ -138,7 +138,7 @@ def _hint(reason: str, origin: str) -> str:
     if reason.startswith("is not valid UTF"):
         return "save it as UTF-8: iconv -f ENCODING -t UTF-8 FILE > NEW, or correct the byte, if it is damaged UTF-8"
     if reason.startswith("cannot be read"):
-        return "check its permissions"
+        return f"chmod u+r the file; or `klaw workspace exclude {quote(origin)} PATTERN` stops this warning"
     return "" if reason == EMPTY else f"`klaw workspace exclude {quote(origin)} PATTERN` stops this warning"
 
 
