@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-if TYPE_CHECKING:
-    from klaw_core.values.runs import IndexReport
-    from klaw_core.values.search import SearchResults
+from klaw_core.values.runs import IndexReport
+from klaw_core.values.search import SearchResults
 
 
 @frozen
@@ -63,4 +62,5 @@ class CloseEvent:
     """The memory is about to close; the store can still be read and written."""
 
 
+#: Any event.
 Event: TypeAlias = MessageEvent | IndexEvent | SearchEvent | ForgetEvent | CloseEvent

@@ -25,7 +25,6 @@ NOT_FOR_WORDS = {
     "klaw_core.embedding.run",
     "klaw_core.embedding.fallback",
     "klaw_core.values.findings",
-    "klaw_core.values.runs",
     "logging",
     "klaw_journals",
     "klaw_core.embedding.query_vectors",
