@@ -43,7 +43,7 @@ async function show() {
     if (document.activeElement === document.body) document.getElementById("main").focus({ preventScroll: true }); // a reader begins there
     if (!OTHERS[name]) window.scrollTo(0, scrolled.get(last) ?? 0);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return askToken(true);
+    if (error instanceof ApiError && error.status === 401) return askToken(Boolean(token()));
     mount(h("h1", {}, "Error"), h("p", { class: "problem" }, h("strong", {}, error.message), " ", error.hint ?? ""));
   }
 }
@@ -75,7 +75,7 @@ async function start() {
     nav.replaceChildren(...VIEWS.filter(([name]) => name !== "facts" || has.facts)
       .map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title)));
   } catch (error) {
-    if (error.status === 401) return askToken(true);
+    if (error.status === 401) return askToken(Boolean(token()));
     toast(error.message);
   }
   show();

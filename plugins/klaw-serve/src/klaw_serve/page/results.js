@@ -14,7 +14,7 @@ export function shown(result, query) {
     h("p", { class: "snippet" }, ...marked(snippet(result.content, query), query)),
     h("div", { class: "foot meta" }, h("span", { class: "path" }, place), result.about && h("span", {}, result.about), h("span", {}, date(result.created_at)), result.collection !== "memory" && h("span", {}, result.collection),
       result.is_weak && h("span", {}, "weak match"), result.trust === "foreign" && h("span", {}, "foreign"),
-      h("button", { class: "quiet copy", "aria-label": `Copy the text of ${place}`, onclick: () => copy(result.content, "Text") }, "Copy"), explained(result)));
+      h("button", { class: "quiet copy", "aria-label": `Copy the text of ${place}`, onclick: () => copy(result.content, "Text") }, "Copy"), result.explain.length > 0 && explained(result)));
 }
 
 function titles({ origin, path, heading, created_at, chat_id }) {
