@@ -235,6 +235,8 @@ def test_every_read_without_arguments_answers(server):
     reads = [each for each in OPERATIONS.values() if each.method == "GET" and not each.required]
     statuses = {each.path: server.get(each.path).status for each in reads}
     assert len(statuses) > 8
+    assert statuses.pop("/api/search") == 400  # without a question it needs a condition
+    assert server.get("/api/search?path=notes/").json["results"][0]["relevance"] is None
     assert set(statuses.values()) == {200}, statuses
     assert server.get("/api/documents").json["documents"]
 

@@ -77,8 +77,9 @@ def test_every_format_tells_a_question_without_an_answer(indexed, form):
 
 def asking_tools(memory: Memory) -> dict[str, str]:
     """Return the tools that answer a question, each with the name of its argument."""
-    required = {tool["name"]: tool["input_schema"].get("required") for tool in memory.tools()}
-    return {name: given[0] for name, given in required.items() if given in (["query"], ["message"])}
+    schemas = {tool["name"]: tool["input_schema"] for tool in memory.tools()}
+    asked = {name: [*{"query", "message"} & schema["properties"].keys()] for name, schema in schemas.items()}
+    return {name: arguments[0] for name, arguments in asked.items() if arguments}
 
 
 @pytest.mark.usefixtures("indexed")
