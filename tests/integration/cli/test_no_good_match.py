@@ -208,6 +208,7 @@ EXITS: dict[str, Callable[[Memory, str], Iterator[str]] | str] = {
     "klaw_eval.poisoning": "measures",
     "klaw_eval.relevance": "measures",
     "klaw_eval.running": "measures",
+    "klaw_eval.trials": "measures",
     "klaw_facts.commands.reading": "plugins/klaw-facts/tests",
     "klaw_facts.facts": "the notice of FoundFacts",
     "klaw_facts.index": "passes notices on",
