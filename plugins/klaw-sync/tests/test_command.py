@@ -147,6 +147,16 @@ class TestTwoMachines:
         klaw("one", "save", "the kiln is warm")
         assert klaw("one", "sync") == "sent 1 · received 0 · forgot 0\n"
 
+    def test_a_memory_is_shared_and_joined_in_the_configured_folder(self, klaw, tmp_path):
+        listed = [str(tmp_path / "first"), str(tmp_path / "second")]
+        with (tmp_path / "config.toml").open("a") as config:
+            config.write(f"remotes = {json.dumps(listed)}\n")
+        code = klaw("three", "sync", "init").strip()
+        klaw("three", "save", "the oar is in the shed")
+        klaw("three", "sync")
+        assert klaw("four", "sync", "join", code=code) == "sent 0 · received 1 · forgot 0\n"
+        assert klaw("four", "sync", "status").startswith("memory ")
+
     def test_the_code_is_the_same_everywhere(self, klaw, joined):
         assert klaw("one", "sync", "code") == klaw("two", "sync", "code") == f"{joined}\n"
 

@@ -104,14 +104,21 @@ def _show(settings: Settings, report: SyncReport, *, dry_run: bool) -> None:
         notify(settings, problem)
 
 
+def _given(place: str | None) -> tuple[str, ...]:
+    return () if place is None else (place,)
+
+
 @command.command("init", short_help="Share this memory: make a key and print the join code.")
-@click.argument("place", metavar="DIR")
+@click.argument("place", metavar="[DIR]", required=False)
 @common_options
 @pass_settings
-def init(settings: Settings, *, place: str) -> None:
-    """Make a key for this memory, mark the folder DIR, and print the code with which other machines join."""
+def init(settings: Settings, *, place: str | None) -> None:
+    """Make a key for this memory, mark the folder DIR, and print the code with which other machines join.
+
+    Without DIR, it is the first one of `remotes` in the table `extensions.sync` of the configuration.
+    """
     with _extension(settings) as sync:
-        key = sync.sync.init(sync.remotes([place])[0])
+        key = sync.sync.init(sync.remotes(_given(place))[0])
     if settings.json:
         print_json({"memory": key.memory, "code": key.code})
         return
@@ -120,12 +127,13 @@ def init(settings: Settings, *, place: str) -> None:
 
 
 @command.command("join", short_help="Join a memory that another machine shares.")
-@click.argument("place", metavar="DIR")
+@click.argument("place", metavar="[DIR]", required=False)
 @common_options
 @pass_settings
-def join(settings: Settings, *, place: str) -> None:
+def join(settings: Settings, *, place: str | None) -> None:
     """Join the memory of the folder DIR, and synchronise.
 
+    Without DIR, it is the first one of `remotes` in the table `extensions.sync` of the configuration.
     The code is read from the environment variable KLAW_SYNC_CODE, or from the terminal. Other
     users can see arguments, so it is never one. What this machine already has is added to the memory.
     """
@@ -135,8 +143,8 @@ def join(settings: Settings, *, place: str) -> None:
             raise click.UsageError(f"no join code: set {_CODE}, or run this in a terminal")
         code = click.prompt("Join code", hide_input=True)
     with _extension(settings) as sync:
-        sync.sync.join(sync.remotes([place])[0], code)
-        report = sync.run([place])
+        sync.sync.join(sync.remotes(_given(place))[0], code)
+        report = sync.run(_given(place))
     _show(settings, report, dry_run=False)
 
 
