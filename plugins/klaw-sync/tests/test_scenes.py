@@ -466,3 +466,40 @@ def test_an_owner_who_shares_no_memory_leaves_no_trace(tmp_path):
     facts.update("user", "drink", "oolong")
     facts.delete("user", "drink")
     assert not (tmp_path / "sync").exists()
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("step", ["looked", "applied"])
+@pytest.mark.parametrize("written", ["a third text", ""])
+def test_a_value_that_lost_a_conflict_stays_one_if_its_run_was_killed_and_the_winner_was_replaced(world, step, written):
+    """Whoever writes after the kill sees the winner, not what this machine had written before."""
+    one, other, folder = world
+    core(one).update("user", "k", "the first")
+    meet(*world)
+    core(one).update("user", "k", "from one")
+    other.now = lambda: datetime.now(UTC) + timedelta(hours=1)
+    core(other).update("user", "k", "from the other")
+    other.run([folder])
+
+    def kill(name):
+        if name == step:
+            raise Killed
+
+    one.step = kill
+    with pytest.raises(Killed):
+        one.run([folder])
+    one.step = lambda _name: None
+    assert core(one).get().user["k"] == ("from the other" if step == "applied" else "from one")
+    if written:
+        core(one).update("user", "k", written)
+    else:
+        Desk(one.root, KINDS["core_memory"]).settle(lambda _held: [])
+    meet(*world)
+    values = [dict(core(each).get().user) for each in (one, other)]
+    told = {conflict.text for conflict in one.conflicts()} | {str(value) for value in values[0].values()}
+    assert values[0] == values[1] == ({"k": written} if written else {})
+    assert {"from one" if step == "applied" else "from the other"} <= told
+    assert one.run([folder]).sent == other.run([folder]).sent == 0

@@ -8,7 +8,7 @@ from attrs import define, field, frozen
 
 from klaw_journals.traces import digest
 from klaw_sync.desks import Body, Desk, desks
-from klaw_sync.here import Round
+from klaw_sync.here import APPLYING, Round
 from klaw_sync.merging import Conflict, Merged, is_alive, merge
 from klaw_sync.values import KINDS, Trace, Version, is_deletion
 
@@ -37,6 +37,8 @@ class Applying:
         """Change the journals; then forget the bodies that are not needed any more."""
         round_, state, report = self.round, self.round.state, self.round.report
         self._note_arrived()
+        with state.commit():
+            state.meta[APPLYING] = "1"
         places = {(desk.kind.name, desk.place) for desk in desks(round_.here.root, round_.here.kinds)}
         changed = set()
         for name, place in sorted(places | self.merged.places.keys()):
@@ -50,6 +52,7 @@ class Applying:
             round_.here.traces.add(new)
         with state.commit():
             state.add_traces(gone, done=True)
+            state.meta[APPLYING] = ""
             self._point()
             self._drop_bodies()
         round_.here.step("done")

@@ -22,6 +22,8 @@ from klaw_sync.values import KINDS, Kind, Version
 
 #: The name in the state's ``meta`` of the mark that this machine has not looked at its journals yet.
 NEW = "new"
+#: The name in `meta` of whether the journals are being changed to what all versions say.
+APPLYING = "applying"
 #: Raises RecordError unless a journal may have this record.
 Check = Callable[[str, str, Mapping[str, Any]], object]
 #: What is done with records that are missing here although nobody has forgotten them.

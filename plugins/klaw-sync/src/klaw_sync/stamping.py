@@ -14,7 +14,7 @@ from klaw_core import KlawError, StoreCorruptError
 from klaw_journals import parse_ts
 from klaw_journals.traces import digest
 from klaw_sync.desks import Body, Desk, desks
-from klaw_sync.here import NEW, Item, Round
+from klaw_sync.here import APPLYING, NEW, Item, Round
 from klaw_sync.merging import Merged, is_alive, merge
 from klaw_sync.values import KINDS, Kind, Trace, Version, deletion, is_deletion
 
@@ -33,6 +33,9 @@ class Stamping:
     _said: dict[str, list[Item]] = field(factory=lambda: defaultdict(list))
     _places: dict[str, dict[str, list[int]]] = field(factory=lambda: defaultdict(lambda: defaultdict(list)))
 
+    #: The versions that a run was about to replace in the journals when it was killed.
+    _doubtful: set[str] = field(factory=set)
+
     def stamp(self) -> None:
         """Take over the traces of what was forgotten here, make versions, and note what is missing."""
         state, round_ = self.round.state, self.round
@@ -44,7 +47,10 @@ class Stamping:
         with round_.transaction():
             state.meta[NEW] = ""  # not before: a run that was killed before this must look again what others have
             state.add_traces(own, done=True)
-            live = self._live(merge(state.versions.values(), state.traces))
+            merged = merge(state.versions.values(), state.traces)
+            if state.meta.get(APPLYING):
+                self._doubtful = {v for v in state.versions if merged.shown.get(v, ("",))[0] != v}
+            live = self._live(merged)
             found = set()
             for item in self._items:
                 key = item.key
@@ -108,7 +114,9 @@ class Stamping:
         own = kind.scopes(self.round.here.traces, item.place, item.body)
         if held is not None and kind.content:  # a text under an id of its own still belongs to that of its writer
             own = (*own, *held.scopes)
-        over = [held] if held is not None and kind.register and is_alive(held, state.traces) else []
+        is_over = held is not None and kind.register and is_alive(held, state.traces)
+        # Whoever wrote this may have seen what the killed run had put in the place of the version: so it is a conflict.
+        over = [held] if held is not None and is_over and held.v not in self._doubtful else []
         seen = {name for scope in own for name in state.done.get(scope, ()) if name in item.seen}
         derived = self._derived(item)
         seen = seen.union(self._seen_by_all(derived), *(version.seen for version in over))
