@@ -1,5 +1,6 @@
 """The process that lives a part of a life. It says what it begins and what was acknowledged; only that is promised."""
 
+import json
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -9,7 +10,7 @@ from random import Random
 from typing import Any
 
 from interrupts import Interrupter, Sides
-from lives import START, Fault, Known, Operation, add_met, beside_of
+from lives import BESIDE_FROM, START, Fault, Known, Operation, add_met, beside_of
 from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
 from model import PEOPLE, Model, moment
 from others import (
@@ -27,6 +28,7 @@ from others import (
     run_command,
     to_import,
     tool,
+    typed,
     with_offers,
 )
 from scenes import CHAT, Home
@@ -51,7 +53,22 @@ _SAID_LATE = 3 / 4
 _AGAIN = 1 / 6  # of what is said has an id that another message has
 _COMMANDS = 3  # that a person tries, each from the hint of the one before
 #: Not interrupted: they work in other threads, or end with a process of their own.
-_WHOLE = {"request", "tool", "damage"}
+_WHOLE = {"request", "tool", "damage", "shell"}
+#: What a person does once more when the disk is no longer full: the error's hint says so.
+_TRIED_AGAIN = {
+    "save",
+    "say",
+    "move",
+    "note",
+    "index",
+    "search",
+    "context",
+    "fact",
+    "extract",
+    "core",
+    "reindex",
+    "doctor",
+}
 #: What ends something, which another process may have ended.
 _OF_ONE = {"forget", "unsay", "unfact", "retract"}
 _BESIDE_FILES = 1000  # the number of the first file that another process sees
@@ -105,14 +122,20 @@ class Actor:
         if self.known is not None:
             places = list(interrupter.places) if isinstance(interrupter, Interrupter) else []
             add_met(self.known, operation.kind, Known(places, count, turns))
-        self.model.end(operation, name, problem)
-        self._say("end", operation.number, name, problem)
+        self._end(operation, name, problem)
+        if problem == StoreFullError.__name__ and operation.kind in _TRIED_AGAIN:
+            name, problem, _ = self._try(operation, Fault(""), nullcontext())
+            self._end(operation, name, problem)
         if fault.kind in {"crash", "power"}:  # its step was not reached
             self.disk.die(fault.kind)
         for words in self._overtaken:
             self.model.hear(words, beside_of(operation))
         self._look(operation, interrupted=problem == "KeyboardInterrupt")
         del kept
+
+    def _end(self, operation: Operation, name: str, problem: str) -> None:
+        self.model.end(operation, name, problem)
+        self._say("end", operation.number, name, problem)
 
     def _interrupter(self, operation: Operation, fault: Fault) -> AbstractContextManager[Any]:
         if fault.kind == "interrupt":
@@ -212,7 +235,9 @@ class Actor:
         id: str = "",  # noqa: A002
         late: bool = False,
     ) -> str:
-        at = moment(START) + timedelta(minutes=operation.number) - _LATE * late
+        # What another process says meanwhile is earlier: a message that follows a later one is of that one's time.
+        minutes = operation.number % BESIDE_FROM - self._is_beside / 2
+        at = moment(START) + timedelta(minutes=minutes) - _LATE * late
         message = self.memory.conversations.append(Message("user", text, at, id=id, meta=meta))
         return f"{message.meta['channel']}_{message.meta['chat_id']}/{message.id}"
 
@@ -554,6 +579,22 @@ class Actor:
         except KlawError as error:
             return error.hint
         return found[0].hint if found else None
+
+    def do_shell(self, operation: Operation) -> str:
+        """Type a command, or be a coding agent that runs a hook: what is printed has nothing that nobody may see."""
+        known = self._pick(operation, self.model.words()) or operation.word
+        dice, name = Random(operation.word), self._pick(operation, self.model.saved) or ""
+        words, told = typed(operation.word, known, name, dice)
+        code, printed = run_command(self.home, words, told)
+        command = f"klaw {words[0]}{' ' + words[1] if words[0] == 'hook' else ''}"
+        if code and operation.fault is not None and operation.fault.kind == "full":
+            raise StoreFullError(printed)
+        if code and not (words[0] == "search" and "found" in printed):
+            self._problem(f"shell: {command}: exit code {code}: {printed[-300:]}")
+        self._shown(command, printed.replace(known, ""))
+        if words[0] == "get" and self.model.saved[name] not in printed:
+            self._problem(f"shell: {command}: the text is not printed")
+        return str(json.loads(printed)["path"]) if words[0] == "save" and not code else ""
 
     def do_doctor(self, _: Operation) -> None:
         self.memory.doctor()

@@ -45,6 +45,7 @@ KINDS: Mapping[str, int] = {
     "tool": 4,
     "edit": 1,
     "damage": 1,
+    "shell": 3,
     "far": 5,
     "sync": 4,
 }
@@ -57,7 +58,8 @@ _ADDRESS = 7919, 104_729  # primes: the places of interrupts take turns over the
 _QUIET = 4  # the first operations have no fault
 #: What nothing interrupts: the person repairs a database, after which it must be whole.
 _UNDISTURBED = {"damage"}
-_BESIDE_FROM = 1000  # the number of what another process does beside the first operation
+#: The number of what another process does beside the first operation.
+BESIDE_FROM = 1000
 #: How often a life uses a kind of operation, as a multiple of its weight: half of the kinds are left out of each life,
 #: so that what is rare beside all others is common in some ("swarm testing": Groce and others, ISSTA 2012).
 _TASTES = 0, 0, 0, 1, 2, 4
@@ -80,7 +82,21 @@ BESIDE = (
     "reindex",
 )
 #: What is not overtaken: what ends or replaces all of what the other process may write, and what runs in threads.
-_ALONE = {"damage", "edit", "purge", "core", "export", "restart", "clock", "request", "tool", "agent", "far", "sync"}
+_ALONE = {
+    "damage",
+    "edit",
+    "purge",
+    "core",
+    "export",
+    "restart",
+    "clock",
+    "request",
+    "tool",
+    "agent",
+    "far",
+    "sync",
+    "shell",
+}
 
 
 @define
@@ -171,7 +187,7 @@ def _fault(dice: Random, known: Known, kind: str, fault: str, at: tuple[int, int
 def beside_of(operation: Operation) -> Operation:
     """Return what another process does in the middle of an operation."""
     assert operation.fault is not None
-    number = operation.number + _BESIDE_FROM
+    number = operation.number + BESIDE_FROM
     word = operation.word.replace(f"x{operation.number}q", f"x{number}q")
     return Operation(number, str(operation.fault.how), operation.at, word, (operation.pick * 7) % 1)
 

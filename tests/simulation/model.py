@@ -18,7 +18,7 @@ import apsw
 from attrs import asdict, define, field
 from lives import Operation
 from machines import carried, is_shared, meet, second_of
-from others import PRIVATE, as_agent, forged, prompt_problems, recalled
+from others import PRIVATE, as_agent, command_in, forged, prompt_problems, recalled, run_command
 from scenes import CHAT, Home
 
 from klaw_core import Memory, WorkspaceError
@@ -39,11 +39,11 @@ PEOPLE = (
     ({**Chat("telegram", "888").meta, "name": "Anna"},),
 )
 #: The kinds of operations, by where the model notes what they make, and what they end.
-_MAKES = dict.fromkeys(("save", "import", "tool", "request"), "saved") | dict.fromkeys(("say", "move"), "said")
+_MAKES = dict.fromkeys(("save", "import", "tool", "request", "shell"), "saved") | dict.fromkeys(("say", "move"), "said")
 _MAKES |= {"fact": "facts", "core": "core", "agent": "agents"}
 _ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retract": "hidden", "far": "leaving"}
 #: The texts that are saved, with one word in each.
-FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was saved far away")
+FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was typed", "{} was saved far away")
 _MOVED = "I moved to "
 _LATEST = 5  # of each kind, that are looked for after each death
 _ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
@@ -169,12 +169,27 @@ class Judge:
             yield from as_agent(self.home, lambda agent: list(self._agents(agent)))
             memory.reindex()
             yield from self._found(memory, "after reindex")
+        yield from self._advised()
         connection = apsw.Connection(str(self.home.data / "klaw.db"))
         if (found := connection.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
             yield f"integrity_check: {found[:2]}"
         connection.close()
         yield from self.forgotten_bytes()
         yield from (f"{path.name} is left" for path in self.home.data.rglob("*.rebuild*"))
+
+    def _advised(self) -> Iterator[str]:
+        """Do what the findings of ``klaw doctor`` advise, harmless ones too; afterwards they must be gone."""
+        with self.home.open() as memory:
+            advised = {each.check: command_in(each.hint or "") for each in memory.doctor().findings}
+        for words in sorted({words for words in advised.values() if words}):
+            code, told = run_command(self.home, words)
+            if code:
+                yield f"the advice 'klaw {' '.join(words)}' has failed: {told[-300:]}"
+        with self.home.open() as memory:
+            left = {each.check for each in memory.doctor().findings}
+        for check, words in advised.items():
+            if words and check in left:
+                yield f"after 'klaw {' '.join(words)}' there is still what advised it: {check}"
 
     def _met(self) -> Iterator[str]:
         """Let both machines tell each other everything; look at the second one, and at what the folder carries."""

@@ -168,14 +168,36 @@ def to_import(word: str, pick: float) -> tuple[str, str]:
     return "".join(f"{json.dumps(line)}\n" for line in lines), name
 
 
-def command_in(hint: str) -> Sequence[str]:
+def command_in(hint: str) -> tuple[str, ...]:
     """Return the words of the command that a hint names; none if it names no command that repairs something."""
     found = _COMMAND.search(hint)
-    return found[0].split()[1:] if found else ()
+    return tuple(found[0].split()[1:]) if found else ()
 
 
-def run_command(home: Home, words: Sequence[str]) -> tuple[int, str]:
-    """Run a command of ``klaw`` as somebody who has read a hint would; return its exit code, and what it printed."""
+def typed(word: str, known: str, name: str, dice: Random) -> tuple[Sequence[str], str]:
+    """Return a command that a person types, or that a coding agent runs as a hook, and its standard input.
+
+    ``word`` is for a new text, ``known`` is one of an earlier one, ``name`` that of a saved text.
+    """
+    call = json.dumps({"session_id": known, "prompt": known})
+    commands: list[tuple[Sequence[str], str]] = [
+        (("save", f"{word} was typed", "--json"), ""),
+        (("search", known, "--json"), ""),
+        (("context", known), ""),
+        (("list", "--saved"), ""),
+        (("status",), ""),
+        (("doctor", "--fix"), ""),
+        (("hook", "user-prompt", "--timeout", "60"), call),
+        (("hook", "session-start", "--timeout", "60"), call),
+    ]
+    return dice.choice([*commands, (("get", name), "")] if name else commands)
+
+
+def run_command(home: Home, words: Sequence[str], told: str = "") -> tuple[int, str]:
+    """Run a command of ``klaw`` as a person would, who may have read a hint; return its exit code, and what it printed.
+
+    ``told`` is its standard input.
+    """
     config = home.config(home.data)
     file = home.root / "config.toml"
     lines = [f"[memory.{kind}]\n{_options(config, kind)}" for kind in ("store", "embedding", "chunking")]
@@ -184,7 +206,9 @@ def run_command(home: Home, words: Sequence[str]) -> tuple[int, str]:
     lines += [f"[extensions.facts]\n{_table(config.extensions['facts'].options)}"] if home.facts else []
     file.write_text("\n".join(lines))
     environment = {"KLAW_CONFIG": str(file), "KLAW_EMBEDDER": "", "NO_COLOR": "1"}
-    result = CliRunner().invoke(cli, [*words, "--data-dir", str(home.data)], env=environment, prog_name="klaw")
+    environment["XDG_CACHE_HOME"] = str(home.root / "cache")
+    asked = [*words, "--data-dir", str(home.data)]
+    result = CliRunner().invoke(cli, asked, input=told, env=environment, prog_name="klaw")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.output

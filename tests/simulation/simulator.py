@@ -14,6 +14,8 @@ be found. The exit status is 1 if anything was found.
 """
 
 import argparse
+import gc
+import importlib
 import json
 import os
 import re
@@ -25,6 +27,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -152,6 +155,9 @@ class Stage:
                 outcome.problems.append((lived.current.number, f"{lived.current.kind}: {_how_it_ended(status)}"))
                 return outcome
         said, status = forked(lambda say: self._judge(home, say, model, life[-1].at))
+        for words in said:
+            if words[0] == "loaded":
+                load(*words[1:])
         outcome.problems += [(-1, words[1]) for words in said if words[0] == "problem"]
         if status:
             outcome.problems.append((-1, f"the look at the end: {_how_it_ended(status)}"))
@@ -182,6 +188,7 @@ class Stage:
         actor.memory.close()
         if actor.known is not None:
             say("known", to_known(actor.known))
+            say("loaded", *loaded())
         for step in actor.disk.trace or ():
             say("digest", step)
         say("digest", actor.disk.digest.hexdigest())
@@ -190,6 +197,8 @@ class Stage:
         Clock(at + 60).install()
         for problem in Judge(home, model, at).problems():
             say("problem", problem)
+        if self.known is not None:
+            say("loaded", *loaded())
 
     def _beside(self, home: Home, seed: int, operation: Operation, model: Model, outcome: Outcome) -> list[Any]:
         """Do an operation in another process; return what it said, and the digest of its steps."""
@@ -275,6 +284,8 @@ class Lived:
                 self.outcome.problems.append((self.current.number, words[0]))
             case "digest":
                 self.outcome.digests.append(words[0])
+            case "loaded":
+                load(*words)
             case "known" if self.known is not None:
                 add_known(self.known, words[0])
             case _:
@@ -300,12 +311,29 @@ def add_known(known: dict[str, Known], found: dict[str, Any]) -> None:
         add_met(known, kind, Known([Place(**place) for place in told["places"]], told["steps"], told["turns"]))
 
 
+def loaded() -> tuple[list[str], list[tuple[str, int]]]:
+    """Return the modules that this process has, and the patterns that it has compiled."""
+    patterns = [(key[1], int(key[2])) for key in re._cache if key[0] is str]
+    return [name for name, module in sys.modules.items() if getattr(module, "__spec__", None)], patterns
+
+
+def load(modules: Sequence[str], patterns: Sequence[tuple[str, int]]) -> None:
+    """Import and compile what a child had to, so that later ones need not."""
+    for name in modules:
+        if name not in sys.modules:
+            with suppress(ImportError):
+                importlib.import_module(name)
+    for pattern, flags in patterns:
+        re.compile(pattern, flags)
+
+
 def rehearse(stage: Stage, lives: Sequence[int] = _REHEARSALS) -> dict[str, Known]:
     """Return what lives without faults meet in each kind of operation."""
     stage.known = {}
     for seed in lives:
         stage.live(plan(seed, {}), seed)
     known, stage.known = stage.known, None
+    gc.freeze()  # what was loaded is shared with every child, and none looks through it
     return known
 
 
