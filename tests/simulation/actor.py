@@ -114,7 +114,8 @@ class Actor:
         steps = int(fault.how) if fault.kind == "full" else 1
         step = (fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None
         self.disk.expect(step, is_turn=fault.is_turn)
-        name, problem, kept = self._try(operation, fault, interrupter)
+        kept = [self._try(operation, fault, Interrupter(place))[2] for place in fault.earlier]
+        name, problem, kept_last = self._try(operation, fault, interrupter)
         if self.disk.has_failed:
             self._say("full")
         count, turns = self.disk.count, self.disk.turns
@@ -131,7 +132,7 @@ class Actor:
         for words in self._overtaken:
             self.model.hear(words, beside_of(operation))
         self._look(operation, interrupted=problem == "KeyboardInterrupt")
-        del kept
+        del kept, kept_last
 
     def _end(self, operation: Operation, name: str, problem: str) -> None:
         self.model.end(operation, name, problem)

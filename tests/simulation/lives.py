@@ -54,7 +54,9 @@ OF_TWO = ("far", "sync")
 _TWO = 1 / 3
 _PAUSES = (1, 5, 60, 900)
 _SETTINGS = (-86_400, -3_600, 7_200, 40 * 86_400)
-_ADDRESS = 7919, 104_729  # primes: the places of interrupts take turns over the seeds
+_ADDRESS = 7919, 104_729, 611_953  # primes: the places of interrupts take turns over the seeds
+#: What a person tries and interrupts so many times, as it changes nothing: each place costs little then.
+_REPEATED, _ATTEMPTS = ("search", "context", "doctor", "export"), 12
 _QUIET = 4  # the first operations have no fault
 #: What nothing interrupts: the person repairs a database, after which it must be whole.
 _UNDISTURBED = {"damage"}
@@ -132,6 +134,8 @@ class Fault:
     how: str | int | bool = 0
     place: Place | None = None
     is_turn: bool = False
+    #: Places at which a person has interrupted the same call before.
+    earlier: tuple[Place, ...] = ()
 
 
 @frozen
@@ -173,8 +177,11 @@ def _fault(dice: Random, known: Known, kind: str, fault: str, at: tuple[int, int
         if not known.places or (fault == "beside" and kind in _ALONE):
             return None
         seed, number = at
-        place = known.places[(seed * _ADDRESS[0] + number * _ADDRESS[1]) % len(known.places)]
-        return Fault(fault, how=how < 1 / 2 if fault == "interrupt" else BESIDE[int(how * len(BESIDE))], place=place)
+        first = seed * _ADDRESS[0] + number * _ADDRESS[1]
+        times = 1 + _ATTEMPTS * (fault == "interrupt" and kind in _REPEATED)
+        place, *earlier = (known.places[(first + each * _ADDRESS[2]) % len(known.places)] for each in range(times))
+        how_told = how < 1 / 2 if fault == "interrupt" else BESIDE[int(how * len(BESIDE))]
+        return Fault(fault, how=how_told, place=place, earlier=tuple(earlier))
     is_turn = fault != "full" and dice.random() < 1 / 2
     # Most operations of a kind have fewer steps than the one of the rehearsal that had the most.
     step = int((known.turns if is_turn else known.steps) * dice.random() ** 2)
@@ -207,6 +214,7 @@ def _operation(item: dict[str, Any]) -> Operation:
     if fault is None:
         return Operation(**item)
     place = fault.pop("place")
+    fault["earlier"] = tuple(Place(**each) for each in fault.get("earlier", ()))
     return Operation(**item, fault=Fault(**fault, place=None if place is None else Place(**place)))
 
 

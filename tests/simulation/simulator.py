@@ -131,10 +131,13 @@ class Stage:
     traces: bool = False
     #: What lives without faults meet is added to this.
     known: dict[str, Known] | None = None
+    #: Whether the ids of saved texts collide in the life that is lived.
+    _collide: bool = False
 
     def live(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live a life over all of its deaths."""
         shutil.rmtree(self.root, ignore_errors=True)
+        self._collide = seed % _COLLIDING == 0 and not any(operation.kind in OF_TWO for operation in life)
         home = Home(self.root / "home", self.registry, facts=True, private=True)
         home.data.mkdir(parents=True)
         write_private(home)
@@ -173,7 +176,7 @@ class Stage:
         model: Model,
         has_died: bool,
     ) -> None:
-        if seed % _COLLIDING == 0 and not any(operation.kind in OF_TWO for operation in life):
+        if self._collide:
             make_ids_collide()
         actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model)
         actor.known = None if self.known is None else {}
@@ -205,7 +208,7 @@ class Stage:
         lived = Lived([operation], model, outcome, None)
 
         def act(say: Say) -> None:
-            if seed % _COLLIDING == 0:
+            if self._collide:
                 make_ids_collide()
             actor = Actor(home, say, f"{seed} {operation.number}", operation.at, model.copy(), beside=True)
             actor.live(operation)
