@@ -135,6 +135,8 @@ class Actor:
         del kept, kept_last
 
     def _end(self, operation: Operation, name: str, problem: str) -> None:
+        if not problem and self.model.has_other(operation, name):
+            self._problem(f"{operation.kind}: it has the name of another text, which is lost")
         self.model.end(operation, name, problem)
         self._say("end", operation.number, name, problem)
 

@@ -98,6 +98,11 @@ class Model:
             known.pop(name, None)
         self.unsure[name] = word
 
+    def has_other(self, operation: Operation, name: str) -> bool:
+        """Return whether another text has the name of what an operation has made."""
+        made = _MAKES.get(operation.kind)
+        return made in {"saved", "facts", "agents"} and getattr(self, made).get(name, operation.word) != operation.word
+
     def hear(self, said: Sequence[Any], operation: Operation) -> None:
         """Learn from what a process says of an operation."""
         match said:

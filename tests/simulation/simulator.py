@@ -40,7 +40,7 @@ from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
-from lives import KINDS, OF_TWO, Known, Operation, add_met, beside_of, from_json, plan, to_json, without  # noqa: E402
+from lives import BESIDE_FROM, KINDS, OF_TWO, Known, Operation, add_met, beside_of, from_json, plan, to_json, without  # noqa: E402
 from model import Judge, Model  # noqa: E402
 from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
@@ -272,7 +272,7 @@ class Lived:
             case "begin":
                 self.current = next((each for each in self.life if each.number == words[0]), self.current)
                 self.has_ended = False
-                counts.update(("operations", self.current.kind))
+                counts.update(("operations", self.current.kind) if self.current.number < BESIDE_FROM else ())
             case "beside":
                 return self.beside(beside_of(self.current))
             case "look":
