@@ -335,15 +335,28 @@ class Judge:
         facts = memory.extension(Facts)
         facts.extract()
         are_proposed = bool(facts.state().proposals)  # a batch that would end many facts only proposes it
-        for metas in PEOPLE:
-            chats = [_chat_of(meta) for meta in metas]
-            said = [message for chat in chats for message in _messages(memory, chat) if _is_move(message.content)]
-            for at, city in sorted((message.ts, message.content[len(_MOVED) : -1]) for message in said):
-                known = facts.list(as_of=at + timedelta(seconds=1))
-                mine = [fact for fact in known if {quote.chat for quote in fact.quotes} & {chat.name for chat in chats}]
-                homes = {fact.value for fact in mine if fact.slot == "home"}
-                if city not in homes or (len(homes) > 1 and not are_proposed):
+        moves = {
+            chats: sorted(
+                (message.ts, message.content[len(_MOVED) : -1])
+                for chat in chats
+                for message in _messages(memory, chat)
+                if _is_move(message.content)
+            )
+            for chats in (tuple(map(_chat_of, metas)) for metas in PEOPLE)
+        }
+        # At the time of somebody's move, the others live where they did.
+        for moment_of_one in sorted(at for own in moves.values() for at, _ in own):
+            known = facts.list(as_of=moment_of_one + timedelta(seconds=1))
+            for chats, own in moves.items():
+                names = {chat.name for chat in chats}
+                homes = {each.value for each in known if each.slot == "home" and _said_in(each, names)}
+                city = next((city for at, city in reversed(own) if at <= moment_of_one), None)
+                if city is not None and (city not in homes or (len(homes) > 1 and not are_proposed)):
                     yield f"at the time of a move the home is {len(homes)} other than the one moved to"
+
+
+def _said_in(fact: Any, names: set[str]) -> bool:
+    return any(quote.chat in names for quote in fact.quotes)
 
 
 def _is_move(text: str) -> bool:
