@@ -71,7 +71,7 @@ def test_a_seed_is_the_same_life_twice():
     "bug", [name if name == _SAMPLE else pytest.param(name, marks=pytest.mark.campaign) for name in _FOUND_FROM]
 )
 def test_a_defect_is_found(bug):
-    lived = simulate("--seed", _FOUND_FROM[bug], "--days", "8", "--first", "--bug", bug)
+    lived = simulate("--seed", _FOUND_FROM[bug], "--days", "20", "--first", "--bug", bug)
     assert lived.returncode == 1, lived.stdout + lived.stderr
     assert "seed" in lived.stdout
 
