@@ -16,7 +16,7 @@ from klaw_core import ModelNotFoundError, load_config
 from klaw_core.cli.program import cli
 from klaw_models.trying import candidate
 
-pytestmark = pytest.mark.needs("klaw-eval", "klaw-embed-onnx", "klaw-model-minilm", "klaw-notes")
+pytestmark = pytest.mark.needs("klaw-eval", "klaw-embed-onnx", "klaw-notes")
 
 Klaw = Callable[..., Result]
 
