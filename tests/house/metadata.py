@@ -136,7 +136,8 @@ def written() -> Iterator[tuple[Path, str]]:
         text = described.read_text("utf-8")
         yield described, re.sub(r'("version": "|==)[\d.]+"', rf'\g<1>{version}"', text)
     first, *_ = (ROOT / "constraints.txt").read_text("utf-8").splitlines(keepends=True)
-    places = "".join(f"{name} @ file://${{PWD}}/plugins/{name}\n" for name in names())
+    # Without the dot, pip 25 takes `klaw-x` for a name and a version, and installs the wheel that it built first.
+    places = "".join(f"{name} @ file://${{PWD}}/plugins/{name}/.\n" for name in names())
     yield ROOT / "constraints.txt", first + places
 
 

@@ -1,4 +1,7 @@
-"""A command that Klaw prints is run as it is, in an environment of each installer, and does what it says."""
+"""A command that Klaw prints is run as it is, in an environment of each installer, and does what it says.
+
+Run again after a change of the clone, as an update is, it installs the change.
+"""
 
 import os
 import shlex
@@ -69,3 +72,9 @@ def test_the_command_that_is_named_for_a_missing_part_installs_it(installer, clo
     assert ("uv " in hint) == (installer in {"uv", "uv tool"})
     shell.run(hint)
     assert "[DATASET]" in shell.run(f"{klaw} eval --help")
+    changed = clone / "plugins" / "klaw-eval" / "src" / "klaw_eval" / "__init__.py"
+    changed.write_text(f"{changed.read_text('utf-8')}# {installer}\n", "utf-8")  # as `git pull` does
+    shell.run(hint)
+    python = shell.run(f"head -n 1 $(command -v {klaw})").strip().removeprefix("#!")
+    used = Path(shell.run(f"{python} -P -c 'import klaw_eval; print(klaw_eval.__file__)'").strip())
+    assert used.read_text("utf-8").endswith(f"# {installer}\n"), "the installer took an earlier wheel"

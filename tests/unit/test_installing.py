@@ -288,7 +288,7 @@ def test_pip_finds_every_plugin_of_a_clone():
     plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
     names = {path: tomllib.loads((path / "pyproject.toml").read_text("utf-8"))["project"]["name"] for path in plugins}
     assert [line for line in written if not line.startswith("#")] == [
-        f"{name} @ file://${{PWD}}/plugins/{path.name}" for path, name in names.items()
+        f"{name} @ file://${{PWD}}/plugins/{path.name}/." for path, name in names.items()
     ]
 
 
