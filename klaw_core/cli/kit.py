@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from klaw_core.cli.empty_values import MayBeEmpty
     from klaw_core.cli.free_text import FreeText
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
-    from klaw_core.cli.neutral import escaped_json, plain_lines
+    from klaw_core.cli.neutral import escaped_json, plain_lines, visible
     from klaw_core.cli.notices import notify
     from klaw_core.cli.numbers import Number, NumberRange
     from klaw_core.cli.output import (
@@ -75,7 +75,7 @@ _MODULES = {
     "empty_values": "MayBeEmpty",
     "free_text": "FreeText",
     "listings": "Listing chosen_format format_option show",
-    "neutral": "escaped_json plain_lines",
+    "neutral": "escaped_json plain_lines visible",
     "notices": "notify",
     "numbers": "Number NumberRange",
     "output": "Output StyledText counted data duration notices print_json size tilde",
@@ -135,6 +135,7 @@ __all__ = [
     "tilde",
     "trusted",
     "until",
+    "visible",
     "when",
     "write_client_file",
     "write_file",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from attrs import field, frozen
 
-from klaw_core.cli.neutral import csv_cell, one_line
+from klaw_core.cli.neutral import csv_cell, one_line, path_line
 from klaw_core.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def show(settings: Settings, listing: Listing, form: str) -> None:
         _show_text(listing)
     elif form == "files":
         echo(
-            "".join(f"{one_line(path)}\n" for path in dict.fromkeys(row[listing.path] for row in listing.rows)),
+            "".join(f"{path_line(path)}\n" for path in dict.fromkeys(row[listing.path] for row in listing.rows)),
             nl=False,
         )
     else:

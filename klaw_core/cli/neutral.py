@@ -1,4 +1,4 @@
-"""Make untrusted text harmless for terminals, JSON, and tables that a spreadsheet opens.
+"""Make untrusted text harmless for terminals, models, JSON, and tables that a spreadsheet opens.
 
 The stream (:mod:`klaw_core.cli.streams`) applies :func:`neutral` to everything that is written to a terminal. The only
 exception is text styled by rich: :class:`~klaw_core.cli.output.Output` cleans its parts before they are styled.
@@ -7,6 +7,7 @@ exception is text styled by rich: :class:`~klaw_core.cli.output.Output` cleans i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 #: Controls of C0 and C1 except line feed and tab, DEL, line separators, controls of direction, annotations.
 CONTROLS = (
@@ -22,19 +23,72 @@ MARKS = (0x061C, 0x200E, 0x200F)
 #: Everything that ends a line anywhere, except the line feed.
 LINE_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
+#: Characters that nobody sees and models read, as the inside of a class of a pattern: spaces and joiners without a
+#: width, fillers, selectors of variants, and tag characters, which are copies of ASCII. They can spell any text.
+INVISIBLE = (
+    r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_EMOJI = r"[\xa9\xae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+# Scripts in which joiners change what is read: Arabic, Syriac, N'Ko, those of India, Burma, Cambodia and Mongolia.
+_JOINED = (
+    r"[\u0600-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u180a\u1810-\u18af\u1a20-\u1aff\u1b00-\u1bff\ua840-\ua8ff"
+    r"\ua980-\ua9ff\uaa60-\uaaff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
+)
+# One of these is kept where a reader sees its effect; a further one behind it is not.
+_NEEDED = (
+    rf"(?<={_EMOJI})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?:(?<={_EMOJI})|(?<={_EMOJI}\ufe0f))\u200d(?={_EMOJI})"
+    rf"|(?<={_JOINED})[\u200c\u200d]|(?<=[\u1820-\u18aa])[\u180b-\u180d\u180f]"
+)
+_INVISIBLE_OR_NEEDED = rf"({_NEEDED})|[{INVISIBLE}]"
+
+_REMOVED = dict.fromkeys((*CONTROLS, *MARKS))
 _TERMINAL = {**dict.fromkeys(CONTROLS, "\N{REPLACEMENT CHARACTER}"), **dict.fromkeys(MARKS, "")}
 _ESCAPED_IN_JSON = re.compile("[" + "".join(map(re.escape, map(chr, (*CONTROLS[30:], *MARKS)))) + "\ud800-\udfff]")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
 def neutral(text: str) -> str:
-    """Replace characters that can control the terminal; line breaks and tabs stay."""
-    return text.replace("\r\n", "\n").translate(_TERMINAL)
+    """Replace characters that can control the terminal, and remove those that nobody sees; line breaks and tabs stay.
+
+    What stays of the latter is as in :func:`visible`.
+    """
+    return _without_invisible(_harmless(text))
+
+
+def neutral_parts(parts: Sequence[str]) -> list[str]:
+    """Return the parts of one text as :func:`neutral` does: a joiner may be needed between two parts."""
+    cleaned = [_harmless(part) for part in parts]
+    whole = "".join(cleaned)
+    if not _has_invisible(whole):
+        return cleaned
+    hidden = {match.start() for match in re.finditer(_INVISIBLE_OR_NEEDED, whole) if match[1] is None}
+    done, found = 0, []
+    for part in cleaned:
+        found.append("".join(each for at, each in enumerate(part, start=done) if at not in hidden))
+        done += len(part)
+    return found
+
+
+def visible(text: str) -> str:
+    """Return a text for a model, without control characters and others that nobody sees.
+
+    Every kind of line break is a line feed; tabs stay. Also a joiner stays in a script that needs it, and between two
+    emoji, and so does the selector of a variant behind an emoji: U+200C, U+200D, U+FE0E, U+FE0F.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _without_invisible(LINE_BREAKS.sub("\n", text).translate(_REMOVED))
 
 
 def escaped_json(text: str) -> str:
-    """Escape the control characters in JSON that JSON itself does not escape; they only occur in strings."""
-    return text if text.isascii() and "\x7f" not in text else _ESCAPED_IN_JSON.sub(_escape, text)
+    """Escape the characters in JSON that control a terminal or that nobody sees; they only occur in strings."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    text = _ESCAPED_IN_JSON.sub(_escape, text)
+    if not _has_invisible(text):
+        return text
+    return re.sub(_INVISIBLE_OR_NEEDED, lambda match: match[1] or _escape(match), text)
 
 
 def csv_cell(text: str) -> str:
@@ -47,10 +101,28 @@ def one_line(text: str) -> str:
     return " ".join(neutral(text).split("\n"))
 
 
+def path_line(path: str) -> str:
+    """Return a path on one line, for lists that programs read: what nobody sees in the name of a file stays."""
+    return " ".join(_harmless(path).split("\n"))
+
+
 def plain_lines(text: str) -> str:
     """Normalize line breaks to newlines, so that a margin can be added to every line."""
     return LINE_BREAKS.sub("\n", text)
 
 
+def _harmless(text: str) -> str:
+    return text.replace("\r\n", "\n").translate(_TERMINAL)
+
+
+def _has_invisible(text: str) -> bool:
+    return not text.isascii() and re.search(f"[{INVISIBLE}]", text) is not None
+
+
+def _without_invisible(text: str) -> str:
+    return re.sub(_INVISIBLE_OR_NEEDED, r"\1", text) if _has_invisible(text) else text
+
+
 def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from klaw_core.cli.neutral import escaped_json, neutral, one_line
+from klaw_core.cli.neutral import escaped_json, neutral_parts, one_line
 from klaw_core.cli.streams import echo, trusted
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Output:
         """
         pieces = [StyledText(part) if isinstance(part, str) else part for part in parts]
         if not indent:
-            pieces = [evolve(piece, text=one_line(piece.text)) for piece in pieces]
+            texts = neutral_parts([piece.text for piece in pieces])
+            pieces = [evolve(piece, text=" ".join(text.split("\n"))) for piece, text in zip(pieces, texts, strict=True)]
         self._print(pieces, indent, hanging=0 if indent else _HANGING)
 
     def block(self, text: str) -> None:
@@ -60,7 +61,7 @@ class Output:
         if self.is_terminal:
             self._styled(pieces, indent, hanging)
             return
-        text = "".join(neutral(piece.text) for piece in pieces)
+        text = "".join(neutral_parts([piece.text for piece in pieces]))
         margin = " " * indent
         # Empty lines get no indentation, which would be trailing white space.
         echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), stream=self.stream)
@@ -90,9 +91,9 @@ class Output:
         from rich.text import Text
 
         text = Text()
-        for piece in pieces:
+        for piece, said in zip(pieces, neutral_parts([piece.text for piece in pieces]), strict=True):
             style = Style.parse(piece.style) + Style(link=piece.link or None)
-            text.append(neutral(piece.text), style)
+            text.append(said, style)
         # Not wrapped by a rich container, which would pad every line with spaces to the full width.
         width = max(self._console.width - indent, _MIN_COLUMNS)
         if text.cell_len > width:

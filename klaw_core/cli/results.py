@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from klaw_core.cli.neutral import csv_cell, neutral, one_line, plain_lines
+from klaw_core.cli.neutral import csv_cell, neutral, one_line, path_line, plain_lines
 from klaw_core.cli.output import Output, StyledText
 from klaw_core.cli.snippets import ChooseWindow, Snippet, find_marks, make_snippet, snippet_of
 from klaw_core.values.search import Contribution, SearchResult
@@ -253,7 +253,7 @@ def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
 
 def as_files(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     """Return each path once, best first, one per line."""
-    return "".join(f"{one_line(path)}\n" for path in dict.fromkeys(result.path for result in results))
+    return "".join(f"{path_line(path)}\n" for path in dict.fromkeys(result.path for result in results))
 
 
 FORMATS: Mapping[str, Callable[[Sequence[SearchResult], ResultStyle], str]] = {

@@ -163,6 +163,23 @@ def _chooser(memory: Memory | ServedMemory, text: str, found: SearchResults) -> 
     return WindowChooser.of_server(ask) if isinstance(memory, ServedMemory) else WindowChooser(ask)
 
 
+def _explained(settings: Settings, notice: str) -> str:
+    """Return a notice; if nothing is embedded because the embedder is not installed, the notice says that instead."""
+    from klaw_core.searching.question_embedder import NOTHING_EMBEDDED
+
+    if not notice.endswith(NOTHING_EMBEDDED):
+        return notice
+    from klaw_core.errors import PluginError
+    from klaw_core.maintenance.reindex import check_embedder
+
+    config = settings.load_config()
+    try:
+        check_embedder(settings.registry(config), config.embedding)
+    except PluginError as error:
+        return f"{notice.removesuffix(NOTHING_EMBEDDED)}searched without vectors: {error}"
+    return notice
+
+
 def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: str) -> None:
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import data, print_json
@@ -171,7 +188,8 @@ def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: st
     from klaw_core.values.search import NO_GOOD_MATCH
 
     # As text, the results are shown below such a line.
-    notify(settings, *(notice for notice in found.notices if form != "text" or notice != NO_GOOD_MATCH))
+    shown = (notice for notice in found.notices if form != "text" or notice != NO_GOOD_MATCH)
+    notify(settings, *(_explained(settings, notice) for notice in shown))
     if form == "json":
         from klaw_core.cli.result_forms import result_to_json
 

@@ -32,7 +32,7 @@ from klaw_core.values.runs import ForgetReport, IndexReport, Progress, SkippedEn
 #: The name of the lock that a run holds while it embeds; see ``Store.lock``.
 EMBEDDING_LOCK = "embedding"
 # Chunks to embed before a search. The user is waiting, so the rest is left to `klaw embed` or the next index run.
-_MAX_EMBEDDED_BEFORE_SEARCH = 64
+_MAX_BEFORE_SEARCH = 64
 
 
 class _TakenError(Exception):
@@ -123,8 +123,7 @@ class IndexRuns:
                 failures.append(f"{source.origin} may be out of date: {error}")
         if report.added or report.changed or report.removed:
             try:
-                few = _MAX_EMBEDDED_BEFORE_SEARCH
-                report = self.embed(run, collections, lambda _: None, few, patient=False, before=report)
+                report = self.embed(run, collections, lambda _: None, _MAX_BEFORE_SEARCH, patient=False, before=report)
             except KlawError as error:
                 failures.append(f"new text is found by words alone: {error}")
             self._tell(report, sources, "search")
@@ -315,7 +314,8 @@ class IndexRuns:
                         named.left_out.append(SkippedEntry(document, reason, keep=False))
                     break
             else:
-                raise NotFoundError(f"{path} belongs to no source", hint=f"klaw index {quote(str(Path(path).parent))}")
+                hint = f"klaw index {quote(str(Path(path).parent))} --include {quote(Path(path).name)}"
+                raise NotFoundError(f"{path} belongs to no source", hint=hint)
         return found
 
 

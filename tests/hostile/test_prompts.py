@@ -1,6 +1,7 @@
 """Hostile text in every place that can hold one, through every exit into a prompt: it stays in its place."""
 
 import asyncio
+import importlib.util
 import json
 import re
 import sys
@@ -30,7 +31,7 @@ HOSTILE = f"{EVIL}{UNSEEN}{CLOSING}"
 #: The lines of Klaw's own that begin at column 0.
 _OWN = re.compile(r"## (?:Core memory|Relevant memory|Relevant Memory)|### [^\n]+|- .+|")
 _CONTROL = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\u200b\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
 
@@ -180,6 +181,9 @@ def test_core_memory(world):
     check(world.memory.core.render())
 
 
+_ASKED = {"query", "message", "path"}
+
+
 def texts_in(answer, key=""):
     """Yield the texts that a tool formats for a prompt: the values of ``context``, and lists of lines."""
     if isinstance(answer, Mapping):
@@ -200,6 +204,84 @@ def test_tools_that_return_text_for_a_prompt(world):
                 check(text)
                 checked.add(name)
     assert {"memory_context", "memory_facts"} <= checked
+
+
+def texts_of(answer):
+    """Yield every text of a JSON value, keys too."""
+    if isinstance(answer, Mapping):
+        for name, value in answer.items():
+            yield name
+            yield from texts_of(value)
+    elif isinstance(answer, list | tuple):
+        for each in answer:
+            yield from texts_of(each)
+    elif isinstance(answer, str):
+        yield answer
+
+
+@pytest.mark.promise("S10")
+def test_no_answer_of_a_tool_contains_what_nobody_sees(world):
+    path = world.memory.search("forged zebra", 1)[0].path
+    forged = set()
+    tools = {name: tool for name, tool in world.memory.toolbox().items() if tool.read_only}
+    assert {"memory_search", "memory_get", "memory_context", "memory_core_get", "memory_facts"} <= tools.keys()
+    for name, tool in tools.items():
+        arguments = {key: path if key == "path" else "zebra" for key in tool.properties if key in _ASKED}
+        answer = world.memory.call_tool(name, arguments)
+        texts = list(texts_of(answer))
+        assert [text for text in texts if _CONTROL.search(text)] == [], name
+        forged |= {name for text in texts if "forged" in text}
+    assert {"memory_search", "memory_get", "memory_context", "memory_core_get", "memory_facts"} <= forged
+
+
+def test_nothing_of_mcp_contains_what_nobody_sees(world):
+    server = pytest.importorskip("klaw_mcp.server")
+    from klaw_mcp.resources import uri_of
+    from klaw_mcp.tools import Policy, Toolbox
+
+    box = Toolbox(lambda: world.memory, Policy(extra=("search", "fetch")))
+    handlers = server.Handlers(box, SimpleNamespace(meet=lambda _context: None))
+    said = []
+    for name, tool in box.tools().items():
+        if tool.read_only:
+            path = {"path": "saved/", "id": world.memory.search("forged zebra", 1)[0].path}
+            arguments = {key: path.get(key, "zebra") for key in tool.properties if key in {*_ASKED, "id"}}
+            said += texts_of(json.loads(box.call(name, arguments)[0]))
+    found = world.memory.documents()
+    for record in found:
+        params = SimpleNamespace(uri=uri_of(record.path))
+        if "\n" not in record.path:
+            said += [each.text for each in asyncio.run(handlers.read_resource(None, params)).contents]
+    listed = asyncio.run(handlers.list_resources(None, None)).resources
+    said += [each.name for each in listed]
+    assert len(listed) == len(found)
+    assert [text for text in said if _CONTROL.search(text)] == []
+    assert sum("forged" in text for text in said) > len(found)
+
+
+def test_no_retriever_of_a_framework_returns_what_nobody_sees(world):
+    said = []
+    if importlib.util.find_spec("langchain_core"):
+        from langchain_klaw import KlawRetriever
+
+        said += [each.page_content for each in KlawRetriever(memory=world.memory, k=20).invoke("forged zebra")]
+    if importlib.util.find_spec("haystack"):
+        haystack = import_module("haystack")
+        from klaw_haystack import KlawDocumentStore, KlawHybridRetriever
+
+        store = KlawDocumentStore(world.home / "haystack")
+        store.write_documents([haystack.Document(id="1", content=HOSTILE)])
+        said += [each.content for each in KlawHybridRetriever(store).run("forged zebra")["documents"]]
+        assert store.filter_documents()[0].content == HOSTILE
+        store.close()
+    if importlib.util.find_spec("strands"):
+        from klaw_agents.strands import KlawMemoryStore
+
+        said += [each.content for each in asyncio.run(KlawMemoryStore(world.memory).search("forged zebra"))]
+    if not said:
+        pytest.skip("no framework is installed")
+    assert [text for text in said if _CONTROL.search(text)] == []
+    assert any("forged" in text for text in said)
 
 
 def test_the_prompt_of_mcp(world):
@@ -265,6 +347,9 @@ READING = [
     ["search", "zebra", "-n", "50"],
     ["search", "zebra", "--full", "--explain"],
     ["search", "zebra", "-c", "facts", "-n", "50"],
+    ["search", "zebra", "-n", "50", "--format", "md", "--full"],
+    ["search", "zebra", "-n", "50", "--json"],
+    ["list", "--format", "md"],
     ["search", "nothing of this kind"],
     ["list"],
     ["list", "--chats"],
@@ -336,9 +421,11 @@ def test_no_line_of_a_command_is_forged(world, command, terminal, monkeypatch):
     arguments = [{"ID": fact, "SAVED": saved}.get(word, word) for word in command]
     result = CliRunner().invoke(cli, ["--data-dir", str(world.home / "data"), *arguments], prog_name="klaw")
     assert isinstance(result.exception, SystemExit | None), result.exception
-    lines = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\\\", "", result.output).splitlines()
+    lines = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", result.output).splitlines()
     assert lines
-    assert [line for line in lines if _FORGED.match(line)] == []
+    assert [line for line in lines if _CONTROL.search(line)] == [], "what nobody sees, or what controls a terminal"
+    own = re.compile(r"### \d+\. ") if "md" in command else re.compile(r"\Z.")
+    assert [line for line in lines if _FORGED.match(line) and not own.match(line)] == []
     if command[1:2] == ["zebra"] or command in (["list"], ["recent"], ["facts", "list"]):
         assert any("forged" in line for line in lines), "the test says nothing"
 

@@ -440,6 +440,17 @@ class TestOwnedFiles:
         expect(memory, "core-memory", where="core_memory.json", fixable=False)
         assert path.read_text() == '{"user": {"name": "Ada",}}'
 
+    def test_a_copy_of_a_broken_core_memory_is_named_after_the_repair(self, home, memory):
+        path = home.root / "data" / "core_memory.json"
+        path.write_text('{"user": {"name": "Ada",}}')
+        memory.doctor()
+        path.write_text('{"user": {"name": "Ada"}}')
+        (found,) = (each for each in memory.doctor().findings if each.check.startswith("core-memory"))
+        assert (found.check, found.severity) == ("core-memory-copy", "note")
+        assert found.where == f"{path}.broken-1"
+        path.with_name(f"{path.name}.broken-1").unlink()
+        assert not [each for each in memory.doctor().findings if each.check.startswith("core-memory")]
+
     def test_a_broken_list_of_workspaces_is_found(self, home, memory):
         (home.root / "data" / "workspaces.json").write_text("[]")
         found = memory.doctor(fix=True)

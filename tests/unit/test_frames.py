@@ -1,5 +1,6 @@
 """The functions that put untrusted text into a prompt: it stays in its place."""
 
+import json
 import re
 import unicodedata
 
@@ -8,8 +9,8 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klaw_core.cli.neutral import neutral
-from klaw_tools.frames import defused, framed, item_text, one_line
+from klaw_core.cli.neutral import escaped_json, neutral, neutral_parts
+from klaw_tools.frames import defused, framed, item_text, one_line, visible_json
 
 #: Every character that ends a line somewhere: in Python, in Markdown, in a terminal, in Unicode.
 BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -150,4 +151,25 @@ def test_law_other_tags_and_signs_stay_in_a_frame(text):
 
 @given(_texts)
 def test_law_a_terminal_gets_nothing_that_controls_it(text):
-    assert not any(is_unseen(character) for character in neutral(text) if not 0xE0000 <= ord(character) <= 0xE007F)
+    assert not any(map(is_unseen, neutral(text)))
+
+
+@given(_texts)
+@example(UNSEEN + SOMETIMES_NEEDED)
+def test_law_json_for_a_terminal_shows_what_nobody_sees_and_says_the_same(text):
+    written = escaped_json(json.dumps(text, ensure_ascii=False))
+    assert json.loads(written) == text
+    assert not any(map(is_unseen, written))
+    assert neutral(written) == written
+
+
+@given(st.lists(_texts, max_size=5))
+@example(["\u0645\u06cc", "\u200c\u062e\u0648", "\u0627\U000e0041"])
+def test_law_parts_are_parts_of_the_whole(parts):
+    whole = [part.replace("\r\n", "\n") for part in parts]
+    assert "".join(neutral_parts(parts)) == "".join(neutral_parts(["".join(whole)]))
+
+
+def test_a_model_gets_no_text_with_characters_that_nobody_sees():
+    given = {f"a{UNSEEN}": [f"b{UNSEEN}", {"c": ("d\u200b", 1, None, True)}]}
+    assert visible_json(given) == {"a": ["b", {"c": ["d", 1, None, True]}]}

@@ -94,6 +94,21 @@ def test_a_forgotten_text_is_in_no_byte_of_the_state(memory, tmp_path, write):
     assert kept(memory) == []
 
 
+def test_an_import_says_which_records_had_been_forgotten(memory, tmp_path):
+    export = tmp_path.parent / f"{tmp_path.name}.jsonl"
+    gone, stays = (memory.save(text).path for text in (f"{WORD} was saved", "another text stays"))
+    memory.export(export)
+    run(memory, tmp_path)
+    memory.forget(gone)
+    report = memory.import_(export)
+    assert report.added == {"saved": 1}
+    (notice,) = (each for each in report.notices if "had been forgotten" in each)
+    assert gone in notice
+    assert stays not in notice
+    assert "`klaw forget` removes" in notice
+    assert [each for each in memory.import_(export).notices if "had been forgotten" in each] == []
+
+
 def test_nothing_is_erased_a_second_time(memory, tmp_path):
     path = memory.save(f"{WORD} was saved").path
     run(memory, tmp_path)

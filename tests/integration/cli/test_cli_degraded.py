@@ -43,6 +43,23 @@ def test_with_a_misspelt_embedder_words_status_and_doctor_still_work(indexed, co
     assert indexed("forget", "--yes", "notes/auth.md").exit_code == 0
 
 
+def test_a_search_of_what_no_embedder_has_embedded_names_the_missing_one(klaw, user_home, configure):
+    (user_home / "work" / "boat.md").write_text("The boat leaves at noon.\n")
+    configure(TYPO)
+    assert klaw("index", ".").exit_code == 0
+    result = klaw("search", "boat")
+    assert "no plugin provides the embedder 'olama'" in result.stderr
+    assert "klaw embed" not in result.stderr
+    assert "boat.md" in result.stdout
+
+
+def test_a_saved_memory_is_of_no_chat_that_other_commands_refuse(klaw):
+    refused = [klaw(*arguments) for arguments in (["save", "x", "--chat", "nochat"], ["logs", "--chat", "nochat"])]
+    assert [each.exit_code for each in refused] == [1, 1]
+    assert len({each.stderr for each in refused}) == 1
+    assert "'nochat' is not a chat name" in refused[0].stderr
+
+
 def test_an_unset_variable_disables_only_its_stage(indexed, configure):
     configure(UNSET)
     result = indexed("search", "tokens expire")

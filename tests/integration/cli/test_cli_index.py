@@ -266,7 +266,7 @@ class TestIndex:
 
         assert (nothing.exit_code, nothing.stderr) == (1, "klaw: nothing has been indexed yet → klaw index DIR\n")
         assert file.exit_code == 1
-        assert file.stderr.endswith(f"auth.md belongs to no source → klaw index {notes}\n")
+        assert file.stderr.endswith(f"auth.md belongs to no source → klaw index {notes} --include auth.md\n")
 
     def test_reindex_prints_a_report(self, indexed):
         assert indexed("reindex").stdout.startswith("reindexed: 3 new; 3 chunks in ")

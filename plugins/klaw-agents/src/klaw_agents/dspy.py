@@ -9,6 +9,7 @@ import dspy
 
 from klaw_agents.turns import offered
 from klaw_core import Filters, Memory, Tool
+from klaw_core.cli.kit import visible
 
 
 class KlawRetriever(dspy.Retrieve):
@@ -40,7 +41,7 @@ class KlawRetriever(dspy.Retrieve):
         """Return the passages that answer a question, best first."""
         results = self._memory.search(query, self.k if k is None else k, **self._options)
         return _Passages(
-            passages=[result.content for result in results],
+            passages=[visible(result.content) for result in results],
             paths=[result.path for result in results],
             relevances=[result.relevance for result in results],
             is_weak=[result.is_weak for result in results],

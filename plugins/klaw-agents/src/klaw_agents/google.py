@@ -15,6 +15,7 @@ from google.genai import types
 
 from klaw_agents.threads import in_thread
 from klaw_core import Filters, Memory, RecordError, metadata_part
+from klaw_core.cli.kit import visible
 from klaw_journals import NewDocument
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _entry(document: NewDocument, prefix: str, judgement: Mapping[str, Any]) -> 
     kept = document.payload
     return MemoryEntry(
         id=document.id.removeprefix(prefix),
-        content=types.Content(role=kept["role"], parts=[types.Part(text=text) for text in kept["texts"]]),
+        content=types.Content(role=kept["role"], parts=[types.Part(text=visible(text)) for text in kept["texts"]]),
         author=kept["author"],
         timestamp=kept["timestamp"],
         custom_metadata={**kept["custom"], **judgement},

@@ -13,6 +13,7 @@ from pydantic import Field
 from klaw_agents.threads import in_thread
 from klaw_agents.turns import place_of, remember
 from klaw_core import Filters, Memory, SearchResult
+from klaw_core.cli.kit import visible
 from klaw_journals import Chat
 
 _CHANNEL = "llama-index"
@@ -84,7 +85,7 @@ def _node(result: SearchResult) -> NodeWithScore:
     hidden = [name for name in metadata if name != "path"]
     node = TextNode(
         id_=result.chunk_id,
-        text=result.content,
+        text=visible(result.content),
         metadata=metadata,
         excluded_llm_metadata_keys=hidden,
         excluded_embed_metadata_keys=hidden,

@@ -13,6 +13,7 @@ from strands.memory import AddMessagesContext, MemoryEntry, MemoryStore, SearchO
 from klaw_agents.threads import in_thread
 from klaw_agents.turns import place_of
 from klaw_core import Filters, IndexReport, Memory, SearchResult, metadata_part
+from klaw_core.cli.kit import visible
 from klaw_journals import Chat, Message, NewDocument
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _checked(number: int) -> int:
 def _entry(result: SearchResult) -> MemoryEntry:
     place = {**place_of(result), "score": result.score, "relevance": result.relevance}
     # Metadata of the caller comes first, but cannot change the location.
-    return MemoryEntry(content=result.content, metadata={**result.metadata, **place})
+    return MemoryEntry(content=visible(result.content), metadata={**result.metadata, **place})
 
 
 def _message(message: Mapping[str, Any], chat: Chat, now: datetime, name: str, sender_id: str) -> Message:

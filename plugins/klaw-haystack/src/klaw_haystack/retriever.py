@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
+from klaw_core.cli.kit import visible
 from klaw_haystack.document_store import KlawDocumentStore, Mode
 
 
@@ -52,6 +54,6 @@ class KlawHybridRetriever:
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Return ``documents``, best first."""
+        """Return ``documents``, best first, without characters that nobody sees; the store's own are as written."""
         found = self.document_store.search(query, top_k or self.top_k, filters or self.filters, self.mode)
-        return {"documents": found}
+        return {"documents": [replace(each, content=each.content and visible(each.content)) for each in found]}

@@ -14,6 +14,7 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
 from klaw_core import KlawError, Memory, Tool
+from klaw_core.cli.kit import visible
 from klaw_mcp.notices import Notices
 from klaw_mcp.prologue import INSTRUCTIONS, NAME, version
 from klaw_mcp.resources import TEMPLATE, completed_paths, completed_topics, mime_type, page, path_of, uri_of
@@ -82,7 +83,7 @@ class Handlers:
         cursor = params.cursor if params else None
         found = await _run(lambda: page(self.get_memory(), self.toolbox.policy.collections, cursor))
         resources = [
-            types.Resource(uri=uri_of(item.path), name=item.path, mime_type=mime_type(item.path))
+            types.Resource(uri=uri_of(item.path), name=one_line(item.path), mime_type=mime_type(item.path))
             for item in found.documents
         ]
         return types.ListResourcesResult(resources=resources, next_cursor=found.cursor)
@@ -101,9 +102,12 @@ class Handlers:
     ) -> types.ReadResourceResult:
         """Return the text of a document, and a notice if the text may be outdated."""
         found = await _run(lambda: self.get_memory().get(path_of(params.uri), redact=True), uri=params.uri)
-        contents = [types.TextResourceContents(uri=params.uri, mime_type=mime_type(found.path), text=found.content)]
+        text = visible(found.content)
+        contents = [types.TextResourceContents(uri=params.uri, mime_type=mime_type(found.path), text=text)]
         if found.notice:
-            contents.append(types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=found.notice))
+            contents.append(
+                types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=visible(found.notice))
+            )
         return types.ReadResourceResult(contents=list(contents))
 
     async def list_prompts(

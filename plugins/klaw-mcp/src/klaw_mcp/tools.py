@@ -10,7 +10,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core import Memory, NotFoundError, Tool
 from klaw_mcp.connector import connector_tools
-from klaw_tools import run_tool
+from klaw_tools import answer_to_model
 
 #: The tools that agents are offered by default, in this order, as far as they are installed; ``memory_forget`` only if
 #: the policy allows it.
@@ -87,7 +87,7 @@ class Toolbox:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Run a tool. Return its result as JSON, and whether it is an error."""
-        answer = run_tool(self.tools(), name, arguments)
+        answer = answer_to_model(self.tools(), name, arguments)
         return json.dumps(answer, ensure_ascii=False), "error" in answer
 
 

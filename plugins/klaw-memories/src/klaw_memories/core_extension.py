@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -79,13 +80,19 @@ class CoreMemoryExtension(AttachedExtension, ToolExtension, CheckedExtension, Re
         return CoreMemory(journals.text(NAME), redactor)
 
     def check(self) -> Iterator[Finding]:
-        """Check that the file can be read, and only by its owner."""
+        """Check that the file can be read, and only by its owner; name the copies of broken ones."""
         core = self.core
         yield from check_private([Path(core.place.location)])
         try:
             core.get()
         except KlawError as error:
             yield Finding("core-memory", "error", error.message, core.place.location, error.hint)
+            return
+        file = Path(core.place.location)
+        for copy in sorted(file.parent.glob(f"{glob.escape(file.name)}.broken-*")):
+            what = f"{copy.name} is what was in {file.name} before it was repaired"
+            hint = "add what you miss with `klaw core set`, then delete the copy: it may contain what you forget"
+            yield Finding("core-memory-copy", "note", what, str(copy), hint)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,9 +40,11 @@ from klaw_journals import (
     make_private,
 )
 from klaw_journals.checked_names import check_name, secret_in_name
+from klaw_journals.traces import Traces
 from klaw_redaction import Redactor
 
 _BATCH = 500
+_MAX_SHOWN = 3
 
 JsonRecord: TypeAlias = Mapping[str, Any]
 
@@ -206,6 +208,8 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         known = dict(self.journal.replay().records)
         counts = ImportCounts()
         batch: list[JsonRecord] = []
+        was_forgotten = self._was_forgotten()
+        back: dict[str, str] = {}
         for record in (self.parse(item.value["value"]) for item in records):
             if refusal := self.refusal(record):
                 counts += ImportCounts(kept=(refusal,))
@@ -213,13 +217,24 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
             here = known.setdefault(record["id"], record)
             if here is record:
                 batch.append(record)
+                if was_forgotten(record["id"]):
+                    back[record["id"]] = self.path_of(record)
             elif _without_class(self.parse(here)) == _without_class(record):
                 counts += ImportCounts(present=1)
             else:
                 counts += ImportCounts(kept=(self._differs(record["id"]),))
             if len(batch) == _BATCH:
                 counts += self._keep(batch)
-        return counts + self._keep(batch)
+        counts += self._keep(batch)
+        return counts + ImportCounts(notices=_told_of(list(back.values()))) if back else counts
+
+    def _was_forgotten(self) -> Callable[[str], bool]:
+        """Return what says of an id whether it was forgotten. Only a memory of several machines has traces of that."""
+        traces = Traces(Path() if self._host is None else self._host.config.data_dir)
+        if self._host is None or not traces.key:
+            return lambda _name: False
+        known = {scope for scope, _ in traces.read()}
+        return lambda name: traces.scope(self.name, name) in known
 
     def refusal(self, _record: JsonRecord, /) -> str:
         """Return why an import does not add a record; usually empty."""
@@ -233,6 +248,13 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
 
     def _differs(self, name: str) -> str:
         return f"{self.label}{name} already exists with other content"
+
+
+def _told_of(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return what an import says of records that had been forgotten."""
+    named = ", ".join(paths[:_MAX_SHOWN]) + (f" and {len(paths) - _MAX_SHOWN:,} others" if paths[_MAX_SHOWN:] else "")
+    verb = "is" if len(paths) == 1 else "are"
+    return (f"{named} had been forgotten and {verb} back, on all machines of this memory: `klaw forget` removes them",)
 
 
 def _without_class(record: JsonRecord) -> JsonRecord:

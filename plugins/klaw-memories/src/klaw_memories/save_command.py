@@ -49,6 +49,10 @@ def command(
     """
     if not text and not edit:
         raise click.UsageError("a text is missing; --edit opens an editor")
+    if chat_id is not None:
+        from klaw_core import Chat
+
+        Chat.parse(chat_id)  # a name that no other command takes
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
         old = None if supersedes is None else _replaceable(memory, supersedes)  # before a person writes a text

@@ -455,7 +455,8 @@ def _existing(directory: str | Path) -> Path:
         raise WorkspaceError(f"{str(directory)!r} is not a directory that can be opened: {error}") from error
     if not is_directory:
         problem = "is a file, not a directory" if exists else "does not exist"
-        raise WorkspaceError(f"{directory} {problem}", hint=f"klaw index {quote(str(root.parent))}" if exists else "")
+        hint = f"name its directory: klaw index {quote(str(root.parent))} --include {quote(root.name)}"
+        raise WorkspaceError(f"{directory} {problem}", hint=hint if exists else "")
     return root
 
 

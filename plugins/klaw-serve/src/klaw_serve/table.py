@@ -13,7 +13,7 @@ from klaw_serve.reading import READING_OPERATIONS
 from klaw_serve.schemas import boolean, integer, several, string
 from klaw_serve.searching import SEARCH_OPERATIONS
 from klaw_serve.tenants import Tenant
-from klaw_tools import run_tool
+from klaw_tools import answer_to_model
 
 _PATH = string("A document's path: notes/a.md.", 1_000)
 _SECTION: Json = {
@@ -67,7 +67,7 @@ def _tool(tenant: Tenant, given: Json) -> Any:
     tools = tenant.memory.toolbox()
     if given["name"] not in tools:
         raise NotFoundError(f"there is no tool {quoted(given['name'])}", hint=f"known: {', '.join(tools)}")
-    return run_tool(tools, given["name"], given.get("arguments", {}))
+    return answer_to_model(tools, given["name"], given.get("arguments", {}))
 
 
 def _index(tenant: Tenant, given: Json) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         ContextQuestion,
         GatingExtension,
     )
-    from klaw_tools.tools import run_tool
+    from klaw_tools.tools import answer_to_model, run_tool
 
 __all__ = [
     "ArrangingExtension",
@@ -25,6 +25,7 @@ __all__ = [
     "ContextNotice",
     "ContextQuestion",
     "GatingExtension",
+    "answer_to_model",
     "run_tool",
 ]
 
@@ -32,4 +33,5 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("klaw_tools.tools" if name == "run_tool" else "klaw_tools.interfaces"), name)
+    module = "tools" if name in {"answer_to_model", "run_tool"} else "interfaces"
+    return getattr(import_module(f"klaw_tools.{module}"), name)

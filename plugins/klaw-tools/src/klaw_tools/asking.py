@@ -25,8 +25,9 @@ from klaw_core import (
     SearchResult,
     quoted,
 )
+from klaw_core.cli.kit import visible
 from klaw_core.values.metadata import TRUST_CLASSES
-from klaw_tools.frames import defused, framed, one_line, visible
+from klaw_tools.frames import defused, framed, one_line
 from klaw_tools.options import AskOptions
 from klaw_tools.quoting import is_short, quotations, with_one_mark
 

@@ -7,41 +7,22 @@ frame around it, or contain characters that a reader does not see.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
-from klaw_core.cli.neutral import CONTROLS, LINE_BREAKS, MARKS
+from klaw_core.cli.neutral import INVISIBLE, visible
 
-_REMOVED = dict.fromkeys((*CONTROLS, *MARKS))
-# Characters that nobody sees and models read: spaces and joiners without a width, fillers, selectors of variants, and
-# tag characters, which are invisible copies of ASCII. Any text can be spelled in them.
-_INVISIBLE = (
-    r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    r"\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_UNSEEN = rf"[\s{_INVISIBLE}]"
-_EMOJI = r"[\xa9\xae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
-# Scripts in which joiners change what is read: Arabic, Syriac, N'Ko, those of India, Burma, Cambodia and Mongolia.
-_JOINED = (
-    r"[\u0600-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u180a\u1810-\u18af\u1a20-\u1aff\u1b00-\u1bff\ua840-\ua8ff"
-    r"\ua980-\ua9ff\uaa60-\uaaff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
-)
-# One of these is kept where a reader sees its effect; a further one behind it is not.
-_NEEDED = (
-    rf"(?<={_EMOJI})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?:(?<={_EMOJI})|(?<={_EMOJI}\ufe0f))\u200d(?={_EMOJI})"
-    rf"|(?<={_JOINED})[\u200c\u200d]|(?<=[\u1820-\u18aa])[\u180b-\u180d\u180f]"
-)
-_INVISIBLE_OR_NEEDED = re.compile(rf"({_NEEDED})|[{_INVISIBLE}]")
+_UNSEEN = rf"[\s{INVISIBLE}]"
 
 
-def visible(text: str) -> str:
-    """Return a text without control characters and others that nobody sees.
-
-    Every kind of line break is a line feed; tabs stay. Also a joiner stays in a script that needs it, and between two
-    emoji, and so does the selector of a variant behind an emoji: U+200C, U+200D, U+FE0E, U+FE0F.
-    """
-    if text.isascii():
-        return text if text.isprintable() else LINE_BREAKS.sub("\n", text).translate(_REMOVED)
-    return _INVISIBLE_OR_NEEDED.sub(r"\1", LINE_BREAKS.sub("\n", text).translate(_REMOVED))
+def visible_json(value: Any) -> Any:
+    """Return JSON for a model: every text in it, also a key, as :func:`visible` returns it."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {visible(key): visible_json(item) for key, item in value.items()}
+    return [visible_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def one_line(text: str) -> str:

@@ -15,6 +15,7 @@ from klaw_core import KlawError, Tool, ToolExtension, to_json
 from klaw_core.errors import as_klaw_error, isolated
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import adapted, problems_of, shown, snake_case
+from klaw_tools.frames import visible_json
 from klaw_tools.memory_tools import ToolMemory, memory_tools
 
 _LOG = logging.getLogger("klaw")
@@ -43,8 +44,14 @@ def all_tools(memory: ToolMemory, allow: Collection[str] = ()) -> Mapping[str, T
 
 
 def call(memory: ToolMemory, name: str, arguments: Mapping[str, Any] | str, allow: Collection[str] = ()) -> Json:
-    """Run a tool of a memory with a model's arguments, as :func:`run_tool` does."""
-    return run_tool(all_tools(memory, allow), name, arguments)
+    """Run a tool of a memory with a model's arguments, as :func:`answer_to_model` does."""
+    return answer_to_model(all_tools(memory, allow), name, arguments)
+
+
+def answer_to_model(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any] | str) -> Json:
+    """Run one of these tools as :func:`run_tool` does; no text in the answer has characters that nobody sees."""
+    answer: Json = visible_json(run_tool(known, name, arguments))
+    return answer
 
 
 def run_tool(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any] | str) -> Json:

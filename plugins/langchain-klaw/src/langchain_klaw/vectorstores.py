@@ -15,6 +15,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from klaw_core import Filters, Memory, SearchResult, metadata_part, unit_rows
+from klaw_core.cli.kit import visible
 from klaw_journals import NewDocument
 from langchain_klaw.embeddings import KlawEmbeddings, open_memory, report_problems
 from langchain_klaw.filters import conditions_of
@@ -261,7 +262,7 @@ def documents_of(results: Iterable[SearchResult]) -> list[Document]:
     return [
         Document(
             id=result.chunk_id,
-            page_content=result.content,
+            page_content=visible(result.content),
             metadata={
                 **{key: list(value) if isinstance(value, tuple) else value for key, value in result.metadata.items()},
                 "path": result.path,
