@@ -40,7 +40,11 @@ class Applying:
         with state.commit():
             state.meta[APPLYING] = "1"
         places = {(desk.kind.name, desk.place) for desk in desks(round_.here.root, round_.here.kinds)}
-        changed = set()
+        changed, due = set(), state.due
+        # Before the first change: whatever interrupts the run then, the next one updates the index.
+        state.due = due.with_kinds(round_.kinds)
+        with state.commit():
+            pass
         for name, place in sorted(places | self.merged.places.keys()):
             if name in round_.kinds and self._settle(Desk(round_.here.root, KINDS[name], place)):
                 changed.add(name)
@@ -55,6 +59,7 @@ class Applying:
             state.meta[APPLYING] = ""
             self._point()
             self._drop_bodies()
+            state.due = due.with_kinds(changed)
         round_.here.step("done")
         report.conflicts = tuple(map(_told, self.merged.conflicts))
         report.missing = len(round_.lost)

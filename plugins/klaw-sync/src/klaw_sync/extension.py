@@ -91,8 +91,14 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         notes = self._owner("workspaces")
         sync, remotes = self.sync, self.remotes(places)
         problem = "" if notes is None or dry_run else self._published(notes)
-        report = sync.run(remotes, dry_run=dry_run, missing=missing)
-        self._index(report)
+        try:
+            report = sync.run(remotes, dry_run=dry_run, missing=missing)
+        except KlawError:
+            with suppress(KlawError):  # what an earlier run has left; the first error is the one to tell
+                self._index(sync)
+            raise
+        if not dry_run:
+            self._index(sync)
         if problem:
             report.problems += (problem,)
         elif notes is not None and self._host is not None and not dry_run:
@@ -133,14 +139,22 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
 
         Raise ConfigError, NotFoundError, RecordError, StoreError.
         """
-        return self.sync.remove(machine, self.remotes(places), then=self._index, new_key=new_key)
+        sync = self.sync
+        return sync.remove(machine, self.remotes(places), then=lambda _report: self._index(sync), new_key=new_key)
 
-    def _index(self, report: SyncReport) -> None:
-        """Update the index of the journals that a run has changed."""
-        for name in dict.fromkeys(_OWNERS[kind][0] for kind in report.changed):
-            if name not in {"core_memory", "workspaces"} and self._host is not None:
-                with suppress(NotFoundError):
-                    self._host.index(name)
+    def _index(self, sync: Sync) -> None:
+        """Update the index of the journals that this run, or one that was interrupted, has changed."""
+        if self._host is not None:
+            sync.index(partial(self._update, self._host, set()))
+
+    @staticmethod
+    def _update(host: Host, done: set[str], kind: str) -> None:
+        """Update the index of the extension that has a journal, once."""
+        name = _OWNERS[kind][0]
+        if name not in {*done, "core_memory", "workspaces"}:
+            done.add(name)
+            with suppress(NotFoundError):
+                host.index(name)
 
     def start(self) -> Callable[[], object] | None:
         """Synchronise with the configured places every ``interval_seconds``, in a thread. Raise ConfigError.

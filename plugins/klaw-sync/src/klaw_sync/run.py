@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
-from klaw_core import ConfigError, KlawError, NotFoundError, RecordError, StoreError, locked
+from klaw_core import ConfigError, KlawError, NotFoundError, RecordError, StoreError, StoreLockedError, locked
 from klaw_journals import Traces, parse_json
 from klaw_journals.timestamps import require_clock
 from klaw_sync.applying import Applying
@@ -23,8 +24,10 @@ from klaw_sync.merging import Conflict, merge
 from klaw_sync.remotes import MEMORY_FILE, NOT_A_FILE, Remote
 from klaw_sync.segments import read as read_segment
 from klaw_sync.stamping import Stamping
-from klaw_sync.state import State, gaps
+from klaw_sync.state import Due, State, gaps
 from klaw_sync.values import Removal, Version
+
+_WAIT_SECONDS = 1  # for another run, before what was indexed stays noted as due; the next run indexes it again
 
 
 @frozen
@@ -42,6 +45,9 @@ class Machine:
 @define(eq=False)
 class Sync(Here):
     """Synchronises one data directory."""
+
+    #: What the last run left to :meth:`index`. It was read while no other run changed the journals.
+    _due: Due = field(factory=Due, init=False)
 
     @property
     def key(self) -> MemoryKey:
@@ -150,6 +156,7 @@ class Sync(Here):
         report = SyncReport()
         with locked(self.directory), State.open(self.directory / "state.db") as state:
             state.load_meta()
+            self._due = state.due
             _require_member(state)
             reached = [one for one in remotes if self._reach(one, key, state, report, dry_run=dry_run)]
             if not dry_run and missing == "keep" and self._is_idle(state, reached):
@@ -159,7 +166,26 @@ class Sync(Here):
                 return report
             state.load()
             _run(Round(self, state, key, reached, report, dry_run, missing))
+            self._due = state.due
         return report
+
+    def index(self, update: Callable[[str], object]) -> None:
+        """Call ``update`` with each journal whose index may lack what the last run, or one before it, has changed.
+
+        Whatever interrupts this, or a run before it, the call after the next run does it again. Raise StoreError.
+        """
+        due = self._due
+        if not due.kinds:
+            return
+        for name in sorted(due.kinds):
+            update(name)
+        with suppress(StoreLockedError), locked(self.directory, limit_seconds=_WAIT_SECONDS):
+            with State.open(self.directory / "state.db") as state:
+                state.load_meta()
+                if state.due == due:  # otherwise another run has changed something since
+                    state.due = Due()
+                    with state.commit():
+                        pass
 
     def erase(self, *, limit_seconds: float | None = None) -> None:
         """Erase the texts that this machine has forgotten from ``state.db``; other machines learn of it from a run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -10,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from klaw_core import Closing, Hold, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 from klaw_sync.erasing import ERASED, SCRUB
 from klaw_sync.segments import is_name, place_of
-from klaw_sync.values import Removal, Trace, Version
+from klaw_sync.values import KINDS, Removal, Trace, Version
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -35,6 +36,8 @@ CREATE TABLE IF NOT EXISTS machines (remote TEXT, machine TEXT, host TEXT, last 
 CREATE TABLE IF NOT EXISTS removals (name TEXT PRIMARY KEY, machine TEXT, number INT) STRICT, WITHOUT ROWID;
 """
 
+# The name in `meta` of the journals whose index may lack a change, after a token of the run that names them.
+_DUE = "due"
 _PLAIN = "plain"  # the beginning of the name in `meta` of the mark that a machine writes without encryption
 _PRIMARY = 0xFF  # the part of an error code of SQLite that names its kind
 
@@ -51,6 +54,19 @@ def gaps(versions: Iterable[Version], unnumbered: Container[str]) -> dict[str, i
             numbers[version.machine].add(version.number)
     missing = {machine: max(found) - min(found) + 1 - len(found) for machine, found in sorted(numbers.items())}
     return {machine: count for machine, count in missing.items() if count}
+
+
+@frozen
+class Due:
+    """The journals whose index may lack what a run has changed in them. Each run that adds some has its own mark."""
+
+    mark: str | None = ""
+    kinds: frozenset[str] = frozenset()
+
+    def with_kinds(self, kinds: Iterable[str]) -> Due:
+        """Return these journals and others, with a new mark; without any journal, nothing is due."""
+        both = self.kinds.union(kinds)
+        return Due(" ".join((secrets.token_hex(8), *sorted(both))), both) if both else Due()
 
 
 @define(eq=False)
@@ -99,6 +115,16 @@ class State:
     def kinds(self) -> set[str]:
         """The journals of all versions, also those that this machine does not know."""
         return {version.kind for version in self.versions.values()}
+
+    @property
+    def due(self) -> Due:
+        """The journals whose index may lack what a run has changed in them; all, if this file is new."""
+        mark = self.meta.get(_DUE)
+        return Due(mark, frozenset(KINDS if mark is None else KINDS.keys() & mark.split()))
+
+    @due.setter
+    def due(self, due: Due) -> None:
+        self.meta[_DUE] = due.mark or ""
 
     def put(self, version: Version) -> None:
         """Add or replace a version."""
