@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+import apsw
 import pytest
 
-from klaw_journals import FileJournals
+from klaw_core import Memory, load_config
+from klaw_facts import Facts
+from klaw_journals import Chat, FileJournals, Message, NewDocument
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.desks import Desk, desks
+from klaw_sync.extension import SyncExtension
+from klaw_sync.state import State
 from klaw_sync.values import KINDS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -56,6 +64,16 @@ def killed_at(number: int, machine: Sync, act) -> int:
 
     A step of the machine follows each transaction of its state, which SQLite writes.
     """
+
+    def stepping(before) -> None:
+        machine.step = before(machine.step)
+        act()
+
+    return killed_in(number, stepping)
+
+
+def killed_in(number: int, act) -> int:
+    """Run ``act`` as :func:`killed_at` does, with what makes a function count as a write."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -74,8 +92,7 @@ def killed_at(number: int, machine: Sync, act) -> int:
             for name in WRITES:
                 if hasattr(os, name):
                     setattr(os, name, before(getattr(os, name)))
-            machine.step = before(machine.step)
-            act()
+            act(before)
         except BaseException:  # noqa: BLE001  # the parent tells it from a kill
             os._exit(1)
         os._exit(FINISHED)
@@ -177,3 +194,121 @@ def test_a_run_that_is_killed_loses_nothing(tmp_path, prepare, every):
 @pytest.mark.parametrize("prepare", [receive, restore, remove])
 def test_a_run_that_is_killed_before_any_write_loses_nothing(tmp_path, prepare):
     assert _killed(tmp_path, prepare, 1) > 20
+
+
+CHAT = Chat("telegram", "1")
+KINDS_OF_RECORDS = ("saved", "document", "message", "fact", "key")
+
+
+def opened(root: Path) -> AbstractContextManager[Memory]:
+    """A memory of words only."""
+    overrides = {"memory": {"embedding": {"type": "none"}}}
+    return Memory.open(load_config(data_dir=root, environment={"KLAW_CONFIG": os.devnull}, overrides=overrides))
+
+
+def written(memory: Memory, what: str) -> list[Callable[[], object]]:
+    """Write a record of each kind; return what forgets each."""
+    path = memory.save(f"{what}saved is a saved memory").path
+    memory.add([NewDocument(what, f"{what}document is a document")])
+    message = Message("user", f"{what}message was said", datetime(2026, 1, 1, tzinfo=UTC), meta=CHAT.meta)
+    name = memory.conversations.append(message).id
+    fact = memory.extension(Facts).remember(f"{what}fact is a fact")
+    memory.core.update("user", what, f"{what}key is a value")
+    found = [partial(memory.forget, each) for each in (path, f"{CHAT.name}/{name}", f"facts/{fact.id}")]
+    return [*found, lambda: memory.delete([what]), lambda: memory.core.delete("user", what)]
+
+
+def indexed_scene(root: Path) -> None:
+    """Two memories that were equal, and of which one has told of new and of forgotten records since."""
+    folder = [str(root / "folder")]
+    machine(root, "one"), machine(root, "other")
+    with opened(root / "one") as one:
+        forget = written(one, "gone")
+        one.extension(SyncExtension).run(folder)
+        with opened(root / "other") as other:
+            other.extension(SyncExtension).run(folder)
+            assert words(other, "gone") == {*KINDS_OF_RECORDS} - {"key"}
+        for each in forget:
+            each()
+        written(one, "new")
+        one.extension(SyncExtension).run(folder)
+
+
+def words(memory: Memory, what: str) -> set[str]:
+    """Return the kinds of records that a search by words finds, in all collections."""
+    search = partial(memory.search, mode="fts", collection=list(memory.collections()))
+    return {
+        kind
+        for kind in KINDS_OF_RECORDS
+        if any(f"{what}{kind}" in found.content for found in search(f"{what}{kind}"))
+    }
+
+
+class _Counted(apsw.VFS):
+    """The system's VFS of SQLite, of which each call that changes a file is counted."""
+
+    def __init__(self, count: Callable[[], object]) -> None:
+        self.count, self.base = count, apsw.vfs_names()[0]
+        super().__init__("klaw-counted", self.base, makedefault=True)
+
+    def xOpen(self, name, flags):  # noqa: N802
+        return _CountedFile(self.count, self.base, name, flags)
+
+
+class _CountedFile(apsw.VFSFile):
+    def __init__(self, count, base, name, flags) -> None:
+        self.count = count
+        super().__init__(base, name, flags)
+
+    def xWrite(self, data, offset):  # noqa: N802
+        self.count()
+        super().xWrite(data, offset)
+
+    def xTruncate(self, size):  # noqa: N802
+        self.count()
+        super().xTruncate(size)
+
+
+def synchronise(root: Path) -> Callable[[Callable[[Callable], Callable]], None]:
+    def act(before):
+        vfs = _Counted(before(lambda: None))
+        State.commit = before(State.commit)
+        with opened(root / "other") as other:
+            other.extension(SyncExtension).run([str(root / "folder")])
+        vfs.unregister()
+
+    return act
+
+
+def _killed_with_an_index(tmp_path: Path, every: int) -> int:
+    """Kill a machine that receives before each write, or one in ``every``; return how many there are."""
+    indexed_scene(tmp_path / "scene")
+    number, status = 1 - every, KILLED
+    while status == KILLED:
+        number += every
+        root = tmp_path / "copy"
+        shutil.copytree(tmp_path / "scene", root)
+        status = killed_in(number, synchronise(root))
+        assert status in {KILLED, FINISHED}
+        with opened(root / "other") as other:
+            report = other.extension(SyncExtension).run([str(root / "folder")])
+            assert report.problems == ()
+            assert (words(other, "new"), words(other, "gone")) == ({*KINDS_OF_RECORDS} - {"key"}, set()), number
+            assert other.core.get().user == {"new": "newkey is a value"}
+        files = [path for path in sorted((root / "other").rglob("*")) if path.is_file()]
+        told = [f"gone{kind}".encode() for kind in KINDS_OF_RECORDS]
+        left = [(path.name, word) for path in files for word in told if word in path.read_bytes()]
+        assert left == [], number
+        shutil.rmtree(root)
+    return number
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_run_that_is_killed_leaves_an_index_that_the_next_one_completes(tmp_path):
+    assert _killed_with_an_index(tmp_path, 20) > 60
+
+
+@pytest.mark.campaign
+@pytest.mark.usefixtures("fast")
+def test_a_run_that_is_killed_before_any_write_leaves_an_index_that_the_next_one_completes(tmp_path):
+    assert _killed_with_an_index(tmp_path, 1) > 60
