@@ -269,7 +269,9 @@ class _CountedFile(apsw.VFSFile):
         super().xTruncate(size)
 
 
-def synchronise(root: Path) -> Callable[[Callable[[Callable], Callable]], None]:
+def synchronise(root: Path):
+    """Return what the other machine does in a process, given what makes a function count as a write."""
+
     def act(before):
         vfs = _Counted(before(lambda: None))
         State.commit = before(State.commit)

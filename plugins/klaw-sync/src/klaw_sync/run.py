@@ -179,13 +179,16 @@ class Sync(Here):
             return
         for name in sorted(due.kinds):
             update(name)
-        with suppress(StoreLockedError), locked(self.directory, limit_seconds=_WAIT_SECONDS):
-            with State.open(self.directory / "state.db") as state:
-                state.load_meta()
-                if state.due == due:  # otherwise another run has changed something since
-                    state.due = Due()
-                    with state.commit():
-                        pass
+        with (
+            suppress(StoreLockedError),
+            locked(self.directory, limit_seconds=_WAIT_SECONDS),
+            State.open(self.directory / "state.db") as state,
+        ):
+            state.load_meta()
+            if state.due == due:  # otherwise another run has changed something since
+                state.due = Due()
+                with state.commit():
+                    pass
 
     def erase(self, *, limit_seconds: float | None = None) -> None:
         """Erase the texts that this machine has forgotten from ``state.db``; other machines learn of it from a run.
