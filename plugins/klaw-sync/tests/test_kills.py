@@ -238,9 +238,7 @@ def words(memory: Memory, what: str) -> set[str]:
     """Return the kinds of records that a search by words finds, in all collections."""
     search = partial(memory.search, mode="fts", collection=list(memory.collections()))
     return {
-        kind
-        for kind in KINDS_OF_RECORDS
-        if any(f"{what}{kind}" in found.content for found in search(f"{what}{kind}"))
+        kind for kind in KINDS_OF_RECORDS if any(f"{what}{kind}" in found.content for found in search(f"{what}{kind}"))
     }
 
 
