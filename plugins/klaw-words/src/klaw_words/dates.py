@@ -86,7 +86,10 @@ _STEMS: Mapping[Unit, tuple[str, ...]] = {
 
 @frozen
 class When:
-    """The beginning of a day, week (from Monday on), month or year in UTC, and which of these it is."""
+    """The beginning of a day, week (from Monday on), month or year, and which of these it is.
+
+    It is that of the calendar where the text was said, written as a time in UTC.
+    """
 
     moment: datetime
     precision: Unit
@@ -138,7 +141,7 @@ def _first(
     for pattern, compute in rules:
         if match := pattern.search(text):
             try:
-                found.append((match, compute(match, said_at.astimezone(UTC))))
+                found.append((match, compute(match, said_at.replace(tzinfo=UTC))))
             except (ValueError, OverflowError):
                 continue
     return min(found, key=lambda item: (item[0].start(), -item[0].end()), default=None)
@@ -269,10 +272,10 @@ def _written() -> Sequence[tuple[re.Pattern[str], _Compute]]:
         (rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_NAMES})\b{year}", _named),
         (r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号]", _chinese),
         (r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?!\d{1,2}[日号])", _month),
-        (r"\b(?:in|since|from|в|с)\s+(?P<year>(?:19|20)\d{2})\b(?![-:.]\d)", _year),
+        (r"\b(?:in|since|from|as\s+of|в|с)\s+(?P<year>(?:19|20)\d{2})\b(?![-:.]\d)", _year),
         (r"(?P<year>(?:19|20)\d{2})年(?!\d{1,2}月)", _year),
         (
-            rf"\b(?:in|since|from|в|с)\s+(?P<month>{_NAMES})\b(?!\s+\d{{1,2}}\b)(?:\s+(?P<year>\d{{4}}))?",
+            rf"\b(?:in|since|from|as\s+of|в|с)\s+(?P<month>{_NAMES})\b(?!\s+\d{{1,2}}\b)(?:\s+(?P<year>\d{{4}}))?",
             _month,
         ),
     )

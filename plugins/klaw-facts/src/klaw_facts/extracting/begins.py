@@ -11,6 +11,7 @@ from datetime import datetime
 
 from attrs import frozen
 
+from klaw_facts.extracting.plain import DATED
 from klaw_facts.extracting.slots import CONNECTION, Stated
 from klaw_facts.values import Precision
 from klaw_words.dates import When, resolve
@@ -18,8 +19,6 @@ from klaw_words.dates import When, resolve
 #: Slots whose value is a date.
 _OF_DATES = re.compile(r"birthday$|deadline:")
 _END = re.compile(r"\b(?:until|till|through|up to|before|до|по)\s|直到|为止|之前|以前", re.IGNORECASE)
-_UNTIL = re.compile(r"\b(?:until|till|up to|до)\s|直到", re.IGNORECASE)
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _FIRST_PERSON = re.compile(r"\b(?:i|we|my|our|я|мы|мой|моя|наш\w*)\b|[我咱]", re.IGNORECASE)
 # What happened at a time. Other statements are about the present: they were true when they were said.
 _EVENT = re.compile(
@@ -47,22 +46,20 @@ def begin_of(text: str, stated: Stated | None, when: str | None, said_at: dateti
     if _OF_DATES.match(stated.slot) or not when:
         return undated
     found = _when(text, stated, when, said_at)
-    if found is None or (found.moment > said_at and found.precision == "day" and found.moment.date() == said_at.date()):
+    if found is None or (found.moment > said_at and found.moment.date() == said_at.date()):
         return undated
     if found.moment > said_at or _EVENT.search(stated.said) or stated.is_planned:
         return Begin(found.moment, found.precision)
     return Begin(found.moment, found.precision, said_at)
 
 
-def is_over(text: str, stated: Stated, said_at: datetime) -> bool:
-    """Return whether a sentence says that a value was true until a time before it was said."""
-    until = _UNTIL.search(text, stated.end - len(stated.value))
-    if until is None or _OF_DATES.match(stated.slot):
-        return False
-    rest = text[until.end() :]
-    found = resolve(f"in {rest}", said_at) or resolve(rest, said_at)  # "until May 2020" has no word before the month
-    year = _YEAR.search(rest)
-    return (found is not None and found.moment < said_at) or (year is not None and int(year[0]) < said_at.year)
+def is_dated(text: str, stated: Stated, said_at: datetime) -> bool:
+    """Return whether every time that a sentence names beside what it states can be read."""
+    if _OF_DATES.match(stated.slot) or ":" in stated.slot:
+        return True
+    rest = text.replace(stated.value, " " * len(stated.value))
+    times = (match[0] for match in re.finditer(rf"(?i:{DATED})", rest))
+    return all(resolve(time, said_at, forward=stated.is_planned) is not None for time in times)
 
 
 def _when(text: str, stated: Stated, when: str, said_at: datetime) -> When | None:

@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
-from klaw_facts.extracting.begins import Begin, begin_of, is_over
+from klaw_facts.extracting.begins import Begin, begin_of, is_dated
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.own_words import is_meant
@@ -375,7 +375,7 @@ def begin_in(said: str, part: str, when: str | None, said_at: datetime) -> tuple
     begin = begin_of(part, stated, when, said_at)
     if stated is not None and stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
         return Begin(), None
-    if stated is not None and is_over(part, stated, said_at):
+    if stated is not None and not is_dated(part, stated, said_at):
         return Begin(), None
     return begin, stated
 

@@ -71,6 +71,11 @@ def _any_of(names: str) -> str:
     return "|".join(sorted(names.split(), key=len, reverse=True))
 
 
+def is_common(name: str) -> bool:
+    """Return whether a name begins with a common given name."""
+    return name.split(maxsplit=1)[0] in f"{_GIVEN} {_RUSSIAN}".split()
+
+
 # What may stand before and after an introduction. Everything else may be about something else: "I'm Susan's brother".
 _HELLO = (
     r"^[\s*_>-]*(?:(?:(?:oh|well|so),? )?(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings|nice to meet you|pleased to meet you)"

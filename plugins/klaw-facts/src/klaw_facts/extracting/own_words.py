@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
+
+from klaw_facts.extracting import plain
 
 _LABELS = (
-    r"(?:(?:please )?(?:note|remember|memorize|keep in mind|be aware)(?: that| this)?|notes?|reminder|update|news|big news|good news|ps|p\.s\.?|nb|fyi|btw"
+    r"(?:(?:please )?(?:note|remember|memorize|keep in mind|be aware)(?: that| this)?|notes?|reminder|updates?|corrections?|(?:some |big |good |great )?news|ps|p\.s\.?|nb|fyi|btw"
     r"|by the way|(?:a )?quick (?:one|note|update|question)|for the record|for your information|info|information|about me|profile|(?:fun |quick )?facts?|my (?:address|details|data|situation|story|profile|info)|here(?:['’]s| is| are)(?: my| some)? [\w ]{1,20}|bio|intro|introduction|background|context|personal"
     r"|важно|запомни(?:те)?|заметка|кстати|обо мне|новости|о себе|п\.?с\.?|请记住|记住|备注|注意|更新|补充)"
 )
@@ -38,7 +41,7 @@ _MARKS = re.compile(
 # What a text is to be done with, or a part that somebody is to play: the rest of the message is about it.
 _TASK = re.compile(
     r"(?:^|(?<=[.!?。！？\n]))[ \t]*(?:(?:please|can you|could you|now|hi|hello),? )*"
-    r"(?:(?:translate|rewrite|rephrase|paraphrase|proof-?read|correct|fix|summari[sz]e|improve|переведи\w*|перепиши\w*|исправь\w*|(?:请|帮我|请帮我)?(?:翻译|改写|润色))"
+    r"(?:(?:translate|rewrite|rephrase|paraphrase|proof-?read|correct|fix|summari[sz]e|improve|переведи\w*|перепиши\w*|исправь\w*|(?:请|帮我|请帮我)?(?:翻译|改写|润色))(?![a-z])"
     r"(?=[^.!?。\n]*(?:[:：\n]|\b(?:this|following|next|sentence|text|line|phrase|below|следующ\w+|текст|фраз\w)\b|下面|以下|这))"
     r"|(?:act as|act like|pretend|imagine|suppose|assume|let['’]?s (?:say|pretend|assume|suppose|imagine|role)|role-?play"
     r"|представь|притвор\w+|вообрази|предположи\w*|допустим|сыграй)\b|(?:请)?扮演|假设|假装|假如|想象)",
@@ -78,19 +81,13 @@ _NEXT = re.compile(
     rf"[\s.!…。！—–-]*(?:(?:just|only|haha|lol|no|nah|oh)?,? ?(?:{_JOKE}|not really)\b|(?:шучу|шутка|пошутил)|开玩笑|骗你)",
     re.IGNORECASE,
 )
-_TIMES = (
-    r"(?:(?:(?:in|on|since|from|as of|after|at|during|over|around|about|by|for|these|this|last|next|early|late|back|one|two|three|a few|some|many|several|\d+"
-    r"|with|thanks to|due to|because of|to be (?:honest|precise|exact))\b[^,;:，；：]{1,50})"
-    r"|(?:today|yesterday|recently|lately|nowadays|now|currently|finally|just|already|then|still|right now|at the moment|officially|eventually)"
-    r"|(?:в|с|со|на|после|из-за|этим|этой|этим|прошл\w+|недавно|теперь|сейчас|вчера|сегодня|уже|наконец|год|два|три|\d+)\b[^,;:]{0,40}"
-    r"|(?:现在|目前|最近|今天|昨天|前天|今年|去年|前年|上个?月|上周|刚刚?|已经|后来|下个?月|下周|明[年天]|[从自][^，。我]{1,16}(?:起|开始)|(?:\d+年)?(?:\d+月)?(?:\d+[日号])?(?<=[年月日号])))"
-)
 #: Words before a clause that change nothing.
 _OPENER = re.compile(
-    rf"(?:{_TIMES}"
+    rf"(?:{plain.TIMES}"
+    r"|(?:hi|hello|hey|dear|good morning|thanks|thank you),? (?-i:[A-Z]\w+)|(?:hi|hello|hey|dear) (?:there|all|team|everyone|everybody|folks|guys)"
     r"|(?:hi|hello|hey|hiya|oh|well|so|yes|yeah|yep|ok|okay|no|sure|thanks|thank you|actually|basically|anyway|also|btw|fyi|by the way|in fact|plus|there|all"
     r"|everyone|everybody|folks|team|guys|good (?:morning|afternoon|evening|day)|greetings|nice to meet you|pleased to meet you|sorry|look|listen|you know|guess what"
-    r"|as (?:you know|i (?:said|mentioned|told you|wrote)(?: before| earlier)?)|please|just|for (?:the record|your information)|about me|at (?:home|least)"
+    r"|as (?:you know|i (?:said|mentioned|told you|wrote)(?: before| earlier)?)|please|just|for (?:the record|your information)|about me|at (?:home|least)|of course|so yeah|in short|(?:to be (?:honest|precise|exact))|to answer your question|correction|not (?-i:[A-Z])\w+|still|finally|really|currently|eventually|morning|раз уж ты спросил|извини(?:те)?|прости(?:те)?|抱歉|对不起|这个|with my \w+|thanks to my \w+"
     r"|since|because|as|although|though|now that|given that|while|whereas|luckily|fortunately|sadly|unfortunately|happily|personally|i think it helps that"
     r"|(?:please )?(?:note|remember|memorize|keep in mind|know|save|store|be aware)(?: the fact)?(?: that)?|so you know"
     r"|(?:i|we)(?:['’]m| am|['’]re| are)? ?(?:so |very |really )?(?:happy|glad|proud|excited|pleased|sad|sorry|thrilled|here)(?: to (?:say|report|announce|tell you|share|add))?(?: that)?"
@@ -113,6 +110,7 @@ _NEW_STATEMENT = re.compile(
 )
 _ONLY_LABEL = re.compile(rf"(?:^|[.!\n])[\s*_-]*{_LABELS}[\s*_]*[:：][\s*_]*$", re.IGNORECASE)
 _OPENERS = 4
+_BETWEEN = " \t\n,;:.!…，；。！：*_#()[]•-–—"
 _MAX_BEFORE = 300
 
 
@@ -147,20 +145,26 @@ def is_meant(content: str, start: int, end: int, *, is_personal: bool = True) ->
     """
     turns = [match.span() for match in _TURN.finditer(content)] if is_personal else []
     spans = (*_not_meant(content), *turns)
-    return not _overlaps(spans, start, end) and not _NEXT.match(content, _sentence_end(content, end))
+    if _overlaps(spans, start, end) or _NEXT.match(content, _sentence_end(content, end)):
+        return False
+    return not is_personal or _is_among_plain_text(content, start, end)
 
 
-def is_own_statement(text: str, start: int, end: int, *, is_personal: bool = True) -> bool:
+def is_own_statement(text: str, start: int, end: int, *, slot: str = "") -> bool:
     """Return whether a clause, characters ``start`` to ``end`` of a sentence, is a main clause of the speaker.
 
-    ``is_personal``: it is about the speaker, so that only a few words may stand before it in its clause.
+    ``slot``: without a colon it is about the speaker, so that only words that are known may stand around it.
     """
+    is_personal = not slot.endswith(":")
     if start > _MAX_BEFORE:
         text, start, end = text[start - _MAX_BEFORE :], _MAX_BEFORE, end - start + _MAX_BEFORE
     before = text[:start]
     if _overlaps(_not_meant(text), start, end) or _TAKEN_BACK.search(text, end) or _ASCRIBED.match(text, end):
         return False
-    return _is_free(before) and (not is_personal or (_opens(before) and not _is_introduced(before)))
+    if not is_personal:
+        return _is_free(before)
+    is_begun = _is_free(before) and _opens(before) and not _is_introduced(before)
+    return is_begun and plain.ends(text[end:], slot) and not plain.is_doubtful(text)
 
 
 def _is_free(before: str) -> bool:
@@ -179,19 +183,44 @@ def _is_introduced(before: str) -> bool:
 
 
 def _opens(before: str) -> bool:
-    """Return whether a clause begins after these words."""
-    if _ONLY_LABEL.search(before):
-        return True
-    cuts = [match.end() for match in _BOUNDARY.finditer(before)]
-    rest = before[cuts[-1] if cuts else 0 :].strip()
+    """Return whether a clause begins after these words, and each clause among them is one that is known."""
+    label, colon, rest = before.rpartition(":")
+    *clauses, last = _BOUNDARY.split(rest if _ONLY_LABEL.search(label + colon) else before)
+    return _only_opens(last) and all(_only_opens(clause) or plain.is_of_speaker(clause) for clause in clauses)
+
+
+def _only_opens(rest: str) -> bool:
+    """Return whether a clause consists of a few words that change nothing."""
     for _ in range(_OPENERS):
-        if not any(character.isalnum() for character in rest):
-            return True
+        rest = rest.strip(_BETWEEN)
         opener = _OPENER.match(rest)
         if opener is None:
-            return False
-        rest = rest[opener.end() :].strip()
-    return not rest
+            break
+        rest = rest[opener.end() :]
+    return not any(character.isalnum() for character in rest)
+
+
+def _is_among_plain_text(content: str, start: int, end: int) -> bool:
+    """Return whether nothing around a sentence, and no form of its line, makes it something copied or taken back."""
+    first = content.rfind("\n", 0, start) + 1
+    line = content[first:].partition("\n")[0]
+    if plain.is_of_program(line) or not plain.goes_on(content[_sentence_end(content, end) :]):
+        return False
+    if plain.is_doubtful(re.split(r"[.!?…\n]", content[:start].rstrip(" .!?…*_\n"))[-1]):
+        return False
+    lines = [item for item in _QUOTED_LINE.sub(">", content[:first]).split("\n") if item.strip()]
+    return all(_is_known_line(item, following) for item, following in pairwise([*lines, line]))
+
+
+def _is_known_line(line: str, following: str) -> bool:
+    """Return whether a line before a statement is no head of something copied."""
+    if plain.is_head(line):
+        return following.lstrip().startswith(">")
+    if line.rstrip(" *_").endswith((":", "：")):
+        return plain.is_block(following) or _ONLY_LABEL.search(f"\n{line}") is not None or plain.is_told(line)
+    if plain.is_sentence(line) or plain.is_block(line):
+        return True
+    return _only_opens(re.sub(r"[,.!]", " ", line)) or plain.is_told(line)
 
 
 def _sentence_end(content: str, end: int) -> int:

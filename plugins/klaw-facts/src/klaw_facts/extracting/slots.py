@@ -68,8 +68,12 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("name", names.CHINESE),
     (
         "home",
-        r"\b(?:I|[Ww]e)(?:'m| am| have|'ve|'re| are)? (?:now |just |currently |recently )?"
+        r"\b(?:I|[Ww]e)(?:'m| am| have|'ve|'re| are)? (?:now |just |currently |recently |still |finally )?"
         rf"(?:live|living|moved|relocated)(?: back| permanently)? (?:in|to) (?P<value>{_PLACE})",
+    ),
+    (
+        "home",
+        rf"\b(?:I|[Ww]e)(?:'ve| have)? (?:just |recently )?(?:moved|relocated) from {_PLACE} to (?P<value>{_PLACE})",
     ),
     ("home", rf"\b[Яя] (?:теперь |сейчас )?(?:живу в|переехала? в) (?P<value>{_RU_NAME})"),
     ("home", rf"我(?:们)?{_ZH_TIME}(?:住在|搬到了?|搬去了?)(?P<value>[一-鿿]{{2,8}}?)(?=[了，。,.！!]|$)"),
@@ -206,14 +210,19 @@ _PLANS: tuple[tuple[str, str], ...] = (
         rf"我{_ZH_TIME}(?:将|要|会|将要)(?:加入|去)(?P<value>[一-鿿A-Za-z]{{2,12}}?)(?=工作|上班|[了，。,.！!]|$)",
     ),
 )
+# What people are called at or on, and no name.
+_NO_NAME = re.compile(
+    rf"(?:(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tonight|tomorrow|later|back|soon|again|anytime|when|maybe|crazy|noon|morning|evening|christmas|easter)"
+    rf"|(?!April|June|May|August|Jan){_MONTHS}|{_MONTHS} \d|(?:April|June|May|August|January)(?= ?\d))\b"
+)
 # What people move to that is no place: a program, a team, a day. A capital inside a word is that of a program.
 _NO_PLACE = re.compile(
-    r"\b(?:moved|moving|move|relocated) (?:back )?to (?:[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Za-z]*(?:SQL|DB|OS|JS)\b|\w+\.\w+|[A-Z]\w*[\d+#]"
+    r"\b(?:(?:moved|moving|move|relocated) (?:back )?to|(?:live|living) in) (?:[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Za-z]*(?:SQL|DB|OS|JS)\b|\w+\.\w+|[A-Z]\w*[\d+#]"
     r"|(?:Linux|Ubuntu|Debian|Fedora|Arch|Windows|Mac|Android|Apple|Python|Rust|Go|Golang|Java|Kotlin|Swift|Ruby|Rails|Django|Flask|React|Vue|Angular"
     r"|Svelte|Node|Deno|Bun|AWS|GCP|Tesla|Postgres|Oracle|Redis|Mongo|Cassandra|Kafka|Docker|Podman|Kubernetes|Terraform|Ansible|Git|Bitbucket|Jira|Confluence|Slack"
     r"|Teams|Zoom|Discord|Telegram|Signal|Notion|Obsidian|Evernote|Gmail|Outlook|Chrome|Firefox|Safari|Brave|Edge|Vim|Neovim|Emacs|Azure|Google|Amazon"
     r"|Heroku|Vercel|Netlify|Cloudflare|Spotify|Netflix|Mastodon|Bluesky|Sales|Marketing|Finance|Engineering|Support|Accounting|Legal|Product|Operations"
-    r"|Research|Design|Team|Plan|Option|Chapter|Step|Version|Sprint|Scrum|Agile|Excel|Sheets|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
+    r"|Trello|Figma|Outlook|Photoshop|Asana|Linear|Miro|Canva|Word|PowerPoint|Todoist|Minecraft|Roblox|Fortnite|Skyrim|Sims|Hope|Hell|Heaven|Paradise|Fear|Narnia|Mordor|Gondor|Rivendell|Hogwarts|Westeros|Gotham|Wakanda|Hogsmeade|Atlantis|Research|Design|Team|Plan|Option|Chapter|Step|Version|Sprint|Scrum|Agile|Excel|Sheets|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
     r"|January|February|March|April|May|June|July|August|September|October|November|December|Easter|Christmas)\b)"
 )
 _UNSURE = re.compile(
@@ -221,6 +230,7 @@ _UNSURE = re.compile(
     r"|hope|thinking|considering (?:us|mov|switch|upgrad|join|chang|work)ing)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
     re.IGNORECASE,
 )
+_CORRECTED = re.compile(r"^(?:correction: |no, )?not (?:in |at )?[A-Z]\w+,(?= )", re.IGNORECASE)
 # Words that refer to something else. Two sentences with "it" may be about different things, so neither ends the other.
 _POINTERS = frozenset(
     re.findall(
@@ -259,19 +269,15 @@ def slot_of(text: str) -> tuple[str, str] | None:
 
 def stated_in(text: str) -> Stated | None:
     """Return what a sentence states, also if it is only planned; None if it does not clearly state a slot."""
-    if _UNSURE.search(text):
+    if _UNSURE.search(_CORRECTED.sub("", text)):
         return None
     planned = {False: _compiled(), True: _compiled_plans()}
     found = ((is_planned, item) for is_planned, patterns in planned.items() for item in patterns)
     for is_planned, (slot, pattern) in found:
-        matches = (match for match in pattern.finditer(text) if _is_stated(text, slot, match))
-        match = next(matches, None)
+        match = next((match for match in pattern.finditer(text) if _is_stated(text, slot, match)), None)
         if match is None:
             continue
-        groups = match.groupdict()
-        value = _TRAILING.sub("", (groups.get("value") or groups.get("value2") or "").strip(" ,.;:")).strip()
-        if not value:
-            continue
+        groups, value = match.groupdict(), _value(match)
         name = slot
         if slot.endswith(":"):
             topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
@@ -282,11 +288,32 @@ def stated_in(text: str) -> Stated | None:
     return None
 
 
+def _value(match: re.Match[str]) -> str:
+    """Return the value that a match states, without the words that follow it."""
+    return _TRAILING.sub("", match[_group(match)].strip(" ,.;:")).strip()
+
+
+def _group(match: re.Match[str]) -> str:
+    return "value" if match.groupdict().get("value") else "value2"
+
+
 def _is_stated(text: str, slot: str, match: re.Match[str]) -> bool:
-    """Return whether a match is the speaker's own statement, and not about a program or a team that somebody moved to."""
-    if slot == "home" and _NO_PLACE.search(match[0]):
+    """Return whether a match is the speaker's own statement, and its value may be one of the slot."""
+    value, (start, end) = _value(match), match.span(_group(match))
+    if not value or (slot == "home" and _NO_PLACE.search(match[0])) or (slot == "name" and not _is_name(match, value)):
         return False
-    return is_own_statement(text, *match.span(), is_personal=not slot.endswith(":"))
+    is_last = end == match.end()  # only then words after the value are part of the match
+    return is_own_statement(text, match.start(), start + len(value) if is_last else match.end(), slot=slot)
+
+
+def _is_name(match: re.Match[str], value: str) -> bool:
+    """Return whether a value may be a name: no day or month, and after "call me" a name that is common, or asked for."""
+    if _NO_NAME.match(value):
+        return False
+    is_asked = re.search(
+        r"(?:please|you can|you may|just|everyone can|people can)[ ,]*$", match.string[: match.start()], re.IGNORECASE
+    )
+    return not match[0].lower().startswith("call me") or is_asked is not None or names.is_common(value)
 
 
 def statements(text: str) -> tuple[str, ...]:
