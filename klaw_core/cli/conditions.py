@@ -28,7 +28,7 @@ def _parsed(text: str) -> str | int | float | bool:
         return text[1:-1]
     if text in {"true", "false"}:
         return text == "true"
-    for kind in (int, float):
+    for kind in (int, float) if "_" not in text else ():  # 1_000 is a number only in Python
         try:
             number = kind(text)
         except ValueError:

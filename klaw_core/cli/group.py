@@ -152,7 +152,7 @@ def _report_usage(error: click.ClickException, settings: Settings) -> None:
         message = message.replace(click_words, plain)
     hint = f"{program} --help"
     if isinstance(error, click.NoSuchOption) and context and (text := _text_argument(context.command)):
-        hint += f"; if {text[-1]} begins with -: {program} -- {' '.join(text)}"
+        hint += f"; if a word of {text[-1]} begins with -: {program} -- {' '.join(text)}"
     _print_error(_uncapitalised(message), hint, program=program, as_json=settings.json)
 
 

@@ -114,8 +114,8 @@ def command(
 ) -> None:
     """Find the chunks that answer QUERY, best first; with conditions alone, list the newest notes that match.
 
-    QUERY is plain words, with or without quotes; use - to read it from standard input. It may have conditions:
-    tag:work, path:People/, -word, "a phrase". The number after each path is
+    QUERY is plain words, with or without quotes; use - to read it from standard input. In quotes it may have
+    conditions: tag:work, path:People/, -word, "a phrase". The number after each path is
     the relevance, from 0 to 1. Results are sorted by score, not by relevance, so a later result can have a higher
     relevance.
     """

@@ -129,6 +129,7 @@ def test_every_text_is_a_condition_or_a_query_error(text):
     ("text", "value"),
     [
         ("a=7", 7),
+        ("a=1_000", "1_000"),
         ('a="7"', "7"),
         ("a=7.5", 7.5),
         ("a=true", True),

@@ -260,7 +260,7 @@ def test_a_notebook_of_version_3_is_read(convert):
 
 
 def test_org_keywords_are_metadata():
-    assert OrgConverter().convert(ORG, "log.org").metadata == {"title": "Harbour log", "tags": ("sea", "work")}
+    assert OrgConverter().convert(ORG, "log.org").metadata == {"title": "Harbour log", "tags": ("sea", "work", "boat")}
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,7 @@ def test_a_deeply_nested_value_is_left_out(depth):
         *(("2025", 2025), ("-3", -3), ("5.5", 5.5), ("true", True), ("False", False)),
         *((text, text) for text in ("2026-02-24", "2026-13-45", "2026-02-24 10:30:00 +2")),
         ("[1, 007, no, true]", ("1", "007", "no", "true")),
+        ("\n  -\n  - kayak", ("kayak",)),
     ],
 )
 def test_what_a_person_wrote_is_the_value(written, value):

@@ -39,6 +39,27 @@ MORNING = datetime(2021, 7, 5, 8, 30, tzinfo=UTC)
         ("July 5, 2021 08:30:15", MORNING.replace(second=15)),
         ("2021/07/05 08:30:15.5", MORNING.replace(second=15, microsecond=500_000)),
         ("2021", datetime(2021, 1, 1, tzinfo=UTC)),
+        *(
+            (text, MORNING.replace(hour=0, minute=0))
+            for text in (
+                *("5. Juli 2021", "Montag, 5. Juli 2021", "5 juillet 2021", "5 de julio de 2021", "5 luglio 2021"),
+                *(
+                    "5 июля 2021",
+                    "5-Jul-2021",
+                    "2021年7月5日",
+                    "2021 年 7 月 5 日",
+                    "2021년 7월 5일",
+                    "2021-W27",
+                    "2021W271",
+                ),
+            )
+        ),
+        *(
+            (text, datetime(2021, 3, 1, tzinfo=UTC))
+            for text in ("1er mars 2021", "1. März 2021", "1º de março de 2021")
+        ),
+        ("2021年7月5日 08:30", MORNING),
+        ("2021年7月", datetime(2021, 7, 1, tzinfo=UTC)),
     ],
 )
 def test_a_moment_is_read_as_people_write_it(text, moment):
@@ -54,6 +75,9 @@ def test_a_moment_is_read_as_people_write_it(text, moment):
             "12",
             "Ju 5, 2021",
             "Juneau 5, 2021",
+            "5 jui 2021",
+            "5-2021",
+            "2021-W54",
             "2021-13",
             "31 June 2021",
             "07/05/2021",

@@ -36,11 +36,14 @@ class TestSearch:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (("search", "--forse"), "if QUERY begins with -: klaw search -- QUERY"),
-            (("search", "-rye"), "if QUERY begins with -: klaw search -- QUERY"),
-            (("core", "set", "user", "drinks", "--tea"), "if VALUE begins with -: klaw core set -- SECTION KEY VALUE"),
-            (("facts", "edit", "f1", "--tea"), "if TEXT begins with -: klaw facts edit -- ID TEXT"),
-            (("context", "--forse"), "if MESSAGE begins with -: klaw context -- MESSAGE"),
+            (("search", "--forse"), "if a word of QUERY begins with -: klaw search -- QUERY"),
+            (("search", "-rye"), "if a word of QUERY begins with -: klaw search -- QUERY"),
+            (
+                ("core", "set", "user", "drinks", "--tea"),
+                "if a word of VALUE begins with -: klaw core set -- SECTION KEY VALUE",
+            ),
+            (("facts", "edit", "f1", "--tea"), "if a word of TEXT begins with -: klaw facts edit -- ID TEXT"),
+            (("context", "--forse"), "if a word of MESSAGE begins with -: klaw context -- MESSAGE"),
             (("search",), "missing argument 'QUERY...' →"),
             (("search", "-c", "memory"), "missing argument 'QUERY...' →"),
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 
 from attrs import field, frozen
@@ -36,6 +37,9 @@ _VERSIONS: Mapping[str, str] = {
     "mail": "3",
 }
 _ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+# The tags of an entry, at the end of its heading: https://orgmode.org/manual/Tags.html
+_ORG_TAGS = re.compile(r"^\*+[ \t][^\r\n]*?[ \t]:([\w@#%:]+):[ \t]*$", re.MULTILINE)
+_MAX_TAGS = 100
 _RST_FIELD = re.compile(r"^:(author|date):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^:(author|revdate|date|keywords|tags):[ \t]+(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _HEAD = 4096  # characters at the start of a file that may contain its keywords
@@ -102,20 +106,23 @@ class TextConverter(ConfiguredConverter):
 
 @frozen
 class OrgConverter(TextConverter):
-    """Org files: their text, and the values of ``#+title:`` and similar keywords."""
+    """Org files: their text, the values of ``#+title:`` and similar keywords, and the tags of their entries."""
 
     patterns = ("*.org",)
-    version = "1"
+    version = "2"
 
     def convert(self, data: bytes, _name: str, /) -> Conversion:
         """Decode a file. Raise ConversionError."""
         text = decoded(data)
         metadata: dict[str, str | tuple[str, ...]] = {}
+        tags = [match[1] for match in islice(_ORG_TAGS.finditer(text), _MAX_TAGS)]
         for key, value in _ORG_KEYWORD.findall(text[:_HEAD]):
             if key.lower() == "filetags":
-                metadata.setdefault("tags", tuple(filter(None, value.replace(" ", ":").split(":"))))
+                tags.insert(0, value.replace(" ", ":"))
             else:
                 metadata.setdefault(key.lower(), value)
+        if found := dict.fromkeys(filter(None, ":".join(tags).split(":"))):
+            metadata["tags"] = tuple(found)[:_MAX_TAGS]
         return Conversion(text, "org", metadata, is_original=True)
 
 

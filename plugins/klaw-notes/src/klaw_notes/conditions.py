@@ -49,6 +49,11 @@ class _Read:
                 (self.other_tags if negated else self.tags).append(value.removeprefix("#").rstrip("/"))
         return " "
 
+    @property
+    def has_conditions(self) -> bool:
+        """Whether there is a condition that says which notes to list: not only words to leave out."""
+        return bool(self.tags or self.other_tags or self.paths or self.other_paths)
+
     def described(self) -> str:
         """Return the conditions for the user."""
         kinds = (
@@ -101,7 +106,7 @@ class Conditions(PreferringExtension):
             return Preference(1.0, _Holds((), (), (), [_words(text) for text in _PHRASE.findall(question)]))
         if _PHRASES.fullmatch(rest):
             read.phrases = _PHRASE.findall(rest)
-        if not (said := read.described()) or not (rest or read.tags or read.paths):
+        if not (said := read.described()) or not (rest or read.has_conditions):
             return None
         without, phrases = ([_words(text) for text in texts] for texts in (read.without, read.phrases))
         paths, others = ([path.casefold() for path in each] for each in (read.paths, read.other_paths))
@@ -117,9 +122,14 @@ class Conditions(PreferringExtension):
 
 def _conditions(read: _Read) -> Iterator[Condition]:
     for tag in read.tags:
-        yield Condition("tags", "in", tuple(dict.fromkeys((tag, tag.lower(), tag.capitalize(), tag.upper()))))
+        yield Condition("tags", "in", _spellings(tag))
     for tag in read.other_tags:
-        yield Condition("tags", "!=", tag)
+        for spelling in _spellings(tag):
+            yield Condition("tags", "!=", spelling)
+
+
+def _spellings(tag: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((tag, tag.lower(), tag.capitalize(), tag.upper())))
 
 
 def _words(text: str) -> str:

@@ -177,7 +177,8 @@ def _to_value(value: Any) -> MetadataValue | None:
     A date or time becomes its ISO 8601 string, other scalars in a list become strings.
     """
     if isinstance(value, list | tuple):
-        items = [_scalar(item) for item in value]  # one level only, because untrusted YAML may be nested deeply
+        # One level only, because untrusted YAML may be nested deeply. An item without a value is one not yet written.
+        items = [_scalar(item) for item in value if item is not None]
         return tuple(map(_written, items)) if all(is_single(item) for item in items) else None
     result: MetadataValue = _scalar(value)
     return result if is_single(result) else None
