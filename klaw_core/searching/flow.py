@@ -137,7 +137,7 @@ class Searcher:
             if scope.unreadable:
                 from klaw_core.values.findings import FIX
 
-                notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
+                notices.append(f"damaged chunks were left out ({len(scope.unreadable):,}): run `{FIX}`")
             hints = [] if collector.count else list(_why_nothing(scope, request.filters))
             found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
             corrected = list(_suggestions(scope, found))

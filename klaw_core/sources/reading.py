@@ -78,10 +78,10 @@ class Reader:
         text = self._text_of(path)[1]
         headings = self.get_chunker(self._format_of(path)).headings(text)
         wanted = _words(heading)
-        for number, found in enumerate(headings):
-            if wanted in map(_words, found.names):
-                rest = (other.line for other in headings[number + 1 :] if other.level <= found.level)
-                return found.line, next(rest, count_lines(text) + 1) - 1
+        fits = [(heading not in each.names, n) for n, each in enumerate(headings) if wanted in map(_words, each.names)]
+        for _, number in sorted(fits)[:1]:  # one with these very characters before others with these words
+            rest = (other.line for other in headings[number + 1 :] if other.level <= headings[number].level)
+            return headings[number].line, next(rest, count_lines(text) + 1) - 1
         names = list(dict.fromkeys(found.names[0] for found in headings if found.names))[:_MAX_LISTED_HEADINGS]
         hint = f"some of its headings: {'; '.join(names)}" if names else "it has no headings"
         raise NotFoundError(f"{path} has no section {quoted(heading)}", hint=hint)

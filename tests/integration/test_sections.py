@@ -46,6 +46,16 @@ def test_a_section_is_whole_although_chunks_begin_and_end_elsewhere(home):
             memory.get("notes/log.md#Sails")
 
 
+@pytest.mark.parametrize(
+    ("heading", "line"), [("C#", 1), ("C++", 3), ("c++", 1), ("`open`", 7), ("`open(..)`", 5), ("Why? {#why}", 9)]
+)
+def test_the_heading_with_the_same_characters_comes_before_others_with_the_same_words(home, heading, line):
+    home.write("c.md", "# C#\n\n# C++\n\n# `open(..)`\n\n# `open`\n\n# Why? {#why}\n")
+    with home.open() as memory:
+        memory.index(home.notes)
+        assert memory.get(f"notes/c.md#{heading}").start_line == line
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("heading", "first", "last"),

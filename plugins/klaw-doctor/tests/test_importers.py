@@ -317,6 +317,15 @@ def test_a_newer_form_of_an_export_is_named_instead_of_importing_nothing(memory,
         memory.import_(tmp_path / "c.json", importer="chatgpt")
 
 
+def test_an_export_of_another_program_names_its_importer(memory, tmp_path):
+    exported = [{"id": str(number), "memory": f"Fact {number}"} for number in range(20)]
+    (tmp_path / "all.json").write_text(json.dumps(exported))
+    for importer in ("chatgpt", "claude", "basic-memory", "openclaw"):
+        with pytest.raises(RecordError, match=f"that the importer '{importer}' reads") as caught:
+            memory.import_(tmp_path / "all.json", importer=importer)
+        assert caught.value.hint == "the importer 'mem0' reads it: --from mem0"
+
+
 def test_an_export_of_basic_memory_is_imported(memory, exports):
     assert memory.import_(exports / "basic", importer="basic-memory").added == {"document": 1}
     memory.index()

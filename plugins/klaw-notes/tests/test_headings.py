@@ -44,8 +44,11 @@ def test_a_heading_is_what_the_parser_says(text, lines):
             "# [1.13.3](https://example.org/c) (2026-01-20)",
             ("1.13.3 (2026-01-20)", "[1.13.3](https://example.org/c) (2026-01-20)"),
         ),
-        ("## Getting started {#start-here}", ("Getting started", "start-here")),
-        ("## Pandoc's {.unnumbered #other key=value}", ("Pandoc's", "other")),
+        ("## Getting started {#start-here}", ("Getting started", "start-here", "Getting started {#start-here}")),
+        (
+            "## Pandoc's {.unnumbered #other key=value}",
+            ("Pandoc's", "other", "Pandoc's {.unnumbered #other key=value}"),
+        ),
         ("## Using `fromCfn*()` methods", ("Using fromCfn*() methods", "Using `fromCfn*()` methods")),
         ("# A **bold** ![cat](cat.png) one", ("A bold  one", "A **bold** ![cat](cat.png) one")),
         (

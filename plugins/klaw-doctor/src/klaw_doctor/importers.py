@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoints, entry_points
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -31,6 +32,8 @@ from klaw_journals import Record
 from klaw_journals.jsonl import encode
 
 GROUP = "klaw.importers"
+# The number of items of an export that another importer is tried with.
+_LOOKED_AT = 5
 
 #: A function that reads a file or a directory of another program.
 Importer: TypeAlias = Callable[[Path], Iterable[Record | SkippedEntry]]
@@ -79,9 +82,22 @@ def converted(name: str, source: Path) -> Iterator[tuple[Path, tuple[SkippedEntr
             first = skipped[0]
             raise RecordError(
                 f"nothing in {source} has the form that the importer {name!r} reads: {first.path}: {first.reason}",
-                hint=f"a newer version of Klaw may read it: {update_command()}",
+                hint=f"the importer {other!r} reads it: --from {other}"
+                if (other := _other_reader(name, source))
+                else f"a newer version of Klaw may read it: {update_command()}",
             )
         yield path, skipped
+
+
+def _other_reader(name: str, source: Path) -> str:
+    """Return the name of another installed importer that reads the beginning of ``source``; empty if none does."""
+    for other in importers():
+        # A plugin may raise anything; what another program's export is, is only a guess.
+        with suppress(Exception):
+            beginning = islice(load_importer(other)(source) if other != name else (), _LOOKED_AT)
+            if any(isinstance(item, Record) for item in beginning):
+                return other
+    return ""
 
 
 def _write(items: Iterable[Record | SkippedEntry], stream: BinaryIO) -> tuple[int, tuple[SkippedEntry, ...]]:

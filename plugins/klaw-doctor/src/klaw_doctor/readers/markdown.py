@@ -14,6 +14,8 @@ from klaw_doctor.readers.records import document, skipped
 from klaw_journals import Record
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+# A single file is given with any name, but not that of another kind of file.
+_SUFFIXES = ("", ".md", ".markdown", ".txt")
 
 
 Parse = Callable[[str], tuple[str, dict[str, Any]]]
@@ -33,6 +35,9 @@ def pages(
     for name, content in named_files(source, "*.md", required=required):
         path = PurePosixPath(name)
         if any(part.startswith(".") for part in path.parts):
+            continue
+        if path.suffix.lower() not in _SUFFIXES:
+            yield skipped(name, "not Markdown")
             continue
         try:
             text = content.decode("utf-8-sig")

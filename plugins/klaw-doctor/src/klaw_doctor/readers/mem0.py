@@ -41,5 +41,5 @@ def _why_incomplete(value: object, found: object) -> str:
     if isinstance(value, Mapping) and value.get("next"):
         return f"the first {count} memories of several pages: export the others, too"
     if count in _DEFAULT_LIMITS:
-        return f"exactly {count} memories, as many as `get_all` returns by default: export again with top_k=100000"
+        return f"perhaps more than its {count} memories, which `get_all` returns by default: export with top_k=100000"
     return ""

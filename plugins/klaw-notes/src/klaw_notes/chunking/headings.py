@@ -30,13 +30,13 @@ def headings(text: str) -> Iterator[Heading]:
 
 
 def names(title: str, links: dict[str, Any] | None = None) -> tuple[str, ...]:
-    """Return what a heading is called: its text as a reader sees it, its source, its explicit id.
+    """Return what a heading is called: its text as a reader sees it, its source, its explicit id, and both as written.
 
     ``links`` has the links that are defined in the text.
     """
     explicit = _ID.search(title)
     rest = title if explicit is None else title[: explicit.start()]
-    found = (_visible(rest, links), rest, "" if explicit is None else explicit["id"])
+    found = (_visible(rest, links), rest, "" if explicit is None else explicit["id"], title)
     return tuple(dict.fromkeys(filter(None, found)))
 
 
