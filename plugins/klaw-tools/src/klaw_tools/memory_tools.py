@@ -89,7 +89,7 @@ class _MemoryTools:
     def search(self) -> Tool:
         properties = {
             "query": string(
-                "What to find, in plain words. Without it: the newest with these tags, where, path …",
+                "What to find, in words. Empty: newest by filters.",
                 _MAX_QUERY_CHARACTERS,
                 least=0,
             ),
@@ -135,7 +135,8 @@ class _MemoryTools:
             metadata=tuple(_conditions(arguments)),
         )
         if not (filters or arguments.get("query", "").strip()):
-            raise QueryError("memory_search: query is missing", hint="give a query, or tags, where, path, since")
+            lack = "empty" if "query" in arguments else "missing"
+            raise QueryError(f"memory_search: query is {lack}", hint="give a query, or tags, where, path, since")
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
