@@ -224,7 +224,10 @@ def _is_young(state: HelperState) -> bool:
 
 def _ended(process: int, runs: Callable[[], bool]) -> bool:
     """Tell a process to end, and kill it if it still runs after a while; return whether it has ended."""
-    for number in (signal.SIGTERM, signal.SIGKILL) if sys.platform != "win32" else (signal.SIGTERM,):
+    numbers = [signal.SIGTERM]
+    if sys.platform != "win32":
+        numbers.append(signal.SIGKILL)
+    for number in numbers:
         if not runs():
             return True
         with suppress(ProcessLookupError):
