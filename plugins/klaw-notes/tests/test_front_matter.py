@@ -148,6 +148,12 @@ def test_a_block_of_toml_is_metadata(end):
     assert written_date(metadata) is not None
 
 
+def test_a_number_and_a_time_in_toml_are_what_a_person_wrote():
+    block = "+++\nversion = 1.10\nratio = 5.5\nyear = 2024\nlimit = inf\nat = 10:30:00\n+++\n"
+    expected = {"version": "1.10", "ratio": 5.5, "year": 2024, "limit": "inf", "at": "10:30:00"}
+    assert read_front_matter(block)[0] == expected
+
+
 @pytest.mark.parametrize("note", ["+++\ntitle = \n+++\ntext", "+++ b/file\n@@ -1 +1 @@\n", "+++\ntitle = 'x'\n"])
 def test_an_invalid_block_of_toml_is_text(note):
     assert read_front_matter(note) == ({}, note)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from functools import cache
 from typing import Any
 
@@ -82,7 +82,7 @@ def _read_toml(text: str) -> tuple[Metadata, str]:
     import tomllib
 
     try:
-        values = tomllib.loads(match.group(1).replace("\r\n", "\n").replace("\r", "\n"))
+        values = tomllib.loads(match.group(1).replace("\r\n", "\n").replace("\r", "\n"), parse_float=_as_written)
     except (ValueError, RecursionError):
         return {}, text
     for name in _TOML_TABLES:
@@ -127,8 +127,12 @@ def _loader() -> Any:
 
 
 def _number(_loader: Any, node: Any) -> Any:
-    number = number_of(node.value)
-    return node.value if str(number) != node.value else number
+    return _as_written(node.value)
+
+
+def _as_written(text: str) -> Any:
+    number = number_of(text)
+    return text if str(number) != text else number
 
 
 def _plain_values(block: str) -> dict[Any, Any] | None:
@@ -189,4 +193,4 @@ def _written(value: str | float) -> str:
 
 
 def _scalar(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime | date) else value
+    return value.isoformat() if isinstance(value, datetime | date | time) else value
