@@ -336,7 +336,7 @@ class TestSyncOnSearch:
         check(eager)
 
     def test_it_embeds_a_limited_number_of_chunks_with_a_notice(self, home, eager, monkeypatch):
-        monkeypatch.setattr("klaw_core.sources.index_runs._MAX_EMBEDDED_BEFORE_SEARCH", 2)
+        monkeypatch.setattr("klaw_core.sources.index_runs._MAX_BEFORE_SEARCH", 2)
         for number in range(5):
             home.write(f"{number}.md", f"gull number{number}")
         found = eager.search("number4", mode="fts")

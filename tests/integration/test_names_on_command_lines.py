@@ -90,6 +90,7 @@ LOWEST = {
     "search --min-relevance": {0: "every result"},
     "hook user-prompt --min-relevance": {0: "every result"},
     "facts edit --importance": {0: "none"},
+    "models try --chunks": {0: "all chunks"},
     "remember --importance": {0: "none"},
     "search --min-score": {-1: "scores have any sign", 0: "scores have any sign"},
     "serve --port": {0: "any free port"},

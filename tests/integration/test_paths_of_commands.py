@@ -35,6 +35,7 @@ LINES = {
     "hook pre-compact --transcript": "hook pre-compact --transcript PLACE",
     "hook stop --transcript": "hook stop --transcript PLACE",
     "models add --from": "models add mine --from PLACE",
+    "models try QUESTIONS": "models try hashing PLACE",
     "serve --tls-cert": "serve --tls-cert PLACE --tls-key PLACE",
     "serve --tls-key": "serve --tls-cert questions.jsonl --tls-key PLACE",
 }

@@ -88,11 +88,7 @@ class _MemoryTools:
 
     def search(self) -> Tool:
         properties = {
-            "query": string(
-                "What to find, in words. Empty: newest by filters.",
-                _MAX_QUERY_CHARACTERS,
-                least=0,
-            ),
+            "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
             "limit": integer(f"Chunks; {self.options.max_results} by default.", 1, MAX_RESULTS),
             "path": string("Path prefix: notes/2026/.", _MAX_PATH_CHARACTERS),
             "collection": string("docs or memory,docs. Default: all but docs, facts.", _MAX_LABEL_CHARACTERS),
@@ -110,7 +106,7 @@ class _MemoryTools:
             "Search long-term memory: notes, past conversations, saved facts. Use it before saying you do not know.",
             properties,
             self._search,
-            (),
+            ("query",),
             read_only=True,
             aliases={
                 **dict.fromkeys(("q", "question", "text", "search", "input", "search_query"), "query"),
@@ -134,14 +130,11 @@ class _MemoryTools:
             until=_moment(arguments, "until", "end"),
             metadata=tuple(_conditions(arguments)),
         )
-        if not (filters or arguments.get("query", "").strip()):
-            lack = "empty" if "query" in arguments else "missing"
-            raise QueryError(f"memory_search: query is {lack}", hint="give a query, or tags, where, path, since")
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 
         request = SearchRequest(
-            arguments.get("query", ""),
+            arguments["query"],
             arguments.get("limit", self.options.max_results),
             arguments.get("mode", "hybrid"),
             filters=filters,
