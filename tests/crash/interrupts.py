@@ -142,19 +142,37 @@ class Sides:
     memory: Memory
     data: Path
     _stranger: apsw.Connection = field(init=False)
+    #: How many descriptors are open, with idle connections and without any.
     _descriptors: int = field(init=False)
+    _fewest: int = field(init=False)
     _threads: int = field(init=False)
     _probes: int = 0
 
     def __attrs_post_init__(self) -> None:
-        self._stranger = apsw.Connection(str(self.data / "klaw.db"))
+        self._stranger = self._connect()
         self.settle()
+
+    def _connect(self) -> apsw.Connection:
+        return apsw.Connection(str(self.data / "klaw.db"))
 
     def settle(self) -> None:
         """Take what is open now as what should be open."""
-        for _ in range(2):
-            list(self.problems(settled=False))
+        list(self.problems(settled=False))
+        self._close_idle()
+        self._fewest = _open_files()
+        list(self.problems(settled=False))  # idle connections are what they will be at each look
         self._descriptors, self._threads = _open_files(), threading.active_count()
+
+    def _close_idle(self) -> None:
+        """Close what is no leak: idle connections, of which a pool has as many as there were readers at once.
+
+        While any connection of this process has a lock on the database, as each one has in WAL mode, SQLite keeps the
+        descriptors of those that were closed, for the next ones. So the stranger's is closed too, and opened again.
+        """
+        for pool in [item for item in gc.get_objects() if isinstance(item, Connections)]:
+            pool.renew()
+        self._stranger.close()
+        self._stranger = self._connect()
 
     def close(self) -> None:
         self._stranger.close()
@@ -165,11 +183,9 @@ class Sides:
             yield f"still held: {[type(hold).__name__ for hold in left]}"
         yield from self._locked()
         if settled and _open_files() > self._descriptors:
-            # Idle connections are no leak: a pool has as many as there were readers at once, which depends on threads.
-            for pool in [item for item in gc.get_objects() if isinstance(item, Connections)]:
-                pool.renew()
-        if settled and (now := _open_files()) > self._descriptors:
-            yield f"{now - self._descriptors} descriptors more than before"
+            self._close_idle()
+            if (now := _open_files()) > self._fewest:
+                yield f"{now - self._fewest} descriptors more than before"
         if settled and threading.active_count() > self._threads:
             yield f"threads: {[thread.name for thread in threading.enumerate()]}"
         found: list[str] = []

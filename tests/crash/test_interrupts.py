@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from types import FunctionType
 
+import apsw
 import pytest
 from attrs import define, field
 from interrupts import Place, Sides, interrupt, places_of
@@ -203,6 +204,39 @@ def test_an_interrupt_costs_only_the_current_call(life, cases, name):
 
 def test_every_operation_is_interrupted(life):
     assert set(life.operations()) == set(OPERATIONS)
+
+
+def read_by(life: Life) -> apsw.Connection:
+    """Return a connection of its own that has read the database."""
+    connection = apsw.Connection(str(life.home.data / "klaw.db"))
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    return connection
+
+
+def test_descriptors_that_sqlite_keeps_for_the_next_connections_are_no_leak(life):
+    """SQLite keeps those of closed connections while another has a lock: as many as there were at once."""
+    life.sides.settle()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for connection in [read_by(life) for _ in range(8)]:
+        connection.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) > before
+    assert list(life.sides.problems()) == []
+
+
+@pytest.mark.parametrize("what", ["a file", "a connection"])
+def test_one_descriptor_that_is_left_open_is_seen(life, what):
+    """However many idle connections were open before, and are closed by the look."""
+    life.sides.settle()
+    left = Path(os.devnull).open() if what == "a file" else read_by(life)  # noqa: SIM115  # it is left open
+    idle = [read_by(life) for _ in range(8)]
+    for connection in idle:
+        connection.close()
+    try:
+        (problem,) = life.sides.problems()
+    finally:
+        left.close()
+    assert problem.endswith("descriptors more than before")
+    assert list(life.sides.problems()) == []
 
 
 #: Places at which a lock, a transaction or a thread was once left behind: the operation, the file, the code, the event
