@@ -10,9 +10,9 @@ from random import Random
 from typing import Any
 
 from interrupts import Interrupter, Sides
-from lives import BESIDE_FROM, START, Fault, Known, Operation, add_met, beside_of
+from lives import START, Fault, Known, Operation, add_met, beside_of
 from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
-from model import PEOPLE, Model, moment
+from model import Model, moment, move_of, said_at
 from others import (
     AGENT,
     FORGED,
@@ -48,7 +48,6 @@ from klaw_facts import Facts
 from klaw_journals.messages import Message
 
 _KEYS = 3  # of core memory
-_LATE = timedelta(days=3)  # what is said late is of an earlier day
 _SAID_LATE = 3 / 4
 _AGAIN = 1 / 6  # of what is said has an id that another message has
 _COMMANDS = 3  # that a person tries, each from the hint of the one before
@@ -239,8 +238,7 @@ class Actor:
         late: bool = False,
     ) -> str:
         # What another process says meanwhile is earlier: a message that follows a later one is of that one's time.
-        minutes = operation.number % BESIDE_FROM - self._is_beside / 2
-        at = moment(START) + timedelta(minutes=minutes) - _LATE * late
+        at = said_at(operation, late=late) - timedelta(minutes=self._is_beside / 2)
         message = self.memory.conversations.append(Message("user", text, at, id=id, meta=meta))
         return f"{message.meta['channel']}_{message.meta['chat_id']}/{message.id}"
 
@@ -253,10 +251,9 @@ class Actor:
 
     def do_move(self, operation: Operation) -> str:
         """Somebody moves. What Anna says in her second chat is of an earlier day, and becomes known later."""
-        metas = PEOPLE[int(operation.pick * 100) % len(PEOPLE)]
-        meta = metas[operation.number % len(metas)]
+        meta, at = move_of(operation)
         city = f"Saint {operation.word.capitalize()}"  # one word with digits would be a program
-        return self._append(operation, f"I moved to {city}.", meta=meta, late=meta != metas[0])
+        return self._append(operation, f"I moved to {city}.", meta=meta, late=at < said_at(operation))
 
     def _forget_one(self, operation: Operation, names: dict[str, str]) -> str:
         name = self._pick(operation, names)

@@ -2,7 +2,8 @@
 
 Three states are enough. What was acknowledged must be there; what was forgotten must be in no byte; of what was under
 way when a process died, was interrupted or was refused, either is right, and nothing is asked. A person's moves also
-have an order in time: at each moment, the home is the one of the last move before it.
+have an order in time: at each moment, the home is the one of the last move before it. A move that was forgotten leaves
+the end of the home before it, so until the next move there may be none.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import Any, Self
 
 import apsw
 from attrs import asdict, define, field
-from lives import Operation
+from lives import BESIDE_FROM, START, Operation
 from machines import carried, is_shared, meet, second_of
 from others import PRIVATE, as_agent, command_in, forged, prompt_problems, recalled, run_command
 from scenes import CHAT, Home
@@ -45,6 +46,7 @@ _ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retr
 #: The texts that are saved, with one word in each.
 FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was typed", "{} was saved far away")
 _MOVED = "I moved to "
+_LATE = timedelta(days=3)  # what is said late is of an earlier day
 _LATEST = 5  # of each kind, that are looked for after each death
 _ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
 
@@ -73,6 +75,8 @@ class Model:
     leaving: dict[str, str] = field(factory=dict)
     gone: dict[str, str] = field(factory=dict)
     unsure: dict[str, str] = field(factory=dict)
+    #: The chat and the time of each move, whether its message is still there or not.
+    moves: list[list[Any]] = field(factory=list)
     secrets: list[str] = field(factory=list)
 
     def copy(self) -> Self:
@@ -114,6 +118,8 @@ class Model:
     def end(self, operation: Operation, name: str, problem: str) -> None:
         """Learn how an operation ended: with the name of what it made, or with an error or a notice."""
         kind, word = operation.kind, operation.word
+        if kind == "move" and not problem:
+            self._moved(operation)
         if problem:
             self.died(operation)
         elif kind in _ENDS and name in self.unsure:
@@ -138,6 +144,12 @@ class Model:
         self.unsure[operation.word] = operation.word
         if operation.kind == "core":
             self.core.clear()  # the key may have its earlier value, or the later one
+        elif operation.kind == "move":
+            self._moved(operation)  # its message may be there
+
+    def _moved(self, operation: Operation) -> None:
+        meta, at = move_of(operation)
+        self.moves.append([_chat_of(meta).name, at.timestamp()])
 
 
 @define
@@ -344,6 +356,7 @@ class Judge:
             )
             for chats in (tuple(map(_chat_of, metas)) for metas in PEOPLE)
         }
+        ends = [(each.value, each.valid_to) for each in facts.state().facts.values() if each.slot == "home"]
         # At the time of somebody's move, the others live where they did.
         for moment_of_one in sorted(at for own in moves.values() for at, _ in own):
             known = facts.list(as_of=moment_of_one + timedelta(seconds=1))
@@ -351,6 +364,9 @@ class Judge:
                 names = {chat.name for chat in chats}
                 homes = {each.value for each in known if each.slot == "home" and _said_in(each, names)}
                 city = next((city for at, city in reversed(own) if at <= moment_of_one), None)
+                gone = {moment(at) for chat, at in self.model.moves if chat in names} - {at for at, _ in own}
+                if not homes and any(value == city and end in gone for value, end in ends):
+                    continue  # nobody returns because a later move was forgotten
                 if city is not None and (city not in homes or (len(homes) > 1 and not are_proposed)):
                     yield f"at the time of a move the home is {len(homes)} other than the one moved to"
 
@@ -385,3 +401,15 @@ def _doctor(memory: Memory) -> Iterator[str]:
 def moment(at: float) -> datetime:
     """Return a moment of a life."""
     return datetime.fromtimestamp(at, UTC)
+
+
+def said_at(operation: Operation, *, late: bool = False) -> datetime:
+    """Return when something is said. What is said late is of an earlier day."""
+    return moment(START) + timedelta(minutes=operation.number % BESIDE_FROM) - _LATE * late
+
+
+def move_of(operation: Operation) -> tuple[Mapping[str, Any], datetime]:
+    """Return where somebody tells of a move, and when. What Anna says in her second chat is said late."""
+    metas = PEOPLE[int(operation.pick * 100) % len(PEOPLE)]
+    meta = metas[operation.number % len(metas)]
+    return meta, said_at(operation, late=meta != metas[0])

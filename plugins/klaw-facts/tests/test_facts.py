@@ -183,6 +183,49 @@ def test_forgetting_a_message_removes_its_facts(open_memory, say):
     assert facts.list(everything=True) == []
 
 
+@pytest.mark.parametrize("way", ["message", "fact", "retract"])
+def test_a_value_that_is_forgotten_or_retracted_leaves_the_end_of_the_one_before(open_memory, say, way):
+    """Nobody returns to Oslo because the memory no longer knows where they moved to; ``reopen`` says that they did."""
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    say(memory, "I moved to Oslo.")
+    moved = say(memory, "I moved to Lyon.", days=1)
+    memory.index()
+    oslo, lyon = facts.history("home")
+    if way == "message":
+        memory.forget(f"telegram_1/{moved.id}")
+    elif way == "fact":
+        memory.forget(f"facts/{lyon.id}")
+    else:
+        facts.keeper.retract(lyon.id)
+    assert (facts.get(oslo.id).valid_to, facts.list()) == (lyon.valid_from, [])
+    say(memory, "I moved to Rome.", days=2)
+    memory.index()
+    assert [fact.value for fact in facts.list(as_of=MONDAY + timedelta(1.5))] == []
+    assert [fact.value for fact in facts.list()] == ["Rome"]
+    assert facts.get(oslo.id).valid_to == lyon.valid_from
+    facts.keeper.reopen(oslo.id)
+    assert "Oslo" in [fact.value for fact in facts.list()]
+
+
+def test_messages_that_are_read_again_change_no_fact_that_they_gave_before(open_memory, say):
+    """Without the last message that was read, a chat is read again from an earlier one."""
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    say(memory, "I moved to Oslo.")
+    say(memory, "I moved to Lyon.", days=2)
+    last = say(memory, "I work at Acme.", days=3)
+    memory.index()
+    oslo, lyon = facts.history("home")
+    facts.keeper.end(oslo.id, MONDAY + timedelta(1))
+    facts.keeper.retract(lyon.id)
+    memory.forget(f"telegram_1/{last.id}")
+    before = facts.journal.operations()
+    say(memory, "Good morning.", days=4)
+    memory.index()
+    assert [line for line in facts.journal.operations() if line not in before and line["op"] != "batch"] == []
+
+
 @pytest.mark.parametrize("run", ["index", "reindex"])
 def test_a_run_drops_the_facts_of_messages_that_a_crash_left_gone(open_memory, say, run, monkeypatch):
     from klaw_journals import Chat

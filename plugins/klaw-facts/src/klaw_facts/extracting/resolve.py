@@ -61,6 +61,8 @@ class Resolver:
 
         Return the known fact, or the new one.
         """
+        if (read_again := self._facts.get(fact.id) or self.state.facts.get(fact.id)) is not None:
+            return read_again  # as it is now: ended, edited or retracted
         fact = fact.with_person()
         self._recognise_owner(fact)
         fact = self._in_turn(self.state.placed(fact))
