@@ -594,7 +594,10 @@ class Actor:
         self._shown(command, printed.replace(known, ""))
         if words[0] == "get" and self.model.saved[name] not in printed:
             self._problem(f"shell: {command}: the text is not printed")
-        return str(json.loads(printed)["path"]) if words[0] == "save" and not code else ""
+        if words[0] != "save" or code:
+            return ""
+        saved, _ = json.JSONDecoder().raw_decode(printed)  # its notice follows, on standard error
+        return "" if saved["notice"] else str(saved["path"])
 
     def do_doctor(self, _: Operation) -> None:
         self.memory.doctor()
