@@ -11,7 +11,8 @@ from attrs import evolve
 
 from klaw_conversations.history import HistoryStore
 from klaw_conversations.journal import Journal, JournalEntry
-from klaw_core import Filters, NotFoundError, StoreLockedError
+from klaw_conversations.row_sync import RowSync
+from klaw_core import Filters, NotFoundError, StoreFullError, StoreLockedError
 from klaw_core.embedding.run import PROBE
 from klaw_core.errors import RecordError
 from klaw_journals.chats import Chat
@@ -176,6 +177,22 @@ class TestRows:
                 memory.conversations.append(said(2))
             memory.index()
             assert [row.content for row in rows_of(memory)] == ["message number 1", "message number 2"]
+
+    @pytest.mark.parametrize("error", [StoreFullError, StoreLockedError])
+    def test_a_message_in_the_journal_is_acknowledged_though_the_database_has_no_room_for_its_row(
+        self, make_home, monkeypatch, error
+    ):
+        def refuse(*_arguments):
+            raise error("nothing was changed")
+
+        with make_home("sqlite").open() as memory:
+            with monkeypatch.context() as patched:
+                patched.setattr(RowSync, "sync_file", refuse)
+                patched.setattr(RowSync, "sync_summaries", refuse)
+                memory.conversations.append(said(1))
+                memory.conversations.add_summary(CHAT, "one message")
+            memory.index()
+            assert [row.content for row in rows_of(memory)] == ["message number 1"]
 
 
 def rows_of(memory, chat=CHAT):

@@ -17,7 +17,7 @@ from klaw_conversations.row_values import SyncReport
 from klaw_conversations.source import CONVERSATIONS, document_path
 from klaw_conversations.summaries import summaries_path
 from klaw_conversations.writing_behind import WriteBehind
-from klaw_core import NotFoundError, QueryError, Store, StoreLockedError, operations, quoted
+from klaw_core import NotFoundError, QueryError, Store, StoreFullError, StoreLockedError, operations, quoted
 from klaw_journals import Chat, Message, MessageReader, Session, StoredMessage, Summary
 from klaw_journals.checked_names import check_name
 from klaw_journals.messages import SESSION_BREAK
@@ -26,6 +26,8 @@ from klaw_redaction import Redactor
 # Messages in an error message.
 _MAX_LISTED = 5
 _MAX_DOCUMENTS = 1_000_000  # of a chat; it has one a day
+# What may stop the rows, but not the journal, which has the message already: whoever tried again would say it twice.
+_LATER = (StoreLockedError, StoreFullError)
 
 
 @frozen
@@ -75,7 +77,8 @@ class Conversations:
     def append(self, message: Message) -> Message:
         """Append a message and return it with its id. Raise RecordError or StoreError.
 
-        If the StoreError names the database, the message is nevertheless in the journal.
+        Once the message is in the journal, a locked database or a full disk raises nothing: the next index run makes it
+        findable. After another StoreError that names the database, the message is nevertheless in the journal.
         """
         return self.append_many([message])[0]
 
@@ -89,7 +92,7 @@ class Conversations:
             self._check_names(Chat.of(message.meta), message.id)
         entries = self.journal.append_entries(given)
         for chat, day in dict.fromkeys((entry.file.chat, entry.file.day) for entry in entries):
-            with suppress(StoreLockedError):
+            with suppress(*_LATER):
                 self.row_sync.sync_file(chat, day)
         written = tuple(
             self._named(entry) if message.id else entry.message for message, entry in zip(given, entries, strict=True)
@@ -165,7 +168,7 @@ class Conversations:
         moment = created_at or datetime.now(UTC)
         summary = files.summary(chat, content, moment, from_message_id, to_message_id)
         files.append(chat, summary)
-        with suppress(StoreLockedError):
+        with suppress(*_LATER):
             self.row_sync.sync_summaries(chat)
         return summary
 
