@@ -5,16 +5,15 @@ With ``KLAW_TEST_QDRANT_URL`` a real server answers.
 
 from collections.abc import Iterator
 
-import apsw
 import pytest
 from attrs import evolve
+from sqlite_index import SqliteIndexTests
 
 from klaw_qdrant.plugin import vectors
 from klaw_store_sqlitevec.outside import OutsideVectors
-from klaw_testing.checked import CheckedIndexContract
 
 
-class TestQdrant(CheckedIndexContract[apsw.Connection]):
+class TestQdrant(SqliteIndexTests):
     @pytest.fixture(params=[7, *(pytest.param(size, marks=pytest.mark.one_of(2)) for size in (1, 1_000))])
     def index(self, request, tmp_path, options) -> Iterator[OutsideVectors]:
         made = vectors(evolve(options, buffer=request.param), tmp_path)
@@ -22,15 +21,3 @@ class TestQdrant(CheckedIndexContract[apsw.Connection]):
         for name in made.outside.names():  # a real server outlives the test
             if name.startswith(made._prefix):
                 made.outside.drop(name)
-
-    @pytest.fixture
-    def connection(self) -> Iterator[apsw.Connection]:
-        opened = apsw.Connection(":memory:")
-        yield opened
-        opened.close()
-
-    def begin(self, resource: apsw.Connection) -> None:
-        resource.execute("BEGIN IMMEDIATE")
-
-    def rollback(self, resource: apsw.Connection) -> None:
-        resource.execute("ROLLBACK")
