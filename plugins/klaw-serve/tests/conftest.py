@@ -17,6 +17,8 @@ from attrs import frozen
 
 from klaw_core import Memory, load_config
 
+sys.path.insert(0, str(Path(__file__).parent))  # test modules are imported by path, and so know no neighbours
+
 NOTES = {
     "kiln.md": "# Kiln\n\nThe kiln is fired to\ntwelve hundred degrees.\n",
     "boat.md": "# Boat\n\nThe boat lies in Split.\n",
@@ -182,6 +184,14 @@ def new_home(compiled):
 def home(tmp_path, compiled):
     """Return a home of one test's own."""
     return make_home(tmp_path, compiled)
+
+
+@pytest.fixture
+def files(home):
+    """Return the files of the warm helper of that home."""
+    from klaw_serve.warm.state import HelperFiles
+
+    return HelperFiles(home.data)
 
 
 @pytest.fixture(scope="module")

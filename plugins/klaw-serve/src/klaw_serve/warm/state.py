@@ -21,6 +21,7 @@ from klaw_serve.running import SOCKET, only_server, read_rendezvous
 _LOCK = "warm.lock"
 _STATE = "warm.json"
 _STOP_SECONDS = 20.0
+_KILL_SECONDS = 20.0
 _PAUSE_SECONDS = 0.02
 # A helper does not answer if it lets all of these tries pass. One try alone may fail on a busy machine.
 _TRIES = 4
@@ -224,15 +225,15 @@ def _is_young(state: HelperState) -> bool:
 
 def _ended(process: int, runs: Callable[[], bool]) -> bool:
     """Tell a process to end, and kill it if it still runs after a while; return whether it has ended."""
-    numbers = [signal.SIGTERM]
+    waits = {signal.SIGTERM: _STOP_SECONDS}
     if sys.platform != "win32":
-        numbers.append(signal.SIGKILL)
-    for number in numbers:
+        waits[signal.SIGKILL] = _KILL_SECONDS
+    for number, seconds in waits.items():
         if not runs():
             return True
         with suppress(ProcessLookupError):
             os.kill(process, number)
-        deadline = time.monotonic() + _STOP_SECONDS
+        deadline = time.monotonic() + seconds
         while runs() and time.monotonic() < deadline:
             time.sleep(_PAUSE_SECONDS)
     return not runs()
