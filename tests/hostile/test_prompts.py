@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import attrs
@@ -282,6 +283,19 @@ def test_no_retriever_of_a_framework_returns_what_nobody_sees(world):
         pytest.skip("no framework is installed")
     assert [text for text in said if _CONTROL.search(text)] == []
     assert any("forged" in text for text in said)
+
+
+# The content of a result or a document, as adapters write it.
+_CONTENT = re.compile(r"(?P<made>\bvisible\()?(?:\bresult|\bmemory\.get\([^)]*\))\.content\b")
+
+
+def test_no_adapter_passes_on_content_as_it_is():
+    """Also adapters whose framework is not installed, so that they cannot run here."""
+    plugins = Path(__file__).parents[2] / "plugins"
+    files = [file for name in ("klaw-agents", "langchain-klaw") for file in (plugins / name / "src").rglob("*.py")]
+    found = [(file.stem, each["made"]) for file in files for each in _CONTENT.finditer(file.read_text("utf-8"))]
+    assert {"dspy", "llama_index", "llm", "strands", "vectorstores"} <= {name for name, _ in found}
+    assert [name for name, made in found if not made] == []
 
 
 def test_the_prompt_of_mcp(world):

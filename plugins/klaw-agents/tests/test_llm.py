@@ -71,7 +71,7 @@ def test_a_fragment_is_what_the_memory_says_about_a_question(klaw):
 def test_a_fragment_may_be_a_document_or_lines_of_one(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
-    (notes / "bees.md").write_text("# Bees\n\nAda keeps them.\n\nIn Kiel.\n")
+    (notes / "bees.md").write_text("# Bees\n\nAda keeps them.\n\nIn \u200bKiel.\n", "utf-8")
     with Memory.open() as memory:
         memory.index(notes)
     assert klaw_llm.load("notes/bees.md") == "# Bees\n\nAda keeps them.\n\nIn Kiel.\n"

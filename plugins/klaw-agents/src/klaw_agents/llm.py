@@ -11,6 +11,7 @@ import llm
 
 from klaw_agents.turns import offered
 from klaw_core import KlawError, Memory
+from klaw_core.cli.kit import visible
 
 _LINES = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d{0,8})-(?P<last>[1-9]\d{0,8})")
 
@@ -60,8 +61,8 @@ def _document(memory: Memory, path: str) -> str:
     try:
         if found := _LINES.fullmatch(path):
             first, last = int(found["first"]), int(found["last"])
-            return memory.get(found["path"], first, last - first + 1, redact=True).content
-        return memory.get(path, redact=True).content
+            return visible(memory.get(found["path"], first, last - first + 1, redact=True).content)
+        return visible(memory.get(path, redact=True).content)
     except KlawError:  # it is no path
         return ""
 
