@@ -163,7 +163,7 @@ def _record(trial: Trial, size: int | None) -> dict[str, Any]:
 
 
 def print_trials(output: Output, found: Trials, sizes: Sequence[int | None]) -> None:
-    """Print the two embedders beside each other, and how many questions only one of them answers."""
+    """Print the two embedders side by side, and how many questions only one of them answers."""
     from klaw_core.cli.kit import StyledText, counted, duration
     from klaw_core.cli.kit import size as as_size
     from klaw_eval.trials import only_one_finds
