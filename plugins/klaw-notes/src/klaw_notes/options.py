@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import Attribute, field, frozen, validators
 
 from klaw_core.values.metadata import TRUST_CLASSES
 from klaw_notes.patterns import normalized, problem_of
+
+if TYPE_CHECKING:
+    from klaw_core import Config
 
 #: The default of ``include``.
 DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.mdx", "*.qmd", "*.rmd", "*.txt")
@@ -102,3 +106,11 @@ class WorkspaceOptions:
     def origin(self) -> str:
         """The name with which the paths of its documents begin."""
         return self.name or self.root.name or "root"
+
+
+def configured_workspaces(config: Config) -> Iterator[WorkspaceOptions]:
+    """Yield the options of the configured workspaces, but no invalid ones: what builds them says what is wrong."""
+    for selection in config.sources:
+        if selection.type == "workspace":
+            with suppress(TypeError, ValueError):
+                yield WorkspaceOptions(**selection.options)

@@ -27,9 +27,10 @@ from klaw_core import (
     SearchResult,
 )
 from klaw_core.values.collections import MEMORY
+from klaw_notes.options import configured_workspaces
 
 if TYPE_CHECKING:
-    from klaw_notes.workspace import Workspace
+    from klaw_notes.options import WorkspaceOptions
 
 _GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
@@ -60,7 +61,7 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
         listed = self._listed(event.collections)
         configured = self._configured() if MEMORY in event.collections else {}
         roots = {name: root for name, (root, _) in listed.items()}
-        roots |= {name: workspace.root for name, workspace in configured.items()}
+        roots |= {name: options.root for name, options in configured.items()}
         if any(described for _, described in listed.values()):
             event.results = evolve(event.results, results=tuple(_described(result, listed) for result in event.results))
         results = event.results
@@ -79,23 +80,18 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
             return {name: (Path(entry["path"]), dict(entry.get("descriptions", {}))) for name, entry in wanted}
         return {}
 
-    def _configured(self) -> Mapping[str, Workspace]:
+    def _configured(self) -> Mapping[str, WorkspaceOptions]:
         """Return the workspaces of the configuration, by name; they are in the default collection."""
-        selections = () if self._host is None else self._host.config.sources
-        found: dict[str, Workspace] = {}
-        for selection in selections:
-            if selection.type == "workspace":
-                from klaw_notes.options import WorkspaceOptions
-                from klaw_notes.plugin import build_workspace
+        if self._host is None:
+            return {}
+        return {options.origin: options for options in configured_workspaces(self._host.config)}
 
-                with suppress(KlawError, TypeError, ValueError):  # what builds the source says what is wrong
-                    options = WorkspaceOptions(**selection.options)
-                    found[options.origin] = build_workspace(options, self.context)
-        return found
-
-    def _unread(self, question: str, names: Mapping[str, Path], configured: Mapping[str, Workspace]) -> Iterator[str]:
+    def _unread(
+        self, question: str, names: Mapping[str, Path], configured: Mapping[str, WorkspaceOptions]
+    ) -> Iterator[str]:
         """Yield a notice if files that are not read may contain the answer: their names have words of the question."""
         from klaw_notes.extension import WorkspacesExtension
+        from klaw_notes.plugin import build_workspace
         from klaw_notes.workspace_list import Workspaces
 
         asked = _words(question)
@@ -103,7 +99,8 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
         with suppress(KlawError):
             extension = WorkspacesExtension(self.context)
             known = Workspaces(extension.file, frozenset(), extension.converters).all()
-            for name, workspace in (*known.items(), *configured.items()):
+            of_configuration = {name: build_workspace(options, self.context) for name, options in configured.items()}
+            for name, workspace in (*known.items(), *of_configuration.items()):
                 if asked and name in names:
                     paths = workspace.unread_paths(_MAX_LOOKED_AT)
                     shared = ((len(asked & _words(PurePosixPath(path).stem)), path) for path in paths)

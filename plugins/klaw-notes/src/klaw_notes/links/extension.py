@@ -13,7 +13,7 @@ from klaw_core import AttachedExtension, Host, KlawError, NotFoundError, ThreadL
 from klaw_core.values.metadata import TRUST
 from klaw_notes.links.graph import DocumentLinks, LinkedDocument, LinkGraph
 from klaw_notes.links.reading import anchors_of, links_of_metadata, read_markdown
-from klaw_notes.options import LinksOptions, WorkspaceOptions
+from klaw_notes.options import LinksOptions, configured_workspaces
 from klaw_tools import ArrangingExtension, ContextItem, ContextQuestion
 
 if TYPE_CHECKING:
@@ -89,11 +89,7 @@ class LinksExtension(AttachedExtension, ArrangingExtension):
         with suppress(KlawError):  # the plugin is off, or its list cannot be read
             known = self._host.extension("workspaces").registry.all()
             found = {name: workspace.root for name, workspace in known.items()}
-        for selection in self._host.config.sources:
-            if selection.type == "workspace":
-                with suppress(TypeError, ValueError):  # what builds the source says what is wrong
-                    options = WorkspaceOptions(**selection.options)
-                    found[options.origin] = options.root
+        found |= {options.origin: options.root for options in configured_workspaces(self._host.config)}
         return {name: root for name, root in found.items() if root.is_dir()}
 
     def _metadata(self, collection: str, path: str) -> Metadata:
