@@ -33,7 +33,6 @@ _SERVING = _STANDARD | {"holds.py", "held.py", "atomic.py"}
 _TESTS = str(Path(__file__).parents[1])  # what records and judges, not what is judged
 _ROOTS = (str(Path(__file__).parents[2]), sysconfig.get_path("stdlib"))
 _LOOKS = 1200  # for a minute
-_THREAD_SECONDS = 5.0
 
 
 @frozen
@@ -188,8 +187,10 @@ class Sides:
             if (now := _open_files()) > self._fewest:
                 yield f"{now - self._fewest} descriptors more than before"
         if settled and threading.active_count() > self._threads:
-            for other in set(threading.enumerate()) - {threading.current_thread()}:
-                other.join(_THREAD_SECONDS)  # of an event loop that has ended: it was told to end, and soon does
+            for _ in range(_LOOKS):  # one of an event loop that has ended was told to end, and soon does
+                if threading.active_count() <= self._threads:
+                    break
+                time.sleep(0.05)
         if settled and threading.active_count() > self._threads:
             yield f"threads: {[thread.name for thread in threading.enumerate()]}"
         found: list[str] = []
