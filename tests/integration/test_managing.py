@@ -3,6 +3,7 @@
 import json
 import shutil
 from datetime import UTC, datetime
+from unicodedata import normalize
 
 import pytest
 
@@ -124,6 +125,14 @@ class TestRestore:
         memory.index()
         memory.forget("notes/[x] *?.md")
         assert memory.restore("notes/[x] *?.md").added == 1
+
+    @pytest.mark.parametrize("form", ["NFC", "NFD"])
+    def test_restore_accepts_a_name_in_the_other_form_of_unicode(self, home, memory, form):
+        name = normalize({"NFC": "NFD", "NFD": "NFC"}[form], "cr\u00e8me.md")
+        home.write(name, "eggs")
+        memory.index(home.notes)
+        memory.forget(f"notes/{name}")
+        assert memory.restore(f"notes/{normalize(form, name)}").added == 1
 
     def test_a_restored_note_without_a_file_is_indexed_when_the_file_returns(self, home, memory):
         memory.forget("notes/a.md")

@@ -75,6 +75,7 @@ def test_a_workspace_of_the_configuration_has_the_same_remarks(klaw, user_home):
     file.write_text(f'[memory.embedding]\ntype = "none"\n{table}', "utf-8")
     assert klaw("index", "--config", str(file)).exit_code == 0
     assert UNREAD.format("own/Zyzzyva_Plans.png") in klaw("search", "--config", str(file), "zyzzyva").stderr
+    assert "not read" not in klaw("search", "--config", str(file), "-c", "docs", "zyzzyva").stderr
     assert "(not read: 1 .png)" in klaw("status", "--config", str(file)).stdout
     (notes / "kiln.md").unlink()
     assert GONE.replace("notes/", "own/") in klaw("search", "--config", str(file), "kiln").stderr
