@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from shlex import quote
 from typing import Any
@@ -17,17 +18,16 @@ from klaw_conversations.row_values import SyncReport
 from klaw_conversations.source import CONVERSATIONS, document_path
 from klaw_conversations.summaries import summaries_path
 from klaw_conversations.writing_behind import WriteBehind
-from klaw_core import NotFoundError, QueryError, Store, StoreFullError, StoreLockedError, operations, quoted
+from klaw_core import NotFoundError, QueryError, Store, StoreError, StoreLockedError, operations, quoted
 from klaw_journals import Chat, Message, MessageReader, Session, StoredMessage, Summary
 from klaw_journals.checked_names import check_name
 from klaw_journals.messages import SESSION_BREAK
 from klaw_redaction import Redactor
 
+_LOG = logging.getLogger("klaw")
 # Messages in an error message.
 _MAX_LISTED = 5
 _MAX_DOCUMENTS = 1_000_000  # of a chat; it has one a day
-# What may stop the rows, but not the journal, which has the message already: whoever tried again would say it twice.
-_LATER = (StoreLockedError, StoreFullError)
 
 
 @frozen
@@ -77,8 +77,8 @@ class Conversations:
     def append(self, message: Message) -> Message:
         """Append a message and return it with its id. Raise RecordError or StoreError.
 
-        Once the message is in the journal, a locked database or a full disk raises nothing: the next index run makes it
-        findable. After another StoreError that names the database, the message is nevertheless in the journal.
+        Once the message is in the journal, an error of the database raises nothing: the next index run makes the
+        message findable.
         """
         return self.append_many([message])[0]
 
@@ -92,7 +92,7 @@ class Conversations:
             self._check_names(Chat.of(message.meta), message.id)
         entries = self.journal.append_entries(given)
         for chat, day in dict.fromkeys((entry.file.chat, entry.file.day) for entry in entries):
-            with suppress(*_LATER):
+            with self._later(chat):
                 self.row_sync.sync_file(chat, day)
         written = tuple(
             self._named(entry) if message.id else entry.message for message, entry in zip(given, entries, strict=True)
@@ -114,8 +114,25 @@ class Conversations:
 
     def _named(self, entry: JournalEntry) -> Message:
         """Return the message of an entry with its name. A new id needs no other name."""
-        (line,) = self.journal.with_names(entry.file.chat, [entry], self.row_sync.names.find_first)
+        named: Sequence[JournalLine] = (entry,)
+        with self._later(entry.file.chat):
+            named = self.journal.with_names(entry.file.chat, [entry], self.row_sync.names.find_first)
+        (line,) = named
         return line.message if isinstance(line, JournalEntry) else entry.message
+
+    @contextmanager
+    def _later(self, chat: Chat) -> Iterator[None]:
+        """Leave to the next index run what the database refuses; a warning says so, except during a lock.
+
+        The journal has the record already: after an exception, the caller would write it again.
+        """
+        try:
+            yield
+        except StoreLockedError:
+            pass
+        except StoreError as error:
+            what = "what was said in %s is in the journal, and will be found after the next `klaw index`: %s"
+            _LOG.warning(what, self._shown(chat), error)
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
         """Start a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
@@ -168,7 +185,7 @@ class Conversations:
         moment = created_at or datetime.now(UTC)
         summary = files.summary(chat, content, moment, from_message_id, to_message_id)
         files.append(chat, summary)
-        with suppress(*_LATER):
+        with self._later(chat):
             self.row_sync.sync_summaries(chat)
         return summary
 
