@@ -4,6 +4,7 @@ A scene's ``prepare`` makes what was there before, in a process that is never ki
 ``act`` is what dies. Both say what they begin and what they have done; only what is done is promised.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,7 +21,7 @@ from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
 from klaw_journals import BadLine
 from klaw_journals.chats import Chat
-from klaw_journals.messages import Message
+from klaw_journals.messages import SESSION_BREAK, Message
 from klaw_watch import BackgroundIndexer
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
@@ -156,8 +157,22 @@ def go_on(memory: Memory, say: Say) -> None:
 def _say_message(memory: Memory, say: Say, number: int, *, days: int = 0) -> None:
     text = f"{word('said', number)} was said, number {number}"
     moment = NOON + timedelta(days=days, minutes=number)
-    written = memory.conversations.append(Message("user", text, moment, meta=CHAT.meta))
-    say("done", "append", written.id, text)
+    _acknowledged(memory, say, Message("user", text, moment, meta=CHAT.meta))
+
+
+def _acknowledged(memory: Memory, say: Say, message: Message) -> None:
+    """Append a message, and say whether the caller was warned that it is found only after the next index run."""
+    warnings: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: warnings.append(record.getMessage())
+    logging.getLogger("klaw").addHandler(handler)
+    try:
+        written = memory.conversations.append(message)
+    finally:
+        logging.getLogger("klaw").removeHandler(handler)
+    if any("after the next `klaw index`" in warning for warning in warnings):
+        say("done", "notice", written.id, message.content)
+    say("done", "append", written.id, message.content)
 
 
 def _note(home: Home, number: int, kind: str = "note") -> None:
@@ -216,7 +231,7 @@ def _act_save(memory: Memory, _home: Home, say: Say) -> None:
 def _act_append(memory: Memory, _home: Home, say: Say) -> None:
     for number in range(20, 23):
         _say_message(memory, say, number)
-    say("done", "append", memory.conversations.session_break(CHAT, NOON + timedelta(hours=1)).id, "")
+    _acknowledged(memory, say, Message("system", "", NOON + timedelta(hours=1), type=SESSION_BREAK, meta=CHAT.meta))
     _say_message(memory, say, 23, days=1)
 
 

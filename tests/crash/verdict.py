@@ -158,7 +158,7 @@ def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
         kept = {saved["id"] for saved in FileJournal(home.data / "saved.jsonl").replay().records.values()}
         yield from (f"{name} is not in saved.jsonl" for name in story.saved.keys() - kept)
         yield from (f"message {name} is not in the journal" for name in story.messages.keys() - _journal(memory))
-        yield from (f"message {name} is no row" for name in story.messages.keys() - rows)
+        yield from (f"message {name} is no row" for name in story.messages.keys() - rows - story.unindexed.keys())
         yield from _not_found(memory, story, "as found")
         if home.facts:
             known = memory.extension("facts").state().facts
