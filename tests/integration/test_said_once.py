@@ -37,16 +37,25 @@ from klaw_facts.keeper import FactKeeper
 CHAT = Chat("telegram", "1")
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
 REFUSED = "the database cannot be used; nothing was changed"
-#: What is refused, and with which error. With a sound database one can read what cannot be written.
+
+
+@frozen
+class Refusal:
+    """The error with which the store refuses transactions, and which: with a sound database one can read."""
+
+    error: type[KlawError]
+    doors: Sequence[str] = ("write",)
+
+
 FAULTS = [
-    pytest.param(StoreFullError, ("write",), id="full"),
+    pytest.param(Refusal(StoreFullError), id="full"),
     *(
-        pytest.param(error, doors, id=name, marks=pytest.mark.one_of(3))
-        for name, error, doors in (
-            ("locked", StoreLockedError, ("write",)),
-            ("read-only", StoreReadOnlyError, ("write",)),
-            ("overtaken", RetryableStoreError, ("write",)),
-            ("corrupt", StoreCorruptError, ("read", "write")),
+        pytest.param(refusal, id=name, marks=pytest.mark.one_of(3))
+        for name, refusal in (
+            ("locked", Refusal(StoreLockedError)),
+            ("read-only", Refusal(StoreReadOnlyError)),
+            ("overtaken", Refusal(RetryableStoreError)),
+            ("corrupt", Refusal(StoreCorruptError, ("read", "write"))),
         )
     ),
 ]
@@ -159,9 +168,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def refusing(
-    monkeypatch: pytest.MonkeyPatch, memory: Memory, doors: Sequence[str], first: int, error: type[KlawError]
-) -> Iterator[list[int]]:
+def refusing(monkeypatch: pytest.MonkeyPatch, memory: Memory, refusal: Refusal, first: int) -> Iterator[list[int]]:
     """Let the store refuse transactions from one on; yield the numbers of those that it has refused."""
     kind: Any = type(memory._assembly.store)
     asked, refused = count(1), list[int]()
@@ -172,19 +179,19 @@ def refusing(
             if number < first:
                 return begin(store)
             refused.append(number)
-            raise error(REFUSED)
+            raise refusal.error(REFUSED)
 
         return begun
 
     with monkeypatch.context() as patched:
-        for name in doors:
+        for name in refusal.doors:
             patched.setattr(kind, name, refusing_from_first(getattr(kind, name)))
         yield refused
 
 
-@pytest.mark.parametrize(("error", "doors"), FAULTS)
+@pytest.mark.parametrize("refusal", FAULTS)
 @pytest.mark.parametrize("call", ADDING)
-def test_a_call_that_raises_has_changed_no_journal(scene, tmp_path, monkeypatch, call, error, doors):
+def test_a_call_that_raises_has_changed_no_journal(scene, tmp_path, monkeypatch, call, refusal):
     add, word = ADDING[call]
     for first in count(1):
         root = tmp_path / str(first)
@@ -192,7 +199,7 @@ def test_a_call_that_raises_has_changed_no_journal(scene, tmp_path, monkeypatch,
         with opened(root) as memory:
             world, told = World(memory, root), ""
             before = world.records()
-            with refusing(monkeypatch, memory, doors, first, error) as refused:
+            with refusing(monkeypatch, memory, refusal, first) as refused:
                 try:
                     add(world)
                 except KlawError as raised:
@@ -205,11 +212,9 @@ def test_a_call_that_raises_has_changed_no_journal(scene, tmp_path, monkeypatch,
             return
 
 
-@pytest.mark.parametrize(("error", "doors"), FAULTS)
+@pytest.mark.parametrize("refusal", FAULTS)
 @pytest.mark.parametrize("call", FORGETTING)
-def test_what_the_store_refuses_to_forget_goes_with_the_next_index_run(
-    scene, tmp_path, monkeypatch, call, error, doors
-):
+def test_what_the_store_refuses_to_forget_goes_with_the_next_index_run(scene, tmp_path, monkeypatch, call, refusal):
     forget, word = FORGETTING[call]
     for first in count(1):
         root = tmp_path / str(first)
@@ -218,7 +223,7 @@ def test_what_the_store_refuses_to_forget_goes_with_the_next_index_run(
             world, told = World(memory, root), ""
             assert [text for text in world.texts("old") if text.endswith(word)] != []
             before = world.records()
-            with refusing(monkeypatch, memory, doors, first, error) as refused:
+            with refusing(monkeypatch, memory, refusal, first) as refused:
                 try:
                     forget(world)
                 except KlawError as raised:
