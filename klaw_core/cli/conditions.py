@@ -26,8 +26,8 @@ def parse_condition(text: str) -> Condition:
 def _parsed(text: str) -> str | int | float | bool:
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1]
-    if text in {"true", "false"}:
-        return text == "true"
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
     for kind in (int, float) if "_" not in text else ():  # 1_000 is a number only in Python
         try:
             number = kind(text)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator as operators
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
+from unicodedata import normalize
 
 from attrs import field, frozen
 
@@ -29,7 +32,7 @@ MAX_KEYS = 64
 MAX_KEY_CHARACTERS = 100
 MAX_VALUE_CHARACTERS = 10_000
 _MAX_INTEGER = 2**63
-_ORDERING = {"<", "<=", ">", ">="}
+_ORDERS = {"<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge}
 _SLASH = re.compile(r"(?<=[^/])/")  # of a tag: what is before it is above
 # A number of YAML 1.2's core schema (https://yaml.org/spec/1.2.2/#103-core-schema) that is finite.
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -43,10 +46,10 @@ class Condition:
 
     A tuple of strings satisfies a condition if one of its elements does (``!=``: if none is equal). Numbers and
     booleans compare with numbers and booleans (``True`` equals 1), strings with strings; values of different types are
-    unequal and have no order. A string that is a number (``2700``, ``02700``, ``1.10``) compares as both, and one of a
-    tuple with what is above it: the tag ``energy/heating`` is also ``energy``.
-    ``value`` is a tuple for ``in`` and a single value otherwise. Raise QueryError for an operator or a value that does
-    not exist.
+    unequal and have no order. Strings are compared without the case of letters (``JavaScript`` is ``javascript``). One
+    that is a number (``2700``, ``02700``, ``1.10``) compares as both, and one of a tuple with what is above it: the tag
+    ``energy/heating`` is also ``energy``. ``value`` is a tuple for ``in`` and a single value otherwise. Raise
+    QueryError for an operator or a value that does not exist.
     """
 
     key: str
@@ -66,18 +69,17 @@ class Condition:
                 f"cannot filter {self.key!r} by {quoted(value)}", hint="give a string, a number or a boolean"
             )
 
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """Return the value, or the several ones of ``in``, in the form of :meth:`compared`."""
+        return tuple(map(_folded, self.value if isinstance(self.value, tuple) else (self.value,)))
+
     def holds(self, metadata: Metadata) -> bool:
         """Return whether metadata satisfies the condition. This is the definition that stores implement."""
-        found = metadata.get(self.key)
+        found, values, compare = metadata.get(self.key), self.values, _ORDERS.get(self.operator, operators.eq)
         own: tuple[Any, ...] = () if found is None else self.compared(found)
-        if self.operator == "!=":
-            return not any(_equal(item, self.value) for item in own)
-        if self.operator == "in":
-            wanted = self.value if isinstance(self.value, tuple) else (self.value,)
-            return any(_equal(item, value) for item in own for value in wanted)
-        if self.operator == "=":
-            return any(_equal(item, self.value) for item in own)
-        return any(isinstance(item, str) == isinstance(self.value, str) and self._in_order(item) for item in own)
+        pairs = ((item, value) for item in own for value in values if isinstance(item, str) == isinstance(value, str))
+        return any(compare(item, value) for item, value in pairs) != (self.operator == "!=")
 
     @staticmethod
     def compared(value: MetadataValue) -> tuple[str | int | float | bool, ...]:
@@ -85,11 +87,8 @@ class Condition:
         items: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         numbers = (number_of(item) for item in items if isinstance(item, str))
         above = (item[: mark.start()] for item in items if isinstance(value, tuple) for mark in _SLASH.finditer(item))
-        return tuple(dict.fromkeys((*items, *above, *(number for number in numbers if number is not None))))
-
-    def _in_order(self, item: Any) -> bool:
-        value: Any = self.value
-        return bool({"<": item < value, "<=": item <= value, ">": item > value, ">=": item >= value}[self.operator])
+        texts = map(_folded, (*items, *above))
+        return tuple(dict.fromkeys((*texts, *(number for number in numbers if number is not None))))
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
@@ -170,5 +169,6 @@ def number_of(text: str) -> int | float | None:
     return number if is_single(number) else None
 
 
-def _equal(left: object, right: object) -> bool:
-    return isinstance(left, str) == isinstance(right, str) and left == right
+def _folded(value: Any) -> Any:
+    """Return a text as Unicode matches it without case (the core specification, section 3.13, D145)."""
+    return normalize("NFD", normalize("NFD", value).casefold()) if isinstance(value, str) else value

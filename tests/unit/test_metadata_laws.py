@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,8 @@ def naive(condition, values):
     if isinstance(found, tuple):
         slashes = [(text, place) for text in found for place, letter in enumerate(text) if letter == "/"]
         own += [text[:place] for text, place in slashes if _is_named(text, place)]
-    wanted = list(condition.value) if isinstance(condition.value, tuple) else [condition.value]
+    own = [folded(item) for item in own]
+    wanted = list(map(folded, condition.value if isinstance(condition.value, tuple) else [condition.value]))
     operator = "=" if condition.operator in {"!=", "in"} else condition.operator
     pairs = [(mine, other) for mine in own for other in wanted if isinstance(mine, str) == isinstance(other, str)]
     held = any(_COMPARE[operator](mine, other) for mine, other in pairs)
@@ -48,6 +50,13 @@ def naive(condition, values):
 def _is_named(text, place):
     """Return whether a slash in a tag has a name before it."""
     return place > 0 and text[place - 1] != "/"
+
+
+def folded(value):
+    """Return a text without its case, and with accents apart from their letters."""
+    if not isinstance(value, str):
+        return value
+    return unicodedata.normalize("NFD", "".join(map(str.casefold, unicodedata.normalize("NFD", value))))
 
 
 def numbers(text):
@@ -134,7 +143,8 @@ def test_every_text_is_a_condition_or_a_query_error(text):
         ("a=7.5", 7.5),
         ("a=true", True),
         ('a="true"', "true"),
-        ("a=True", "True"),
+        ("a=True", True),
+        ("a=FALSE", False),
         ("a=nan", "nan"),
         ("a=inf", "inf"),
         ("a=99999999999999999999999", "99999999999999999999999"),
@@ -188,3 +198,21 @@ def test_a_tag_is_also_what_is_above_it(tag):
     assert Condition("tags", "=", tag).holds({"tags": ("energy/heating/pump",)})
     assert not Condition("tags", "=", tag).holds({"tags": ("renewable/energy",)})
     assert not Condition("place", "=", "a").holds({"place": "a/b"})
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        *[("JavaScript", "javascript"), ("javascript", "JAVASCRIPT"), ("iOS", "ios"), ("Straße", "STRASSE")],
+        *[("Caf\u00e9", "cafe\u0301"), ("ΣΟΦΟΣ", "σοφος"), ("Память", "память")],
+    ],
+)
+def test_the_case_of_letters_and_the_form_of_unicode_do_not_count(written, asked):
+    for value, other in ((written, asked), (asked, written)):
+        assert Condition("tags", "=", value).holds({"tags": (other,)})
+        assert Condition("tags", "in", ("x", value)).holds({"tags": other})
+        assert Condition("tags", "=", value).holds({"tags": (f"{other}/part",)})
+        assert not Condition("tags", "!=", value).holds({"tags": (other, "x")})
+        assert Condition("tags", "<=", value).holds({"tags": other})
+        assert not Condition("tags", "<", value).holds({"tags": other})
+    assert Condition("tags", "!=", "java").holds({"tags": (written, asked)})

@@ -67,7 +67,7 @@ def test_conditions_without_words_list_the_newest_documents(home, memory, questi
     assert [result.path for result in memory.search(question, 1, filters=filters)] == [
         f"notes/{path}" for path in paths[:1]
     ]
-    assert results or "no metadata has tags in" in " ".join(results.hints)
+    assert results or "no metadata has tags = " in " ".join(results.hints)
 
 
 def test_a_list_has_the_first_matching_chunk_of_each_document(home, memory):

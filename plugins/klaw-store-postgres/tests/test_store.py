@@ -57,13 +57,13 @@ def test_an_error_of_a_connection_names_the_reason_in_one_line():
     assert "hidden" not in str(caught.value)
 
 
-def test_strings_that_are_numbers_are_found_in_the_data_of_an_older_version(options, monkeypatch):
+def test_strings_are_found_as_numbers_and_without_case_in_the_data_of_an_older_version(options, monkeypatch):
     """The data of every agent are converted by whoever opens the store first, and stay apart."""
     from klaw_store_postgres import store as module
     from klaw_store_postgres.store import PostgresStore
 
     own = evolve(options, schema="earlier_numbers")
-    metadata = {"postal": "02700", "tags": ("2024", "x"), "year": 7}
+    metadata = {"postal": "02700", "tags": ("2024", "JS"), "year": 7}
     with monkeypatch.context() as patch:
         patch.setattr(module, "MIGRATIONS", module.MIGRATIONS[:6])
         for agent in ("a", "b"):
@@ -73,11 +73,13 @@ def test_strings_that_are_numbers_are_found_in_the_data_of_an_older_version(opti
                 transaction.replace("memory", document, cut_lines(document))
                 old = "DELETE FROM document_metadata WHERE number IS NOT NULL AND key != 'year'"
                 assert transaction.resource.run(old) == 2
+                old = "UPDATE document_metadata SET value = 'JS', digest = 0 WHERE value = 'js'"
+                assert transaction.resource.run(old) == 1
             store.close()
     for agent in ("a", "b"):
         store = PostgresStore(own, agent=agent)
         with store.read() as snapshot:
-            for key, value in (("postal", 2700), ("postal", "02700"), ("tags", 2024), ("tags", "x"), ("year", 7)):
+            for key, value in (("postal", 2700), ("postal", "02700"), ("tags", 2024), ("tags", "js"), ("year", 7)):
                 filters = Filters(metadata=(Condition(key, "=", value),))
                 assert len(snapshot.select("memory", filters).keys()) == 1, (agent, key, value)
             assert snapshot.resource.value("SELECT count(*) FROM document_metadata") == 6

@@ -158,19 +158,21 @@ def test_a_condition_reads_only_matching_values_and_no_document(store, condition
     assert "COVERING INDEX memory_chunks_document" in joined
 
 
-def test_strings_that_are_numbers_are_found_in_a_database_of_an_older_version(tmp_path):
+def test_strings_are_found_as_numbers_and_without_case_in_a_database_of_an_older_version(tmp_path):
     store = SqliteStore(tmp_path / "klaw.db")
-    metadata = {"postal": "02700", "tags": ("2024", "x"), "year": 7}
+    metadata = {"postal": "02700", "tags": ("2024", "JS"), "year": 7}
     document = Document("a/one.md", "text", "one.md", "a", MOMENT, metadata=metadata)
     with store.write() as transaction:
         transaction.replace("memory", document, [Chunk("0" * 32, "text", 0, 4, 1, 1)])
         numbers = "typeof(value) != 'text' AND key != 'year'"
         assert transaction.resource.execute(f"DELETE FROM document_metadata WHERE {numbers} RETURNING key").fetchall()
-        transaction.resource.execute("DELETE FROM klaw_migrations WHERE name = '0014-numbers-in-metadata'")
+        transaction.resource.execute("UPDATE document_metadata SET value = 'JS' WHERE value = 'js'")
+        later = "name IN ('0014-numbers-in-metadata', '0018-metadata-without-case')"
+        transaction.resource.execute(f"DELETE FROM klaw_migrations WHERE {later}")
     store.close()
     store = SqliteStore(tmp_path / "klaw.db")
     with store.read() as snapshot:
-        for key, value in (("postal", 2700), ("postal", "02700"), ("tags", 2024), ("tags", "x"), ("year", 7)):
+        for key, value in (("postal", 2700), ("postal", "02700"), ("tags", 2024), ("tags", "js"), ("year", 7)):
             condition = Condition(key, "=", value)
             assert len(snapshot.select("memory", Filters(metadata=(condition,))).keys()) == 1, (key, value)
             assert condition.holds(metadata)

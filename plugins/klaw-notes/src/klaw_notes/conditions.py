@@ -122,14 +122,9 @@ class Conditions(PreferringExtension):
 
 def _conditions(read: _Read) -> Iterator[Condition]:
     for tag in read.tags:
-        yield Condition("tags", "in", _spellings(tag))
+        yield Condition("tags", "=", tag)
     for tag in read.other_tags:
-        for spelling in _spellings(tag):
-            yield Condition("tags", "!=", spelling)
-
-
-def _spellings(tag: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((tag, tag.lower(), tag.capitalize(), tag.upper())))
+        yield Condition("tags", "!=", tag)
 
 
 def _words(text: str) -> str:

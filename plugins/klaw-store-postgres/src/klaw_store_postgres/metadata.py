@@ -1,6 +1,7 @@
 """Metadata of documents: as JSON in the document's row, and one row for each value for filters.
 
-Numbers and booleans are compared as exact decimals, text by code points, as :meth:`klaw_core.Condition.holds` does.
+Numbers and booleans are compared as exact decimals, text, whose case is folded before, by code points, as
+:meth:`klaw_core.Condition.holds` does.
 """
 
 from __future__ import annotations
@@ -48,10 +49,21 @@ def add_parents(session: Session) -> None:
     _add(session, "metadata ~ '/'", lambda item, value: isinstance(item, str) and item not in value)
 
 
-def _add(session: Session, condition: str, is_new: Callable[[object, Sequence[str]], bool]) -> None:
-    """Add rows for new values that the strings of documents, chosen by an SQL condition, are compared as."""
+def fold_case(session: Session) -> None:
+    """Replace the rows of text in the data of all agents, because earlier versions kept them with their case."""
+    _add(session, "metadata IS NOT NULL", lambda item, _value: isinstance(item, str), "number IS NULL")
+
+
+def _add(
+    session: Session, condition: str, is_new: Callable[[object, Sequence[str]], bool], outdated: str = "false"
+) -> None:
+    """Add rows for new values that the strings of documents, chosen by an SQL condition, are compared as.
+
+    Before, remove those rows that the SQL condition ``outdated`` chooses.
+    """
     for table in ("documents", "document_metadata"):
         session.run(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+    session.run(f"DELETE FROM document_metadata WHERE {outdated}")  # of this module
     found = session.rows(
         f"SELECT tenant, generation, collection, id, metadata FROM documents WHERE {condition}"  # of this module
     )
@@ -77,8 +89,7 @@ def where(condition: Condition) -> tuple[str, list[Any]]:
 
     For ``!=`` it is the condition for the rows that do not, because a document without the key has no row.
     """
-    values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-    columns = [_columns(value) for value in values]
+    columns = [_columns(value) for value in condition.values]
     if condition.operator in {"=", "!=", "in"}:
         numbers = [number for _, number, _ in columns if number is not None]
         texts = [text for _, _, text in columns if text is not None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from klaw_core import Migration, StoreError, update_command
 from klaw_store_postgres.isolation import AGENT_SETTING, isolate
-from klaw_store_postgres.metadata import add_numbers, add_parents
+from klaw_store_postgres.metadata import add_numbers, add_parents, fold_case
 from klaw_store_postgres.words.tables import create_tables, mark_outdated, note_outdated, replace_postings
 
 if TYPE_CHECKING:
@@ -272,6 +272,7 @@ MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0009-parents-of-tags", add_parents),
     Migration("0010-letters-and-properties", note_outdated),
     Migration("0011-names-like-function-words", mark_outdated),
+    Migration("0012-metadata-without-case", fold_case),
 )
 
 

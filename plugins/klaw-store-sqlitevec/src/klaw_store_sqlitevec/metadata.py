@@ -1,7 +1,7 @@
 """Metadata of documents: JSON in the document's row, and one row per value in ``document_metadata`` for filters.
 
 SQLite compares these values like :meth:`klaw_core.Condition.holds`, because the column has no type: integers and floats
-as numbers, booleans as 1 and 0, text by code points. Any text is greater than any number.
+as numbers, booleans as 1 and 0, text, whose case is folded before, by code points. Any text is greater than any number.
 """
 
 from __future__ import annotations
@@ -82,6 +82,12 @@ def add_compared(connection: apsw.Connection) -> None:
             )
 
 
+def replace_compared(connection: apsw.Connection) -> None:
+    """Replace all rows, because earlier versions kept text with its case."""
+    connection.execute("DELETE FROM document_metadata")
+    add_compared(connection)
+
+
 def _entries(text: str | None) -> Iterator[tuple[str, str | int | float]]:
     for key, value in from_json(text).items():
         yield from ((key, item) for item in Condition.compared(value))
@@ -92,14 +98,14 @@ def ranges(condition: Condition) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
     For ``!=``, yield those for the rows that do not satisfy it, because a document without the key has no row.
     """
-    value, operator = condition.value, condition.operator
-    if isinstance(value, tuple):
-        for first in range(0, len(value), _MAX_VALUES):
-            some = value[first : first + _MAX_VALUES]
+    values, operator = condition.values, condition.operator
+    if operator == "in":
+        for first in range(0, len(values), _MAX_VALUES):
+            some = values[first : first + _MAX_VALUES]
             yield f"entry.value IN ({', '.join('?' * len(some))})", some
     elif operator in ("=", "!="):
-        yield "entry.value = ?", (value,)
-    elif isinstance(value, str):
-        yield f"entry.value {operator} ? AND entry.value >= ''", (value,)
+        yield "entry.value = ?", values
+    elif isinstance(values[0], str):
+        yield f"entry.value {operator} ? AND entry.value >= ''", values
     else:
-        yield f"entry.value {operator} ? AND entry.value < ''", (value,)
+        yield f"entry.value {operator} ? AND entry.value < ''", values

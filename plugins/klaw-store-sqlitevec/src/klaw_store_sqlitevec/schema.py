@@ -14,7 +14,7 @@ from klaw_store_sqlitevec.checksums import add_checksums
 from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS, refill_words
 from klaw_store_sqlitevec.errors import damaged
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
-from klaw_store_sqlitevec.metadata import add_compared
+from klaw_store_sqlitevec.metadata import add_compared, replace_compared
 from klaw_store_sqlitevec.names import table_name
 
 if TYPE_CHECKING:
@@ -272,6 +272,7 @@ MIGRATIONS = (
     Migration("0015-embedding-hashes", _add_embedding_hashes),
     Migration("0016-parents-of-tags", add_compared),
     Migration("0017-names-like-function-words", refill_words),
+    Migration("0018-metadata-without-case", replace_compared),
 )
 
 

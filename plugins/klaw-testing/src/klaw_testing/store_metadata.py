@@ -115,6 +115,20 @@ class MetadataLaws:
                 "notes/b.md",
             }
 
+    def test_the_case_of_letters_does_not_count(self, store: Store[Any]) -> None:
+        tags = ("JavaScript", "Energy/Heating", "Caf\u00e9", "\u0391\u0398\u0397\u039d\u0391")
+        put(store, *(make_document(f"notes/{at}.md", "one", metadata={"tags": (tag,)}) for at, tag in enumerate(tags)))
+        asked = ("javascript", "energy", "CAFE\u0301", "\u03b1\u03b8\u03b7\u03bd\u03b1")
+        every = {f"notes/{at}.md" for at in range(len(tags))}
+        with store.read() as snapshot:
+            for at, tag in enumerate(asked):
+                own = f"notes/{at}.md"
+                for wanted in (Condition("tags", "=", tag), Condition("tags", "in", (tag, "x"))):
+                    assert paths_of(snapshot, Filters(metadata=(wanted,))) == {own}
+                assert paths_of(snapshot, Filters(metadata=(Condition("tags", "!=", tag),))) == every - {own}
+            before = Filters(metadata=(Condition("tags", "<", "F"),))
+            assert paths_of(snapshot, before) == {"notes/1.md", "notes/2.md"}
+
     def test_a_condition_can_have_thousands_of_values(self, store: Store[Any]) -> None:
         put(store, *(make_document(f"notes/{number}.md", "one", metadata={"number": number}) for number in range(3)))
         wanted = Condition("number", "in", (*range(2, 3000), *(str(number) for number in range(3000))))

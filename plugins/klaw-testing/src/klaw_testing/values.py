@@ -48,7 +48,11 @@ texts = st.lists(st.sampled_from(["alpha", "beta gamma", "память", "内存
 paths = st.sampled_from(["notes/a.md", "notes/b.md", "notes/sub/c.md", "notes/sub", "saved/1"])
 
 _words = st.sampled_from(
-    ["", "a", "b", "1", "1.0", "true", "A", "\0", "a\0", "\ud7ff", "\ue000", "\uffff", "\U00010000"]
+    [
+        *("", "a", "b", "1", "1.0", "true", "A", "B/a", "b/A", "\0", "a\0"),
+        *("\ud7ff", "\ue000", "\uffff", "\U00010000"),
+        *("\xe9", "E\u0301", "\xdf", "SS", "\u0130"),  # the same without case, in both forms of Unicode
+    ]
 )
 _texts = _words | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 _integers = st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]) | st.integers(-(2**63), 2**63 - 1)

@@ -34,7 +34,9 @@ def pushed_down(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     for key, wanted in (where or {}).items():
         for operator, value in _comparisons(wanted):
             is_single = not isinstance(value, list) and bool(metadata_part({key: value}))
-            if is_single and operator in _OPERATORS and operator != "$ne" and "." not in key:
+            # The index orders text without its case, and so could leave out what passes.
+            known = _OPERATORS if not isinstance(value, str) else ("$eq",)
+            if is_single and operator in known and operator != "$ne" and "." not in key:
                 found.append(Condition(key, _OPERATORS[operator], value))  # type: ignore[arg-type]  # one of the operators
     return tuple(found)
 

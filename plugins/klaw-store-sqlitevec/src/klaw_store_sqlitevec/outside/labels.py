@@ -34,7 +34,8 @@ def wanted_labels(filters: Filters) -> list[frozenset[int]]:
         found.append(frozenset({UNKNOWN, _label("path", above[-1])}))
     for condition in filters.metadata:
         if condition.operator in {"=", "in"} and not condition.key.startswith(_RESERVED):
-            values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+            written = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+            values = {*condition.values, *written}  # earlier versions kept text with its case
             found.append(frozenset({UNKNOWN, *(_label(condition.key, *_comparable(value)) for value in values)}))
     return found
 
