@@ -34,8 +34,8 @@ MAX_VALUE_CHARACTERS = 10_000
 _MAX_INTEGER = 2**63
 _ORDERS = {"<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge}
 _SLASH = re.compile(r"(?<=[^/])/")  # of a tag: what is before it is above
-# A number of YAML 1.2's core schema (https://yaml.org/spec/1.2.2/#103-core-schema) that is finite.
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)|0o[0-7]+|0x[0-9a-fA-F]+")
+# A finite number of YAML 1.2's core schema (https://yaml.org/spec/1.2.2/#103-core-schema), or TOML's `1_000` or `0b1`.
+_NUMBER = re.compile(r"[-+]?(?=\.?[0-9])(?:_?[0-9])*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|0b[01]+|0o[0-7]+|0x[0-9a-fA-F]+")
 # Python refuses to parse an integer with more digits than some thousands; none that is so long fits into a store.
 _MAX_NUMBER_CHARACTERS = 100
 
@@ -160,12 +160,11 @@ def has_surrogates(text: str) -> bool:
 
 
 def number_of(text: str) -> int | float | None:
-    """Return the number that a text is in YAML 1.2's core schema; None if it is none, or too large for a store."""
+    """Return the number that a text is in YAML or TOML; None if it is none, or too large for a store."""
     if len(text) > _MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
         return None
-    number = (
-        float(text) if set(".eE") & set(text) and text[:2] != "0x" else int(text, 0 if text[1:2] in {"o", "x"} else 10)
-    )
+    is_float = not set(".eE").isdisjoint(text) and text[:2] != "0x"
+    number = float(text) if is_float else int(text, 0 if text[1:2].isalpha() else 10)
     return number if is_single(number) else None
 
 

@@ -61,9 +61,11 @@ def folded(value):
 
 def numbers(text):
     """Return the number that a string is."""
-    if re.fullmatch(r"0x[0-9a-fA-F]+|0o[0-7]+", text):
+    if re.fullmatch(r"0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+", text):
         return [int(text, 0)]
-    if not text.isascii() or not re.fullmatch(r"[-+]?([0-9]+|[0-9]*\.[0-9]+|[0-9]+\.)(e[-+]?[0-9]+)?", text.lower()):
+    if not text.isascii() or not re.fullmatch(
+        r"[-+]?([0-9]+(_[0-9]+)*(\.[0-9]*)?|\.[0-9]+)(e[-+]?[0-9]+)?", text.lower()
+    ):
         return []
     number = float(text) if set(text.lower()) & set(".e") else int(text)
     is_kept = -(2**63) <= number < 2**63 if isinstance(number, int) else math.isfinite(number)
@@ -86,6 +88,7 @@ def test_a_condition_agrees_with_the_reference_model(condition, values):
     ("value", "compared"),
     [
         *[("02700", ("02700", 2700)), ("1.10", ("1.10", 1.1)), ("0x1e", ("0x1e", 30)), ("0o17", ("0o17", 15))],
+        *[("1_000", ("1_000", 1000)), ("0b101", ("0b101", 5)), ("1__0", ("1__0",)), ("_1", ("_1",))],
         *[("5", ("5", 5)), (5, (5,)), (True, (True,)), ("five", ("five",)), ("1e999", ("1e999",))],
         *[(("a", "05", "a", "5.0"), ("a", "05", "5.0", 5)), ("1" * 5_000, ("1" * 5_000,))],
     ],

@@ -1,5 +1,6 @@
 """Front matter is metadata, not text; and nothing that a note begins with keeps it from being read."""
 
+import json
 import re
 from datetime import UTC, datetime
 
@@ -98,7 +99,15 @@ def test_a_block_that_is_not_a_mapping_is_text(block):
 @pytest.mark.parametrize(
     ("block", "values"),
     [
-        ("tags: [a, b", {"tags": ("[a", "b")}),
+        ("tags: [a, b", {"tags": ("a", "b")}),
+        ("tags: [a, , b]\nother: 1", {"tags": ("a", "b"), "other": 1}),
+        ("tags: [ , a,,\n  'b, c', \"d\"] # none", {"tags": ("a", "b, c", "d")}),
+        ("tags: [a, #b, @c, it's]", {"tags": ("a", "#b", "@c", "it's")}),
+        ("related: [x, , y]", {"related": ("x", "y")}),
+        ("tags:\n  - a\n  - @home\n  -", {"tags": ("a", "@home")}),
+        ("title: [Draft] My note", {"title": "[Draft] My note"}),
+        ("title: [Draft] My [own]", {"title": "[Draft] My [own]"}),
+        ("related: [[A]], [[B]]", {"related": "[[A]], [[B]]"}),
         (
             "title: Foo: bar\nyear: 2025\ndraft: false\ntags: [a, b]\npostal: 02700",
             {"title": "Foo: bar", "year": 2025, "draft": False, "tags": ("a", "b"), "postal": "02700"},
@@ -154,6 +163,30 @@ def test_a_number_and_a_time_in_toml_are_what_a_person_wrote():
     assert read_front_matter(block)[0] == expected
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        *((text, text) for text in ("+5", "0x1F", "0o17", "0b101", "1_000", "1_000.5", "02700", "1e3", "1" * 30)),
+        *((text, text) for text in ("2026-02-24", "2026-02-24 10:30:00", "2026-02-24T10:30:00Z", "10:30")),
+        *(("2025", 2025), ("-3", -3), ("5.5", 5.5), ("true", True), ('"+5"', "+5"), ("'# 007'", "# 007")),
+        *(("[1, 0x1F, 'a, 007']", ("1", "0x1F", "a, 007")), ("[\n +1, # 007, 2\n 3\n]", ("+1", "3"))),
+        *(('"""x\n007\n"""', "x\n007\n"), ('"\\" 007"', '" 007'), ("{ a = 007, +1 = 2 }", None)),
+    ],
+)
+def test_what_a_person_wrote_is_the_value_in_toml(written, value):
+    found = read_front_matter(f"+++\nkey = {written} # 007\nother = 1\n+++\n")[0]
+    if value is None:
+        assert found == {}
+    else:
+        assert found == {"key": value, "other": 1}
+        assert type(found["key"]) is type(value)
+
+
+def test_a_list_of_tags_has_no_empty_item():
+    assert read_front_matter('+++\ntags = ["", "a", " "]\n+++\n')[0] == {"tags": ("a",)}
+    assert read_front_matter('---\ntags: ["", a]\n---\n')[0] == {"tags": ("a",)}
+
+
 @pytest.mark.parametrize("note", ["+++\ntitle = \n+++\ntext", "+++ b/file\n@@ -1 +1 @@\n", "+++\ntitle = 'x'\n"])
 def test_an_invalid_block_of_toml_is_text(note):
     assert read_front_matter(note) == ({}, note)
@@ -168,7 +201,53 @@ def test_an_unclosed_block_is_text(note):
 
 def test_values_that_metadata_cannot_hold_are_left_out():
     note = "---\nnested: {a: 1}\nnone:\nmixed: [1, [2]]\nlong: %s\nstatus: open\n---\n" % ("x" * 10_001)
-    assert read_front_matter(note)[0] == {"status": "open"}
+    assert read_front_matter(note)[0] == {"nested.a": 1, "mixed": ("1", "2"), "status": "open"}
+
+
+@pytest.mark.parametrize(
+    ("note", "values"),
+    [
+        ("---\nauthor:\n  name: Ada\n  born: 1815\n---\n", {"author.name": "Ada", "author.born": 1815}),
+        (
+            "---\nauthors:\n- name: Ada\n  at: {city: London}\n- name: Bob\n- Eve\n---\n",
+            {"authors.name": ("Ada", "Bob"), "authors.at.city": ("London",), "authors": ("Eve",)},
+        ),
+        ("---\na.b: 1\na: {b: 2, c: ~}\n---\n", {"a.b": 1}),
+        ("---\nklaw: {trust: owner}\nx: 1\n---\n", {"x": 1}),
+        ("+++\nx = 1\n[author]\nname = 'Ada'\n[extra.place]\ncity = 'London'\n+++\n",
+         {"place.city": "London", "x": 1, "author.name": "Ada"}),
+        ("+++\n[[authors]]\nname = 'Ada'\n[[authors]]\nname = 'Bob'\n+++\n", {"authors.name": ("Ada", "Bob")}),
+    ],
+)  # fmt: skip
+def test_a_nested_value_has_a_key_with_dots(note, values):
+    assert read_front_matter(note)[0] == values
+
+
+_keys = st.text("abcdef", min_size=1, max_size=3)
+_trees = st.dictionaries(
+    _keys,
+    st.recursive(
+        st.text("uvwxyz", min_size=1, max_size=4),
+        lambda inside: st.lists(inside, max_size=3) | st.dictionaries(_keys, inside, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+
+
+def leaves(value, depth=0):
+    """Return the words that a tree says, without those that are nested too deeply."""
+    if isinstance(value, str):
+        return [value]
+    inside = list(value.values()) if isinstance(value, dict) else value
+    return [word for item in inside for word in leaves(item, depth + 1)] if depth <= 8 else []
+
+
+@given(tree=_trees)
+def test_law_every_word_of_nested_values_is_kept(tree):
+    found = read_front_matter(f"---\n{json.dumps(tree)}\n---\n")[0]
+    kept = [word for value in found.values() for word in (value if isinstance(value, tuple) else (value,))]
+    assert sorted(kept) == sorted(leaves(tree))
 
 
 @pytest.mark.parametrize("depth", [100, 1000, 9900])

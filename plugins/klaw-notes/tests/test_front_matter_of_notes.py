@@ -31,6 +31,24 @@ def test_front_matter_is_found_and_is_not_part_of_the_text(home, memory):
     assert not any("kingfisher" in text for text in home.recorder.texts)
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        "---\nauthor: {name: Jaana, place: {town: Kingfisher}}\n---",
+        "---\nauthor:\n  - name: Jaana\n    place: [{town: Kingfisher}]\n---",
+        "+++\n[author]\nname = 'Jaana'\nplace.town = 'Kingfisher'\n+++",
+    ],
+)
+def test_nested_front_matter_is_found_and_is_not_embedded(home, memory, block):
+    home.write("a.md", f"{block}\nThe heron stands.\n")
+    home.write("b.md", "A net for example.\n")
+    memory.index(home.notes)
+    for results in (found(memory, "kingfisher"), found(memory, "heron", "author.place.town=kingfisher")):
+        assert [result.path for result in results] == ["notes/a.md"]
+    assert not found(memory, "heron", "author.name=ondrej")
+    assert not any("ingfisher" in text for text in home.recorder.texts)
+
+
 def test_a_note_of_properties_alone_is_found_by_them(home, memory):
     home.write("only.md", "---\ntitle: Learn the accordion\nstatus: waiting\n---\n")
     home.write("bullet.md", "- \n")

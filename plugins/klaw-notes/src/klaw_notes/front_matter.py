@@ -9,12 +9,12 @@ chunked, spaces replace the block: it is not searched as prose, and offsets and 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import cache
 from typing import Any
 
-from klaw_core import Metadata, MetadataValue, RecordError, check_metadata
+from klaw_core import Metadata, RecordError, check_metadata
 from klaw_core.values.metadata import MAX_KEYS, is_single, number_of
 from klaw_words.days import DATE_KEYS, written_moment
 
@@ -39,15 +39,27 @@ _NESTED = ("[[[", "{{{")
 _SOLID = re.compile(r"[^\r\n]")
 # The tables in which Hugo and Zola keep a page's own parameters and terms.
 _TOML_TABLES = ("params", "extra", "taxonomies")
-# A list in one string: `tags: a, b`.
+# A list in one string: `tags: a, b`. None of them has an empty item.
 _LISTS = ("tags", "aliases")
+# Levels of maps and lists in one another. Untrusted values may be nested more deeply.
+_MAX_DEPTH = 8
+# The items of a list that is not valid YAML, such as `[a, , b]` and `[#a, @b]`, in quotes or not.
+_ITEM = re.compile(r"""\s*("[^"]*"(?=\s*(?:[,\n]|\Z))|'[^']*'(?=\s*(?:[,\n]|\Z))|[^,\n]*)(?:[,\n]|\Z)""")
+_DASH = re.compile(r"\s*-(?:\s+|\Z)")
+# What is verbatim in TOML (strings, comments), and a number or a time that is a value.
+_TOML_TOKENS = re.compile(
+    r'''(?P<verbatim>"""(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*)
+    |(?<![\w.:+"'-])[-+]?\d[\w:.+-]*(?:[ ]\d\d:[\w:.+-]*)?(?=[ \t]*(?:[],}\#\n]|\Z))''',
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def read_front_matter(text: str) -> tuple[Metadata, str]:
     """Return the metadata of a note, and its text with the front matter blanked out.
 
     A block that is not a YAML mapping is ordinary text, unless every line looks like a line of a mapping: a template
-    or a block with a typo is not prose. Values that metadata cannot contain (nested mappings, nulls) are left out.
+    or a block with a typo is not prose. A value in a mapping has the keys with dots between them: ``author.name``; the
+    values of several mappings in a list are a list. Values that metadata cannot contain (nulls) are left out.
     """
     if text.startswith("+++"):
         return _read_toml(text)
@@ -82,7 +94,8 @@ def _read_toml(text: str) -> tuple[Metadata, str]:
     import tomllib
 
     try:
-        values = tomllib.loads(match.group(1).replace("\r\n", "\n").replace("\r", "\n"), parse_float=_as_written)
+        block = match.group(1).replace("\r\n", "\n").replace("\r", "\n")
+        values = tomllib.loads(_TOML_TOKENS.sub(_as_text, block), parse_float=_as_written)
     except (ValueError, RecursionError):
         return {}, text
     for name in _TOML_TABLES:
@@ -130,6 +143,12 @@ def _number(_loader: Any, node: Any) -> Any:
     return _as_written(node.value)
 
 
+def _as_text(token: re.Match[str]) -> str:
+    """Return a number or time of TOML as a string, unless its value has the same form as what was written."""
+    text = token[0]
+    return text if token["verbatim"] or _as_written(text) != text else f'"{text}"'
+
+
 def _as_written(text: str) -> Any:
     number = number_of(text)
     return text if str(number) != text else number
@@ -155,42 +174,70 @@ def _plain_values(block: str) -> dict[Any, Any] | None:
         key, _, value = (part.strip() for part in first.partition(":"))
         if parsed is not None:
             values |= parsed
+        elif not value and more and all(map(_DASH.match, more)):
+            values[key] = [_unquoted(_DASH.sub("", line, count=1)) for line in more]
         elif value and not value.startswith(_NESTED):
-            values[key] = value.strip("\"'").strip()
+            values[key] = _plain_value("\n".join((value, *more)))
     return values
 
 
-def _as_metadata(values: dict[Any, Any]) -> Metadata:
-    found: dict[str, Any] = {}
+def _plain_value(text: str) -> str | list[str]:
+    """Return a value that is not valid YAML: a list in brackets, of which the last may be missing, or its line."""
+    inner, _, after = text[1:].partition("]")
+    if text[0] != "[" or "[" in inner or after.partition(" #")[0].strip():
+        return _unquoted(text.partition("\n")[0])
+    return [item for match in _ITEM.finditer(inner) if (item := _unquoted(match[1]))]
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().strip("\"'").strip()
+
+
+def _as_metadata(values: Mapping[Any, Any]) -> Metadata:
+    flat: dict[str, Any] = {}
     for key, value in values.items():
+        for name, item in _flat(str(key), value, is_listed=False, depth=0):
+            if isinstance(item, list):
+                known = flat.setdefault(name, [])
+                if isinstance(known, list):
+                    known += item
+            else:
+                flat.setdefault(name, item)
+    found: dict[str, Any] = {}
+    for name, value in flat.items():
         if len(found) == MAX_KEYS:
             break
-        name = str(key)
         if name in _LISTS and isinstance(value, str):
-            value = [part.strip().removeprefix("#") for part in value.split(",") if part.strip()]  # noqa: PLW2901  # the same value as a list
+            value = [part.strip().removeprefix("#") for part in value.split(",")]  # noqa: PLW2901  # the same value as a list
+        if name in _LISTS and isinstance(value, list):
+            value = [part for part in value if part.strip()]  # noqa: PLW2901
         try:
-            found |= check_metadata({name: _to_value(value)})
+            found |= check_metadata({name: value})
         except RecordError:
             continue
     return found
 
 
-def _to_value(value: Any) -> MetadataValue | None:
-    """Return a value of YAML as metadata; None if metadata cannot contain it (an object, null, a mixed list).
+def _flat(name: str, value: Any, *, is_listed: bool, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield the values below a key, those of a list as lists of strings, that metadata can contain.
 
-    A date or time becomes its ISO 8601 string, other scalars in a list become strings.
+    A date or time is its ISO 8601 string. An item of a list without a value is one not yet written.
     """
-    if isinstance(value, list | tuple):
-        # One level only, because untrusted YAML may be nested deeply. An item without a value is one not yet written.
-        items = [_scalar(item) for item in value if item is not None]
-        return tuple(map(_written, items)) if all(is_single(item) for item in items) else None
-    result: MetadataValue = _scalar(value)
-    return result if is_single(result) else None
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _flat(f"{name}.{key}", below, is_listed=is_listed, depth=depth + 1)
+    elif isinstance(value, list | tuple):
+        if not any(isinstance(item, Mapping | list | tuple) for item in value):
+            yield name, []
+        for item in value:
+            yield from _flat(name, item, is_listed=True, depth=depth + 1)
+    else:
+        single = value.isoformat() if isinstance(value, datetime | date | time) else value
+        if is_single(single):
+            yield name, [_written(single)] if is_listed else single
 
 
 def _written(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _scalar(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime | date | time) else value

@@ -55,7 +55,7 @@ _FIRST = ("MEMORY.md", "memory.md")
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 
 # Part of a note's fingerprint. Increase it whenever `read` returns another document for the same bytes.
-_READING = 4
+_READING = 5
 _DIGEST_CHARACTERS = 32  # 128 bits
 _RECIPE_CHARACTERS = 8  # enough to distinguish a converter's version from earlier ones
 _NOTES = (*_MARKDOWN, ".txt")  # these are never converted
