@@ -162,18 +162,18 @@ class Reader:
         """Return a document's path, text, file (None if it has no file), and why the text may be outdated, if so."""
         found = self._file_of(target)
         if found is None:
+            # First the sources: they know their parts, and the index may be older.
+            parts = (source.use(Divisible, Divisible.part, target) for source in self.sources.known)
+            if (text := next((part for part in parts if part is not None), None)) is not None:
+                return target, text, None, ""
             try:
                 collection, path, _ = self.locate(target)
             except NotFoundError:
-                parts = (source.use(Divisible, Divisible.part, target) for source in self.sources.known)
-                if (text := next((part for part in parts if part is not None), None)) is not None:
-                    return target, text, None, ""
-                source = self.waiting(target)
-                if source is None:
+                if (source := self.waiting(target)) is None:
                     raise
                 return target, _read(source, target), None, ""
-            found = self._file_of(path)
-        if found is None:
+            if path != target:
+                return self._text_of(path)
             with self.store.read() as snapshot:
                 if not snapshot.damaged(collection, path):
                     return path, joined(snapshot.outline(collection, path)), None, self._why_outdated(path)

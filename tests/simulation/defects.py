@@ -295,6 +295,7 @@ def hidden_facts_in_the_collection() -> None:
         return [fact_index.Entry(path, len(fact.text)) for path, fact in self._found.items()]
 
     FactIndex.put, FactSource.scan = put, scan
+    FactIndex.current = lambda _self, found: tuple(found)
     FactSource.forgotten = lambda self, paths: [path for path in paths if path in self._forgotten]
 
 

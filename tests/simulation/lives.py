@@ -68,9 +68,21 @@ _TASTES = 0, 0, 0, 1, 2, 4
 #: The kinds of faults, of which each life has some; and how many of its operations meet one.
 FAULTS = ("interrupt", "crash", "power", "full", "beside")
 _RATES = 0.15, 0.3, 0.5
-#: What another process does while an operation is under way. (Only one program at a time edits by hand or has damage. A
-#: fact that is retracted while the store is locked is found until the next index run, and nothing says so yet.)
-BESIDE = ("save", "forget", "say", "unsay", "note", "index", "search", "context", "fact", "unfact", "reindex")
+#: What another process does while an operation is under way. (Only one program at a time edits by hand or has damage.)
+BESIDE = (
+    "save",
+    "forget",
+    "say",
+    "unsay",
+    "note",
+    "index",
+    "search",
+    "context",
+    "fact",
+    "unfact",
+    "retract",
+    "reindex",
+)
 #: What is not overtaken: what ends or replaces all of what the other process may write, and what runs in threads.
 _ALONE = {
     "damage",

@@ -76,7 +76,7 @@ class Compression:
     journal: FactsJournal
     options: FactsOptions
     extraction: Extraction
-    changed: Callable[[Sequence[str]], tuple[str, ...]]
+    changed: Callable[[Sequence[str]], object]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     recalled: Callable[[], Mapping[str, Recalled]] = dict
 

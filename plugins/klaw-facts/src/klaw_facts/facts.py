@@ -104,6 +104,9 @@ class Facts(
     redactor: Redactor = field(factory=Redactor)
     origins: Sequence[str] = (FACTS,)
     record_kinds: Sequence[str] = ("fact",)
+    #: What the index could not do at the last change; the next change, or `klaw index`, does it.
+    notices: tuple[str, ...] = field(default=(), init=False)
+    _behind: dict[str, None] = field(factory=dict, init=False)  # facts that the index is older than
     _host: Host | None = field(default=None, init=False)
 
     name = FACTS
@@ -384,12 +387,18 @@ class Facts(
     def _replace(self, ids: Sequence[str]) -> None:
         self._changed(self._drop(ids))
 
-    def _changed(self, ids: Sequence[str]) -> tuple[str, ...]:
+    def _changed(self, ids: Sequence[str]) -> None:
+        """Index changed facts, and those of earlier changes that could not be indexed; ``notices`` say if it fails."""
+        waiting = [*self._behind, *ids]
         try:
-            self.index.put(ids)
-        except KlawError as error:  # the journal has it: the next index run makes it findable
-            return (f"not indexed yet: {error}",)
-        return ()
+            self.index.put(waiting)
+        except KlawError as error:  # the journal has it: searches ask it, and the next index run makes it findable
+            self._behind.update(dict.fromkeys(waiting))
+            self.notices = (f"stored, but not indexed yet; `klaw index` does that: {error}",)
+        else:
+            for name in waiting:
+                self._behind.pop(name, None)
+            self.notices = ()
 
     def sources(self) -> Sequence[FactSource]:
         """Return the facts as a source, once there are any or conversations are read for them."""
@@ -451,7 +460,7 @@ class Facts(
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools of models."""
-        return make_tools(self.keeper, self.search)
+        return make_tools(self.keeper, self.search, lambda: self.notices)
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
         """Offer facts, digests and the profile."""

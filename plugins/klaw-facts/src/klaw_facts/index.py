@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote as quoted
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from attrs import define, evolve, field, frozen
 
@@ -28,11 +27,13 @@ from klaw_core import (
     Forgettable,
     Host,
     MetadataValue,
+    NotFoundError,
     SearchRequest,
     SearchResult,
     SearchResults,
     SkippedEntry,
     Source,
+    quoted,
 )
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
@@ -71,7 +72,7 @@ _OWN_KEYS = frozenset(
 
 def path_of(fact_id: str) -> str:
     """Return the path of a fact's document."""
-    return f"{FACTS}/{quoted(fact_id, safe='-._~@+')}"
+    return f"{FACTS}/{quote(fact_id, safe='-._~@+')}"
 
 
 def id_of(path: str) -> str:
@@ -261,6 +262,33 @@ class FactIndex:
         found = [fact for fact in hidden if shared[fact.id] and passes(fact, filters)]
         return sorted(found, key=lambda fact: (-shared[fact.id], fact.id))
 
+    def current(self, found: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
+        """Return results as the journal has them now, for an index that is older, because it could not be written.
+
+        Facts that are hidden or gone are left out; those that were changed have their present text and metadata. While
+        a part of the journal is broken, an unknown fact may be in it, so it stays.
+        """
+        known, is_broken = self.journal.state().facts, bool(self.journal.broken())
+        kept = []
+        for result in found:
+            if result.collection != FACTS:
+                kept.append(result)
+                continue
+            fact = known.get(id_of(result.path))
+            if fact is not None and not fact.is_hidden:
+                kept.append(self._as_now(result, as_document(fact)))
+            elif fact is None and is_broken:
+                kept.append(result)
+        return tuple(kept)
+
+    def _as_now(self, result: SearchResult, document: Document) -> SearchResult:
+        """Return a result with the text and metadata that its document has now."""
+        text = self.host.config.conversations.redactor.text(document.text).strip()
+        if (result.content.strip(), result.metadata) == (text, document.metadata):
+            return result
+        lines = text.count("\n") + 1
+        return evolve(result, content=text, start_line=1, end_line=lines, metadata=document.metadata)
+
     def put(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Index the present versions of facts, remove those that are hidden or gone; return notices. Raise StoreError.
 
@@ -323,11 +351,20 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
         self._forgotten.update(paths)
 
     def part(self, target: str, /) -> str | None:
-        """Return the text of an undone or hidden fact, which is in the journal but not a document, with the reason."""
+        """Return the text of a fact as the journal has it; that of an undone or hidden one with the reason.
+
+        The index may be older. Raise NotFoundError for a fact that the journal no longer has, though its row may stay.
+        """
+        if not target.startswith(f"{FACTS}/"):
+            return None
+        fact = self.journal.state().facts.get(id_of(target))
+        if fact is not None and not fact.is_hidden:
+            return as_document(fact).text
         line = self._not_a_document(target)
+        if line is None and not self.journal.broken():
+            raise NotFoundError(f"there is no fact {quoted(id_of(target))}", hint="klaw facts list --all")
         if line is None:
             return None
-        fact = self.journal.state().facts.get(line["id"])
         if fact is None:
             return f"{line['text']} [undone]"
         return f"{fact.text} [{'archived' if fact.retracted_at is None else 'retracted: it was never true'}]"

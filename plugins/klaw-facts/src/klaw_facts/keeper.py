@@ -36,7 +36,7 @@ class FactKeeper:
     journal: FactsJournal
     options: FactsOptions
     directory: Path
-    changed: Callable[[Sequence[str]], tuple[str, ...]]
+    changed: Callable[[Sequence[str]], object]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     only_unnamed: Callable[[], str] = str
 

@@ -22,6 +22,7 @@ from klaw_facts.options import FactsOptions
 
 if TYPE_CHECKING:
     from klaw_core import Extension
+    from klaw_facts.current import CurrentFacts
     from klaw_facts.facts import Facts
     from klaw_facts.recalls import RecallCounts
 
@@ -42,6 +43,12 @@ def _build(options: FactsOptions, context: ComponentContext) -> Facts:
     return Facts(options, context.data_dir)
 
 
+def _build_current(_options: NoOptions, _context: ComponentContext) -> CurrentFacts:
+    from klaw_facts.current import CurrentFacts
+
+    return CurrentFacts()
+
+
 def _build_recalls(_options: NoOptions, context: ComponentContext) -> RecallCounts:
     from klaw_facts.recalls import RecallCounts
 
@@ -50,9 +57,11 @@ def _build_recalls(_options: NoOptions, context: ComponentContext) -> RecallCoun
 
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
-    """Yield the extension, and the one that counts what is found."""
+    """Yield the extension, the one that keeps answers as current as it, and the one that counts what is found."""
     summary = "facts with their validity, history and quotes"
     yield Component("facts", FactsOptions, _build, api=2, summary=summary, listens=(ForgetEvent,), separate=("facts",))
+    summary = "answers show facts as their journal has them"
+    yield Component("current_facts", NoOptions, _build_current, api=2, summary=summary, listens=(SearchEvent,))
     summary = "how often searches and contexts found each document"
     listens = (SearchEvent, ForgetEvent, CloseEvent)
     yield Component("recalls", NoOptions, _build_recalls, api=2, summary=summary, listens=listens)

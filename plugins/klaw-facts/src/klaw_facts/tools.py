@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -29,8 +30,10 @@ def moment(text: str | None) -> datetime | None:
         raise QueryError(f"{quoted(text, 40)} is not a date", hint="write 2026-02-24") from error
 
 
-def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
-    """Return the tools. None of them deletes anything."""
+def make_tools(
+    keeper: FactKeeper, search: FactSearch, notices: Callable[[], Sequence[str]] = tuple
+) -> tuple[Tool, ...]:
+    """Return the tools. None of them deletes anything. ``notices`` returns what the index could not do last."""
 
     def text(description: str, most: int) -> dict[str, Any]:
         return {"type": "string", "description": description, "minLength": 1, "maxLength": most, "pattern": r"\S"}
@@ -46,7 +49,8 @@ def make_tools(keeper: FactKeeper, search: FactSearch) -> tuple[Tool, ...]:
         )
         ended = [item.id for item in keeper.journal.state().facts.values() if item.ended_by == fact.id]
         review = [item.fact for item in keeper.review() if item.by_fact == fact.id]
-        return {"remembered": fact.id, "ended": ended, "for_review": review}
+        answer: dict[str, Any] = {"remembered": fact.id, "ended": ended, "for_review": review}
+        return answer | ({"notices": list(told)} if (told := notices()) else {})
 
     def look_up(arguments: dict[str, Any]) -> dict[str, Any]:
         as_of = moment(arguments.get("as_of"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from shlex import quote
 from typing import Any
 
-from attrs import define
+from attrs import define, field
 
 from klaw_core import (
     Document,
@@ -50,6 +50,9 @@ _LABEL_HINT = "use manual or conversation, and name the file or the person in th
 class SavedExtension(JournalExtension, ToolExtension):
     """Stores saved memories in a journal, indexes them, and exports them."""
 
+    # The version of the journal, and the texts of earlier versions that it had then.
+    _earlier: tuple[Hashable, Mapping[str, str]] = field(default=(None, {}), init=False, repr=False)
+
     name = kind = SAVED
     plural = "memories"
 
@@ -76,6 +79,15 @@ class SavedExtension(JournalExtension, ToolExtension):
     def with_earlier(self, ids: Sequence[str], /) -> Sequence[str]:
         """Return ids with those of all earlier versions, which would be current again."""
         return earlier(self.journal.replay().records, ids)
+
+    def texts_of_earlier(self) -> Mapping[str, str]:
+        """Return the texts of earlier versions by id. The journal is read only if it has changed."""
+        version = self.journal.version
+        if version is None or version != self._earlier[0]:
+            records = self.journal.replay().records
+            gone = replaced(records) & records.keys()
+            self._earlier = version, {name: str(records[name]["text"]) for name in gone}
+        return self._earlier[1]
 
     def save(
         self,

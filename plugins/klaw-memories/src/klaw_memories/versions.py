@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
 from klaw_core import Divisible, ForgetReport, NotFoundError, quoted
 from klaw_journals.trust import FOREIGN, OWNER, lowest
 from klaw_memories.journal_extension import JournalSource, JsonRecord
+
+if TYPE_CHECKING:
+    from klaw_memories.saved_extension import SavedExtension
 
 _RANGE = re.compile(r":\d+(?:-\d+)?$")  # as in a result
 _SAVED = "saved/"
@@ -90,11 +93,12 @@ def find_version(records: Mapping[str, JsonRecord], name: str) -> Mapping[str, A
 class VersionedSource(JournalSource, Divisible):
     """The current memories. Earlier versions can be read and forgotten by their paths, but not found."""
 
+    if TYPE_CHECKING:
+        owner: SavedExtension
+
     def part(self, target: str, /) -> str | None:
         """Return the text of an earlier version; None if there is none of this path."""
-        records = self.owner.journal.replay().records
-        record = records.get(target)
-        return None if record is None or target not in replaced(records) else str(record["text"])
+        return self.owner.texts_of_earlier().get(target) if target.startswith(_SAVED) else None
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
         """Forget an earlier version, and those before it; None if there is none of this path. Raise StoreError."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from klaw_core.cli.kit import Settings
+from klaw_core.cli.kit import Settings, notify
 
 if TYPE_CHECKING:
     from klaw_facts.facts import Facts
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_facts(settings: Settings) -> Iterator[Facts]:
-    """Open the memory, and yield its facts; it is closed at the end."""
+    """Open the memory, and yield its facts; it is closed at the end. Report what the index could not do."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts  # here, because help and completion need none
 
-        yield memory.extension(Facts)
+        yield (facts := memory.extension(Facts))
+        for notice in facts.notices:
+            notify(settings, notice)
