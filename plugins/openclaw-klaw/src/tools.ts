@@ -29,7 +29,7 @@ export const TOOLS: Record<string, Described> = {
     description: "Search long-term memory: notes, past conversations, saved facts. Use it before saying you do not know.",
     parameters: object(
       {
-        query: string("What to find, in plain words."),
+        query: string("What to find, in plain words; empty to list by tags or path."),
         limit: integer("Chunks; 10 by default.", 1, 50),
         path: string("Path prefix: notes/2026/."),
         since: string("From when on: 2026-02-24 or 7d."),

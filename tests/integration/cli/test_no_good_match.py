@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import csv
 import importlib
 import io
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from asking import asking_modules
 
 from klaw_core.cli.program import cli
 from klaw_core.config.load import load_config
@@ -229,21 +228,6 @@ EXITS: dict[str, Callable[[Memory, str], Iterator[str]] | str] = {
     "langchain_klaw.vectorstores": "the same documents as the retriever",
 }
 PROBES = {name: probe for name, probe in EXITS.items() if not isinstance(probe, str)}
-# What holds a memory, or searches like one, by the last name before the call.
-ASKED = ("memory", "host", "facts", "index", "get_memory()")
-
-
-def asking_modules() -> set[str]:
-    """Return the modules that search a memory, or ask it for a context."""
-    root = Path(__file__).parents[3]
-    asks = {"search", "search_for", "context"}
-    found = set()
-    for file in [*root.glob("klaw_core/cli/**/*.py"), *root.glob("plugins/*/src/**/*.py")]:
-        calls = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Attribute)]
-        if any(call.attr in asks and ast.unparse(call.value).endswith(ASKED) for call in calls):
-            inside = file.parts[file.parts.index("src") + 1 :] if "src" in file.parts else file.relative_to(root).parts
-            found.add(".".join(inside).removesuffix(".py"))
-    return found
 
 
 def test_every_module_that_asks_a_memory_is_tried_or_says_why_not():

@@ -121,12 +121,14 @@ class KlawDocumentStore:
     ) -> list[Document]:
         """Return the documents that answer a question, best first, with scores that compare within one answer.
 
+        Without a question, return the newest ones that pass the filters.
+
         ``meta`` also has the ``relevance``, from 0 to 1 and comparable between questions, and ``is_weak``, which is
         true if the document most likely does not answer the question. Comparisons that must all hold are checked inside
         the index, other filters on what it finds.
         """
         check(filters)
-        if not query.strip() or self.collection not in self.memory.collections():
+        if not (query.strip() or filters) or self.collection not in self.memory.collections():
             return []
         results = self.memory.search(
             query,

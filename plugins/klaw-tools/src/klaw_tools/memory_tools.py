@@ -88,12 +88,12 @@ class _MemoryTools:
 
     def search(self) -> Tool:
         properties = {
-            "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
+            "query": string("In plain words; may be empty with where.", _MAX_QUERY_CHARACTERS, least=0),
             "limit": integer(f"Chunks; {self.options.max_results} by default.", 1, MAX_RESULTS),
             "path": string("Path prefix: notes/2026/.", _MAX_PATH_CHARACTERS),
             "collection": string("docs or memory,docs. Default: all but docs, facts.", _MAX_LABEL_CHARACTERS),
             "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
-            "since": string("From 2026-02-24, 7d, yesterday on.", 40),
+            "since": string("From 2026-02-24 or 7d on.", 40),
             "until": string("Until then, included.", 40),
             "tags": strings("These tags.", _MAX_CONDITIONS),
             "where": strings("Metadata: year>=2025.", _MAX_CONDITIONS),
@@ -130,6 +130,10 @@ class _MemoryTools:
             until=_moment(arguments, "until", "end"),
             metadata=tuple(_conditions(arguments)),
         )
+        if not arguments["query"].strip() and not filters:
+            raise QueryError(
+                "query is empty", hint="say what to find, or give tags, where, path, source, since or until"
+            )
         given = arguments.get("collection")
         collections = None if given is None else [name.strip() for name in given.split(",") if name.strip()]
 

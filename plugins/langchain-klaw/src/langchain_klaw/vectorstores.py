@@ -201,7 +201,7 @@ class KlawVectorStore(VectorStore):
         return store
 
     def _search(self, query: str, k: int, where: Mapping[str, Any] | None) -> list[tuple[Document, SearchResult]]:
-        if not query.strip() or not self._has_collection():
+        if not (query.strip() or where) or not self._has_collection():
             return []
         return self._found(query, k, where, None)
 
