@@ -18,6 +18,7 @@ PAGES = {
     "docs/reference/tools.md": "T",
     "docs/how-to/share-between-agents.md": "A",
     ".github/SECURITY.md": "S",
+    "docs/how-to/sync.md": "Y",
 }
 #: Where tests are.
 PLACES = ("tests/**/test_*.py", "plugins/*/tests/**/test_*.py")

@@ -38,6 +38,12 @@ DESCRIBING = (
     "It cannot:",
     "No input of a model raises",
     "If agents must not see",
+    "The code is asked for, or read from",
+    "Each machine has a branch with a single commit",
+    "Klaw cannot remove what the folder's own service keeps",
+    "A run that finds nothing to do takes",
+    "Gaps of machines that write without encryption",
+    "- \"its 'user' is not an object\"",
 )
 #: Where a page ends to promise: what follows are limits, and what was tested.
 ENDS = "## What is not guaranteed"

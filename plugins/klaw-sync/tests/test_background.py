@@ -34,6 +34,7 @@ def memory(tmp_path):
 @pytest.mark.parametrize(
     ("error", "problem"), [(KlawError("no network"), "no network"), (OSError("no disk"), "OSError: no disk")]
 )
+@pytest.mark.promise("Y2")
 def test_it_runs_again_until_it_is_stopped(error, problem):
     runs = []
     third = threading.Event()

@@ -50,6 +50,7 @@ class TestTwoMachines:
     def test_what_one_saves_the_other_finds(self, klaw):
         assert "the lantern is in the boathouse" in klaw("two", "search", "lantern")
 
+    @pytest.mark.promise("Y15", "Y16")
     def test_what_one_forgets_the_other_forgets(self, klaw, folder, tmp_path):
         (path,) = json.loads(klaw("two", "search", "lantern", "--json"))
         klaw("two", "forget", path["path"], "--yes")
@@ -62,6 +63,7 @@ class TestTwoMachines:
     def test_nothing_is_sent_twice(self, klaw, folder):
         assert klaw("two", "sync", folder) == "sent 0 · received 0 · forgot 0\n"
 
+    @pytest.mark.promise("Y1")
     def test_a_dry_run_changes_nothing(self, klaw, folder, tmp_path):
         klaw("one", "save", "the kiln is warm")
         before = {file: file.read_bytes() for file in sorted((tmp_path / "folder").rglob("*")) if file.is_file()}
@@ -71,6 +73,7 @@ class TestTwoMachines:
         } == before
         assert klaw("one", "sync", "run", folder) == "sent 1 · received 0 · forgot 0\n"
 
+    @pytest.mark.promise("Y4", "Y13")
     def test_a_conflict_is_decided_and_shown(self, klaw, folder):
         klaw("one", "core", "set", "user", "name", "Ada")
         klaw("two", "core", "set", "user", "name", "Bob")
@@ -160,7 +163,7 @@ class TestTwoMachines:
     def test_the_code_is_the_same_everywhere(self, klaw, joined):
         assert klaw("one", "sync", "code") == klaw("two", "sync", "code") == f"{joined}\n"
 
-    def test_messages_stay_here_without_encryption(self, klaw, folder, tmp_path):
+    def test_files_are_readable_without_encryption(self, klaw, folder, tmp_path):
         with (tmp_path / "config.toml").open("a") as file:
             file.write('encrypt = false\njournals = ["saved", "conversations"]\n')
         klaw("one", "save", "the kiln is warm")
@@ -179,6 +182,7 @@ class TestErrors:
     def test_no_folder(self, klaw):
         assert "remotes" in klaw("one", "sync", status=1)
 
+    @pytest.mark.promise("Y9")
     def test_a_folder_in_the_data_directory(self, klaw, tmp_path):
         assert "in each other" in klaw("one", "sync", "init", str(tmp_path / "one" / "folder"), status=1)
 
@@ -271,7 +275,7 @@ def notes(klaw, joined, tmp_path):
         directory = tmp_path / f"{machine}-notes"
         directory.mkdir()
         for name in ("reef", "quay"):
-            (directory / f"{name}.md").write_text(f"# {name}\n\nThe buoy of the {name} is red.\n")
+            (directory / f"{name}.md").write_text(f"# {name}\n\nThe buoy of the {name} is {name}xylophone.\n")
         klaw(machine, "index", str(directory), "--name", "notes")
     return joined
 
@@ -285,8 +289,9 @@ class TestSharedWorkspaces:
     def paths(self, klaw, machine):
         return {row["path"] for row in json.loads(klaw(machine, "search", "buoy", "--json"))}
 
+    @pytest.mark.promise("Y12")
     @pytest.mark.usefixtures("notes")
-    def test_a_note_that_is_forgotten_on_one_machine_is_forgotten_on_all(self, klaw, sync):
+    def test_a_note_that_is_forgotten_on_one_machine_is_forgotten_on_all(self, klaw, sync, tmp_path):
         for machine in ("one", "two"):
             klaw(machine, "workspace", "share", "notes")
             sync(machine)
@@ -294,6 +299,8 @@ class TestSharedWorkspaces:
         klaw("two", "workspace", "exclude", "notes", "drafts/*")
         sync("one", "two", "one")
         assert [self.paths(klaw, machine) for machine in ("one", "two")] == [{"notes/quay.md"}] * 2
+        files = [path for each in ("one", "two") for path in sorted((tmp_path / each).rglob("*")) if path.is_file()]
+        assert [path for path in files if b"reefxylophone" in path.read_bytes()] == []
         excluded = [set(json.loads(klaw(each, "workspace", "exclude", "notes", "--json"))) for each in ("one", "two")]
         assert excluded == [{"reef.md", "drafts/*"}] * 2
         klaw("two", "restore", "notes/reef.md")
@@ -370,6 +377,7 @@ class TestSharedWorkspaces:
         assert json.loads(klaw("two", "sync", "status", "--json"))["workspaces"] == []
         klaw("two", "workspace", "rename", "notes", "x")
 
+    @pytest.mark.promise("Y11")
     @pytest.mark.usefixtures("notes")
     def test_nothing_of_a_workspace_that_nobody_shared_travels(self, klaw, sync, tmp_path):
         klaw("one", "forget", "notes/reef.md", "--yes")
@@ -412,6 +420,7 @@ class TestAFileIsMissing:
             klaw("one", "sync", folder)
         return sorted((tmp_path / "folder").rglob("*.kseg"))
 
+    @pytest.mark.promise("Y36", "Y37")
     def test_doctor_the_receiver_and_status_tell_it(self, klaw, folder, files, joined):
         lost = files[1].read_bytes()
         files[1].unlink()

@@ -6,13 +6,16 @@ import json
 import random
 import shutil
 import sqlite3
+from types import SimpleNamespace
 
 import pytest
 
 from klaw_core import StoreCorruptError, StoreError, StoreFullError, StoreLockedError
-from klaw_journals import FileJournals
+from klaw_journals import FileJournals, JournalingStore
 from klaw_sync import Folder, MemoryKey, Remote, Sync
 from klaw_sync.desks import Desk
+from klaw_sync.extension import SyncExtension
+from klaw_sync.options import SyncOptions
 from klaw_sync.segments import read
 from klaw_sync.state import State
 from klaw_sync.values import KINDS, Version
@@ -60,6 +63,7 @@ class TestCoreMemoryEditedByHand:
             assert each.run([folder]).problems == ()
         return *world, one.root / "core_memory.json"
 
+    @pytest.mark.promise("Y33")
     @pytest.mark.parametrize("broken", [{"user": []}, {"user": None}, {"trust": "x"}, {"trust": {"user": 3}}])
     def test_nothing_is_deleted_or_overwritten(self, shared, broken):
         one, other, folder, path = shared
@@ -146,6 +150,7 @@ def test_what_could_not_be_pushed_replaces_nothing(world, tmp_path):
     assert {body["text"] for body in bodies if body} == {"text b"}
 
 
+@pytest.mark.promise("Y31")
 @pytest.mark.parametrize("is_left", [True, False], ids=["an empty mount point", "no mount point"])
 def test_a_disk_that_is_not_mounted_is_not_written(world, tmp_path, is_left):
     one, other, folder = world
@@ -176,6 +181,7 @@ def test_a_dry_run_does_not_mark_a_new_place(world):
 
 
 class TestSegmentsThatVanish:
+    @pytest.mark.promise("Y32")
     def test_what_was_sent_is_sent_again(self, world, tmp_path):
         one, _, folder = world
         documents(one).append([{"id": f"memory/{name}", "text": f"text {name}"} for name in "ab"])
@@ -347,3 +353,16 @@ def test_a_place_that_fails_is_what_an_examination_finds(world, fault):
     found = list(one.examine(Broken(folder.root)))
     assert len(found) == 1
     assert found[0].endswith("the disk is gone")
+
+
+@pytest.mark.promise("Y10")
+def test_a_store_that_keeps_the_journals_itself_is_refused(tmp_path):
+    class Shared(JournalingStore):
+        journals = None
+
+    extension = SyncExtension(tmp_path, SyncOptions())
+    extension.attach(SimpleNamespace(store=Shared(), extension=lambda _name: None))
+    with pytest.raises(StoreError, match="machines share them already") as caught:
+        extension.run([str(tmp_path / "folder")])
+    assert "[memory.store]" in caught.value.hint
+    assert [*tmp_path.iterdir()] == []

@@ -73,6 +73,7 @@ class TestWithoutTheKey:
         assert held(machine) == ["kept"]
         assert len(report.waiting) == 1
 
+    @pytest.mark.promise("Y23")
     @settings(max_examples=60, deadline=None)
     @given(data=st.data(), encrypt=st.booleans())
     def test_no_changed_byte_is_read(self, data, encrypt):
@@ -104,6 +105,7 @@ class TestWithoutTheKey:
 
 
 class TestWithTheKey:
+    @pytest.mark.promise("Y25")
     def test_a_record_that_an_import_refuses_is_left_out_and_the_rest_applies(self, machine, folder):
         good = line(machine, saved("good", "saved/2026-01-01/aaaaaaaaaaaa"), v="22" * 8)
         send(folder, line(machine, saved("evil")), good)

@@ -303,6 +303,7 @@ def _killed_with_an_index(tmp_path: Path, every: int) -> int:
     return number
 
 
+@pytest.mark.promise("Y19")
 @pytest.mark.usefixtures("fast")
 def test_a_run_that_is_killed_leaves_an_index_that_the_next_one_completes(tmp_path):
     assert _killed_with_an_index(tmp_path, 20) > 60

@@ -39,6 +39,7 @@ def test_what_is_missing_is_counted_and_stays_elsewhere(machines):
     assert (ids(one), ids(other)) == (["memory/a"], ["memory/a", "memory/b"])
 
 
+@pytest.mark.promise("Y21")
 def test_it_can_be_brought_back(machines):
     one, other, folder = machines
     assert one.run([folder], missing="restore").missing == 0
@@ -47,6 +48,7 @@ def test_it_can_be_brought_back(machines):
     assert ids(one) == ids(other) == ["memory/a", "memory/b"]
 
 
+@pytest.mark.promise("Y22")
 def test_it_can_be_forgotten_everywhere(machines):
     one, other, folder = machines
     assert one.run([folder], missing="forget").missing == 0
@@ -54,6 +56,7 @@ def test_it_can_be_forgotten_everywhere(machines):
     assert ids(one) == ids(other) == ["memory/a"]
 
 
+@pytest.mark.promise("Y20")
 def test_a_lost_journal_forgets_nothing(machines):
     one, other, folder = machines
     (one.root / "documents.jsonl").unlink()

@@ -145,6 +145,7 @@ class TestRemotes:
         assert list(machine.examine(pair[1])) == []
         assert pair[1].names() != []
 
+    @pytest.mark.promise("Y35")
     def test_a_file_that_cannot_be_read_is_found(self, pair, tmp_path):
         machine = Sync(tmp_path / "one", host="one")
         (machine.root / "sync").mkdir(parents=True)

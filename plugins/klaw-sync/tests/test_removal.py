@@ -41,6 +41,7 @@ def world(tmp_path):
     return *machines, folder
 
 
+@pytest.mark.promise("Y27")
 def test_what_it_writes_later_is_read_by_nobody(world):
     one, two, lost, folder = world
     assert one.remove("lost", [folder]).host == "lost"
@@ -182,6 +183,7 @@ def test_a_machine_whose_files_cannot_be_read_is_not_removed(world, fault):
     assert ids(one) == ids(two) == ["lost", "one", "two", "unread"]
 
 
+@pytest.mark.promise("Y28")
 def test_a_machine_with_a_file_that_is_not_complete_is_not_removed(world):
     one, two, lost, folder = world
     before = set(folder.names())
@@ -242,6 +244,7 @@ class TestANewKey:
         one.run([folder])
         return one, two, lost, folder, before
 
+    @pytest.mark.promise("Y29")
     def test_the_removed_machine_reads_nothing_new_and_what_it_had_read_stays(self, renewed):
         one, _, lost, folder, before = renewed
         report = lost.run([folder])
@@ -259,6 +262,7 @@ class TestANewKey:
                 each.body for each in read(one.key, data).versions
             ]
 
+    @pytest.mark.promise("Y38")
     def test_the_others_read_it_once_they_have_the_new_code(self, renewed, tmp_path):
         one, two, _, folder, _ = renewed
         assert "newer key" in two.run([folder]).waiting[0]

@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from klaw_core import StoreError
 from klaw_journals import FileJournals, Traces
 from klaw_memories import CoreMemory
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.desks import Desk
+from klaw_sync.segments import read
 from klaw_sync.values import KINDS
 
 KEY = MemoryKey("00112233445566aa", bytes(range(32)))
@@ -58,6 +60,7 @@ def meet(one, other, folder):
         each.run([folder])
 
 
+@pytest.mark.promise("Y18")
 def test_what_is_saved_again_after_a_forgetting_stays(world):
     one, other, folder = world
     documents(one).append([TEXT])
@@ -69,6 +72,7 @@ def test_what_is_saved_again_after_a_forgetting_stays(world):
     assert one.run([folder]).sent == 0
 
 
+@pytest.mark.promise("Y17")
 def test_an_edit_that_had_not_seen_a_forgetting_goes(world):
     one, other, _ = world
     documents(one).append([TEXT])
@@ -79,6 +83,7 @@ def test_an_edit_that_had_not_seen_a_forgetting_goes(world):
     assert texts(one) == texts(other) == []
 
 
+@pytest.mark.promise("Y14")
 def test_a_clock_that_is_behind_does_not_lose_an_edit(world):
     one, other, _ = world
     documents(one).append([TEXT])
@@ -87,6 +92,70 @@ def test_a_clock_that_is_behind_does_not_lose_an_edit(world):
     behind = Sync(other.root, host="other", now=lambda: one.now().replace(year=2001))
     meet(one, behind, world[2])
     assert texts(one) == texts(other) == ["the edited text"]
+
+
+@pytest.mark.promise("Y14")
+def test_a_change_by_a_clock_that_is_behind_comes_after_what_it_changes(world):
+    one, other, _ = world
+    facts(one).append([FACT])
+    meet(*world)
+    facts(other).append([{"id": "f-2", "op": "retract", "fact": "f-1", "ts": "2001-01-01T10:00:00.000Z"}])
+    meet(*world)
+    assert list(facts(one).ids()) == list(facts(other).ids()) == ["f-1", "f-2"]
+
+
+@pytest.mark.promise("Y4")
+@pytest.mark.parametrize("winner", ["one", "other"])
+def test_of_two_writes_unseen_by_each_other_the_last_one_counts(tmp_path, winner):
+    machines = []
+    for name in ("one", "other"):
+        moment = datetime(2026, 1, 1, 12 if name == winner else 11, tzinfo=UTC)
+        machines.append(Sync(tmp_path / name, host=name, now=lambda moment=moment: moment))
+        (machines[-1].root / "sync").mkdir(parents=True)
+        KEY.save(machines[-1].root / "sync" / "key")
+    folder = Folder(tmp_path / "folder")
+    documents(machines[0]).append([TEXT])
+    meet(*machines, folder)
+    for each in machines:
+        documents(each).append([{**TEXT, "text": f"written on {each.host}"}])
+    meet(*machines, folder)
+    loser = {"one": "other", "other": "one"}[winner]
+    for each in machines:
+        assert texts(each) == [f"written on {winner}"]
+        assert [conflict.text for conflict in each.conflicts()] == [f"written on {loser}"]
+
+
+@pytest.mark.promise("Y26")
+def test_messages_are_in_no_readable_file(world):
+    """Neither those of a machine that writes such files, nor, packed again by it, those of another one."""
+    one, other, folder = world
+    readable = Sync(other.root, host="other", plain=True)
+    log(one).append(said(1, 10, "a"))
+    log(other).append(said(2, 20, "b"))
+    for each in (one, other):
+        documents(each).append([{"id": f"memory/{each.host}", "text": f"by {each.host}"}])
+    meet(one, readable, folder)
+    documents(other).forget(["memory/one"])
+    readable.run([folder])
+    segments = [read(KEY, folder.get(name)) for name in folder.names()]
+    found = {(one.kind, segment.is_plain) for segment in segments for one in segment.versions if one.body}
+    assert found == {("documents", True), ("conversations", False)}
+    assert {one.body["id"] for segment in segments for one in segment.versions if one.kind == "conversations"} == {"a1"}
+
+
+@pytest.mark.promise("Y16")
+def test_a_folder_has_no_text_that_was_forgotten(world):
+    one, other, folder = world
+    documents(one).append([TEXT])
+    documents(one).append([{"id": "memory/kept", "text": "kept"}])
+    meet(*world)
+    before = set(folder.names())
+    documents(other).forget(["memory/d"])
+    other.run([folder])
+    segments = [read(KEY, folder.get(name)) for name in folder.names()]
+    told = [version.body["text"] for segment in segments for version in segment.versions if version.body]
+    assert told == ["kept"]
+    assert before & set(folder.names()) == set()
 
 
 def test_a_fact_goes_with_its_message_that_was_purged_before_both_were_sent(world):
@@ -103,6 +172,7 @@ def test_a_fact_goes_with_its_message_that_was_purged_before_both_were_sent(worl
     assert list(facts(other).ids()) == list(facts(one).ids()) == []
 
 
+@pytest.mark.promise("Y7")
 def test_a_summary_goes_with_a_message_that_it_covers(world):
     one, other, _ = world
     log(one).append(MESSAGE)
@@ -245,6 +315,7 @@ def test_a_deletion_and_a_concurrent_change_are_a_conflict(world):
     assert [each.text for each in one.conflicts()] == [each.text for each in other.conflicts()]
 
 
+@pytest.mark.promise("Y34")
 def test_a_clone_gets_an_id_of_its_own(world, tmp_path):
     import shutil
 
@@ -305,6 +376,7 @@ def said(number, minute, writer):
     return {"id": f"{writer}{number}", "ts": f"2026-01-01T10:{minute:02}:00.000Z", "content": f"{writer} says {number}"}
 
 
+@pytest.mark.promise("Y6")
 def test_two_machines_write_into_one_chat(world):
     """Each keeps its own order, whatever its clock does; what comes between what is decided by the times."""
     one, other, folder = world
@@ -320,6 +392,63 @@ def test_two_machines_write_into_one_chat(world):
     names = folder.names()
     meet(*world)
     assert folder.names() == names
+
+
+@pytest.mark.promise("Y3")
+def test_a_text_that_two_machines_have_saved_is_one(world):
+    one, other, _ = world
+    text = {"text": "the kiln", "source": "", "chat_id": ""}
+    for each, moment in ((one, "2026-01-01T10:00:00.000Z"), (other, "2026-01-02T10:00:00.000Z")):
+        FileJournals(each.root).records("saved").append([{"id": "saved/kiln", "created_at": moment, **text}])
+    meet(*world)
+    saved = [list(FileJournals(each.root).records("saved").replay().records.values()) for each in (one, other)]
+    assert saved == [[{"id": "saved/kiln", "created_at": "2026-01-01T10:00:00.000Z", **text}]] * 2
+
+
+@pytest.mark.promise("Y8")
+def test_a_machine_knows_which_messages_another_one_reads_for_facts(world):
+    one, other, _ = world
+    log(one).append(said(1, 10, "a"))
+    log(other).append(said(2, 20, "b"))
+    meet(*world)
+    for each, foreign in ((one, ["b2"]), (other, ["a1"])):
+        is_foreign = each.traces.arrived()
+        values = [line.value for line in log(each).read()]
+        assert [value["id"] for value in values if is_foreign("conversations", "telegram_1", value)] == foreign
+
+
+@pytest.mark.promise("Y30")
+@pytest.mark.parametrize("how", ["deleted", "damaged"])
+def test_the_state_is_made_again_after_it_was_lost(world, how):
+    one, other, folder = world
+    documents(one).append([TEXT])
+    core(one).update("user", "name", "Ada")
+    documents(other).append([{"id": "memory/gone", "text": "gone"}])
+    meet(*world)
+    documents(other).forget(["memory/gone"])
+    state = one.root / "sync" / "state.db"
+    if how == "damaged":
+        state.write_bytes(b"not a database")
+        with pytest.raises(StoreError, match="delete it: the next `klaw sync` makes it again"):
+            one.run([folder])
+    state.unlink()
+    core(other).update("user", "name", "Bob")
+    meet(other, one, folder)
+    assert texts(one) == texts(other) == ["the text"]
+    assert core(one).get().user == core(other).get().user == {"name": "Bob"}
+
+
+@pytest.mark.promise("Y24")
+def test_only_its_owner_can_read_the_key_which_is_in_no_file_of_the_folder(world):
+    one, _, folder = world
+    documents(one).append([TEXT])
+    meet(*world)
+    key = one.root / "sync" / "key"
+    assert key.stat().st_mode & 0o077 == 0
+    written = [path.read_bytes() for path in sorted(folder.root.rglob("*")) if path.is_file()]
+    assert written
+    secret = [KEY.key, KEY.key.hex().encode(), KEY.code.encode()]
+    assert [data for data in written for form in secret if form in data] == []
 
 
 def test_a_laptop_that_was_off_for_a_month(tmp_path):
@@ -386,6 +515,7 @@ def test_two_agents_save_while_both_machines_synchronise(world):
 # Core memory: what its owner deletes is in no file of any machine, the history included.
 
 
+@pytest.mark.promise("Y5")
 @pytest.mark.parametrize("deleted", ["drink", "Drink"])
 def test_a_deletion_erases_the_history_of_every_machine(world, tmp_path, deleted):
     one, other, _ = world

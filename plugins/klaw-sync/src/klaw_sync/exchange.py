@@ -79,10 +79,13 @@ class Exchange:
         self.round.here.step("outbox")
         return self._send(remote)
 
-    def _packed(self, lines: Iterable[Mapping[str, Any]], covers: Sequence[str] = ()) -> list[tuple[str, bytes]]:
+    def _packed(
+        self, lines: Iterable[Mapping[str, Any]], covers: Sequence[str] = (), *, encrypt: bool = False
+    ) -> list[tuple[str, bytes]]:
         here, meta = self.round.here, self.round.state.meta
         number = int(meta["segment"]) + 1
-        made = Writer(self.round.key, meta["machine"], here.host, encrypt=not here.plain).pack(number, lines, covers)
+        writer = Writer(self.round.key, meta["machine"], here.host, encrypt=encrypt or not here.plain)
+        made = writer.pack(number, lines, covers)
         meta["segment"] = str(number + len(made) - 1)
         return made
 
@@ -213,6 +216,7 @@ class Exchange:
         state = self.round.state
         lines: dict[str, Mapping[str, Any]] = {}
         whole: list[str] = []
+        encrypt = False  # what was encrypted stays so, also on a machine that writes readable files
         for name in old:
             segment = read(self.round.key, remote.get(name))
             if segment.bad:  # lines that would be lost; a newer version may know them
@@ -220,6 +224,7 @@ class Exchange:
                 self.round.report.problems += (f"{remote.location}/{name}: {bad}; update Klaw on this machine",)
                 continue
             whole.append(name)
+            encrypt |= not segment.is_plain
             lines |= {trace.item: trace.line() for trace in segment.traces}
             lines |= {removal.item: removal.line() for removal in segment.removals}
             lines |= {digest(other): other for other in segment.others}
@@ -227,7 +232,7 @@ class Exchange:
         if not whole:
             return
         with state.commit():
-            made = self._packed(lines.values(), whole)
+            made = self._packed(lines.values(), whole, encrypt=encrypt)
             for name, data in made:
                 self._enqueue(remote, name, data)
         if not self._send(remote):
