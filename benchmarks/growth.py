@@ -16,8 +16,8 @@ processes of its own with one thread, through the public ``Memory``:
   1,000 tokens, with its search; workspace added, removed: a directory with one file of 20 chunks; medians of five
 - disk: the database after closing; memory: what the process holds after all questions, warm
 
-With ``--naive`` the same questions are asked of vec0 + FTS5 as well. Up to 100,000 vectors are real, beyond that they
-are made of real ones (``corpus.py``). A million chunks take 15 GB of disk and an hour.
+With ``--naive`` the same questions are asked of vec0 + FTS5 as well. Up to 100,000 vectors (``--real``) are real,
+beyond that they are made of these (``corpus.py``). A million chunks take 15 GB of disk and an hour.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _COLUMNS = {
 }
 
 
-def build(corpus: Corpus, count: int, work: Path) -> Mapping[str, float]:
+def build(corpus: Corpus, count: int, work: Path, real: int) -> Mapping[str, float]:
     """Index the corpus, and the directory with the one file that will change."""
-    texts, vectors = corpus.chunks(count)[:], corpus.vectors(count)
+    texts, vectors = corpus.chunks(count)[:], corpus.vectors(count, real)
     known = dict(zip(texts, vectors, strict=True))
     bench = Bench(work, known, texts)
     with bench.open() as memory:
@@ -84,9 +84,9 @@ def build(corpus: Corpus, count: int, work: Path) -> Mapping[str, float]:
     return {"build": 1e6 * cost.cpu / count, "disk": bench.database.stat().st_size / 1e6}
 
 
-def build_naive(corpus: Corpus, count: int, work: Path) -> Mapping[str, float]:
+def build_naive(corpus: Corpus, count: int, work: Path, real: int) -> Mapping[str, float]:
     """Build vec0 + FTS5."""
-    Naive(work).build(corpus.chunks(count)[:], corpus.vectors(count))
+    Naive(work).build(corpus.chunks(count)[:], corpus.vectors(count, real))
     return {}
 
 
@@ -207,13 +207,13 @@ def measure(told: Sequence[object], count: int, work: Path, *, naive: bool) -> M
     return {key: statistics.median(values) for key, values in found.items()}
 
 
-def take(step: str, corpus: Corpus, count: int, work: Path) -> Mapping[str, float]:
+def take(step: str, corpus: Corpus, count: int, work: Path, real: int) -> Mapping[str, float]:
     """Take one step in this process."""
     if step == "build":
         corpus.questions(480).save(work)
-        return build(corpus, count, work)
+        return build(corpus, count, work, real)
     if step == "build naive":
-        return build_naive(corpus, count, work)
+        return build_naive(corpus, count, work, real)
     questions = Embedded.load(work)
     if step.startswith("cold"):
         mode = next(mode for mode in _MODES if step.endswith(mode))
@@ -265,6 +265,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--counts", default="1000,10000,100000")
+    parser.add_argument("--real", type=int, default=100_000, help="how many vectors are computed by the model")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--naive", action="store_true")
     parser.add_argument("--work", type=Path, help="where everything is built (default: a temporary directory)")
@@ -273,13 +274,13 @@ def main() -> None:
     counts = [int(count) for count in arguments.counts.split(",")]
     corpus = Corpus(arguments.data, arguments.cache)
     if arguments.step:
-        print(json.dumps(take(arguments.step, corpus, counts[0], arguments.work)))
+        print(json.dumps(take(arguments.step, corpus, counts[0], arguments.work, arguments.real)))
         return
-    corpus.vectors(max(counts))  # embedded by one process, before the others look
+    corpus.vectors(max(counts), arguments.real)  # embedded by one process, before the others look
     found: dict[int, Mapping[str, float]] = {}
     for count in counts:
         with tempfile.TemporaryDirectory(dir=arguments.work) as work:
-            told = (arguments.data, "--cache", arguments.cache)
+            told = (arguments.data, "--cache", arguments.cache, "--real", arguments.real)
             found[count] = measure(told, count, Path(work), naive=arguments.naive)
         print(f"{report(found)}\n", flush=True)
     if arguments.plot:

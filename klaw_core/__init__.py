@@ -47,7 +47,7 @@ _MODULES = {
     "values.collections": "check_collection_name",
     "values.config": "Config",
     "values.documents": "Conversion Document DocumentRecord Entry RecordedDocuments Replacement",
-    "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
+    "values.events": "Event ForgetEvent IndexEvent MessageEvent",
     "values.findings": "Finding",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
@@ -59,7 +59,8 @@ _MODULES = {
     "values.prompts": "Completion Prompt PromptMessage",
     "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry Status",
     "values.search": (
-        "ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchRequest SearchResult SearchResults"
+        "ChunkSelection CloseEvent Contribution Filters Hit KeySelection Query Ranking SearchEvent SearchRequest "
+        "SearchResult SearchResults"
     ),
     "values.text": "Chunk Heading Span StoredChunk TokenCounter",
     "values.tools": "Tool",

@@ -94,7 +94,7 @@ from klaw_core.values.candidates import Candidate, Preference, RerankScore
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.documents import Conversion, Document, DocumentRecord, Entry, RecordedDocuments, Replacement
-from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
+from klaw_core.values.events import Event, ForgetEvent, IndexEvent, MessageEvent
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
@@ -105,12 +105,14 @@ from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
 from klaw_core.values.search import (
     ChunkSelection,
+    CloseEvent,
     Contribution,
     Filters,
     Hit,
     KeySelection,
     Query,
     Ranking,
+    SearchEvent,
     SearchRequest,
     SearchResult,
     SearchResults,

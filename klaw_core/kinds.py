@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Kind(Generic[T_co]):
     """A kind of component; the type parameter is the Protocol that its components implement.
 

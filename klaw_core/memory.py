@@ -17,7 +17,7 @@ from klaw_core.extensions.open_memory import OpenMemory
 from klaw_core.holds import operations
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.config import Selection
-from klaw_core.values.search import Duplicates, Filters, Mode, SearchRequest, SearchResults
+from klaw_core.values.search import Duplicates, Filters, Mode, SearchEvent, SearchRequest, SearchResults
 
 # Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
@@ -200,8 +200,6 @@ class Memory(OpenMemory):
             results = self._explain_empty(results, names)
         results = evolve(results, notices=(*outdated, *results.notices)) if outdated else results
         if self._is_listened_to:
-            from klaw_core.values.events import SearchEvent
-
             self.extensions.emit(event := SearchEvent(request.text, names, results))
             results = evolve(event.results, notices=(*results.notices, *event.notices))
         return results

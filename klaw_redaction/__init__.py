@@ -6,9 +6,8 @@ indexes, facts, prompts, requests to models, messages of errors) passes through 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -31,6 +30,10 @@ _MAX_NAME = 60
 _SHAPES = frozenset(forms.SHAPES)
 
 
+def _as_tuple(patterns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(patterns)  # attrs asks a converter for its signature, which takes a thousand times longer of `tuple`
+
+
 @define(frozen=True, slots=False)
 class Redactor:
     """Replaces everything that matches a pattern of the library ``regex``.
@@ -38,16 +41,18 @@ class Redactor:
     If a pattern takes longer than half a second, the whole text is replaced.
     """
 
-    patterns: Sequence[str] = field(default=forms.BUILTIN_PATTERNS, converter=tuple)
+    patterns: Sequence[str] = field(default=forms.BUILTIN_PATTERNS, converter=_as_tuple)
 
     @cached_property
     def recipe(self) -> str:
         """A hash of the patterns; rows with another recipe must be made again."""
         if not self.patterns:
             return ""
-        return hashlib.sha256(
-            "\0".join((REDACTED, *PATTERNS, *self.patterns)).encode("utf-8", "surrogatepass")
-        ).hexdigest()[:16]
+        from hashlib import sha256  # which loads OpenSSL; a search by words needs no hash
+
+        return sha256("\0".join((REDACTED, *PATTERNS, *self.patterns)).encode("utf-8", "surrogatepass")).hexdigest()[
+            :16
+        ]
 
     def text(self, text: str) -> str:
         """Return the text with every match replaced."""

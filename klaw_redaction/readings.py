@@ -36,7 +36,7 @@ PATTERNS = (_INVISIBLE, _UNSEEN, _RULE, _INLINE_RULE, *_CELLS.values())
 Names: TypeAlias = Callable[[str], Iterable[int]]
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Reading:
     """A text to search, and the range of each of its characters in the original, negative if it is not from there."""
 

@@ -119,7 +119,7 @@ def _weigh(ranking: Ranking, weight: float) -> _WeightedRanking:
 
 def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit]:
     """Add up each key's contributions, in the order of the retrievers' names; return the best with contributions."""
-    ordered = sorted(retrievers, key=_by_retriever)
+    ordered = sorted(retrievers, key=attrgetter("retriever"))
     scores: dict[int, float] = {}
     for weighted in ordered:
         keys = [hit.key for hit in weighted.hits]
@@ -139,6 +139,3 @@ def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit
             )
             parts[key].append(part)
     return [Hit(key, -score, tuple(parts[key])) for score, key in best]
-
-
-_by_retriever = attrgetter("retriever")

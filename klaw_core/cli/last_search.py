@@ -5,6 +5,11 @@ The file is in the cache directory, one for each memory. It is a convenience: if
 
 from __future__ import annotations
 
+try:  # ``hashlib`` has the same function, but loads OpenSSL, which takes longer than a search by words
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,12 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klaw_core.errors import KlawError, NotFoundError
-from klaw_core.values.text import text_hash
 
 if TYPE_CHECKING:
     from klaw_core.values.config import Config
 
-_DIGITS = 16
+_NAME_BYTES = 8
 _MAX_RESULTS = 1_000
 
 
@@ -50,5 +54,6 @@ def nth_result(config: Config, number: int) -> str:
 
 
 def _file(config: Config) -> Path:
-    memory = text_hash(f"{config.data_dir}\0{config.agent}")[:_DIGITS]
+    name = f"{config.data_dir}\0{config.agent}".encode("utf-8", "surrogatepass")
+    memory = blake2b(name, digest_size=_NAME_BYTES).hexdigest()
     return config.cache_dir / "searches" / f"{memory}.json"

@@ -101,7 +101,7 @@ def having(extensions: Mapping[str, Extension], ability: type[T]) -> list[tuple[
     return [(name, extension) for name, extension in extensions.items() if isinstance(extension, ability)]
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Extensions:
     """The extensions of one memory, built in ``context``; those that use the memory are attached to ``host``.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from klaw_redaction import Redactor
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class RedactingModel(LanguageModel):
     """A language model whose prompts contain no secret, whoever wrote them."""
 
@@ -63,7 +63,7 @@ class RedactingModel(LanguageModel):
         self.wrapped.check()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class MemoryHost:
     """Implements ``Host`` over the assembly of one memory."""
 

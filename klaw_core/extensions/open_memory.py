@@ -20,6 +20,7 @@ from klaw_core.holds import operations
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
 from klaw_core.values.config import Config
+from klaw_core.values.search import CloseEvent, SearchEvent
 
 # Imported where they are used, so that a search in a fresh process does not load them.
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ class OpenMemory(ABC):
         """Release the store; closing twice is allowed."""
         is_own = self._process == os.getpid()  # in a forked child, threads of the parent may hold any of its locks
         if is_own and "extensions" in self.__dict__:
-            from klaw_core.values.events import CloseEvent
-
             self.extensions.emit(CloseEvent())
         self._assembly.store.close()
 
@@ -204,8 +203,6 @@ class OpenMemory(ABC):
     @cached_property
     def _has_listeners(self) -> bool:
         """Whether an installed extension listens to search events."""
-        from klaw_core.values.events import SearchEvent
-
         return bool(self._assembly.registry.listeners(SearchEvent))
 
     def _preferences(self, question: str) -> Sequence[tuple[str, Preference]]:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from glob import escape
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -138,6 +137,8 @@ class _DirectoryLock(FileLock):
 
 
 def _sweep(path: Path) -> None:
+    from glob import escape
+
     for leftover in path.parent.glob(f"{escape(TEMPORARY + path.name)}-*"):
         try:
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:

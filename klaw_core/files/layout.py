@@ -10,7 +10,7 @@ from klaw_core.errors import StoreReadOnlyError
 from klaw_core.files.atomic import require_own_link
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class DataDirectory:
     """The files of one memory.
 

@@ -145,7 +145,7 @@ def _check(found: object) -> None:
         if not isinstance(getattr(component, field), kind):
             raise TypeError(f"{component.name!r}: {field} is not a {noun}")
     try:
-        re.compile(component.questions)
+        re.compile(component.questions, re.IGNORECASE)  # as it is asked, so that it is compiled once
     except (re.error, TypeError) as error:
         raise TypeError(f"{component.name!r}: questions is not a regular expression: {error}") from error
     if not callable(component.factory):

@@ -17,7 +17,7 @@ from klaw_core.values.collections import DOCS, STANDARD_COLLECTIONS, check_colle
 T_co = TypeVar("T_co", covariant=True)
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Plugin:
     """One entry point of the group ``klaw``. ``problem`` is empty if the plugin works."""
 
@@ -73,7 +73,7 @@ class LiveComponent:
     questions: str = field(default="", validator=_is_pattern)
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class ListedComponent:
     """A component whose plugin may not be loaded; ``listens`` are the names of classes of events."""
 

@@ -35,7 +35,7 @@ _FAMILIAR = 0.5
 _MAX_CHECKED = 20
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Target:
     """One collection of a search: its query and its retrievers.
 
@@ -47,7 +47,7 @@ class Target:
     familiarity: float = 1.0
 
 
-@define(eq=False, slots=False)
+@define(eq=False, repr=False, slots=False)
 class Scope:
     """The collections of one search, in one snapshot. ``collapse``: leave out copies and overlapping chunks.
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from klaw_core.values.runs import IndexReport
-from klaw_core.values.search import SearchResults
+from klaw_core.values.search import CloseEvent, SearchEvent
 
 
 @frozen
@@ -40,26 +40,11 @@ class IndexEvent:
     trigger: Literal["", "search", "forced"] = ""
 
 
-@define
-class SearchEvent:
-    """A search was answered. Listeners may add ``notices``, and say what the ``results`` are ``about``."""
-
-    query: str
-    collections: tuple[str, ...]
-    results: SearchResults = field(repr=False)
-    notices: list[str] = field(factory=list, eq=False)
-
-
 @frozen
 class ForgetEvent:
     """Documents were removed from the index and from their source. An extension that fails has to forget them later."""
 
     paths: tuple[str, ...]
-
-
-@frozen
-class CloseEvent:
-    """The memory is about to close; the store can still be read and written."""
 
 
 #: Any event.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal, Protocol, get_args, overload
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from klaw_core.errors import QueryError
 from klaw_core.values.collections import MEMORY
@@ -262,6 +262,22 @@ class SearchResults(Sequence[SearchResult]):
 
     def __iter__(self) -> Iterator[SearchResult]:
         return iter(self.results)
+
+
+# These events are here, apart from all others, because a search in a new process sends no other.
+@define
+class SearchEvent:
+    """A search was answered. Listeners may add ``notices``, and say what the ``results`` are ``about``."""
+
+    query: str
+    collections: tuple[str, ...]
+    results: SearchResults = field(repr=False)
+    notices: list[str] = field(factory=list, eq=False)
+
+
+@frozen
+class CloseEvent:
+    """The memory is about to close; the store can still be read and written."""
 
 
 @frozen(eq=False)

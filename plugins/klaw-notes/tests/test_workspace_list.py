@@ -12,9 +12,9 @@ import pytest
 from attrs import evolve
 
 from klaw_core import Memory, StoreCorruptError, StoreError, WorkspaceError, load_config
-from klaw_notes.options import WorkspaceOptions
 from klaw_notes.patterns import problem_of, unmatched_paths
 from klaw_notes.workspace_list import RememberedWorkspace, Workspaces, is_gone
+from klaw_notes.workspace_options import WorkspaceOptions
 from klaw_testing.source import SourceContract
 
 RESERVED = ("saved", "conversations")

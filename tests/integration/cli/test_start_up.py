@@ -21,6 +21,7 @@ NEVER = {"httpx2", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "
 NOT_FOR_WORDS = {
     "klaw_rerank_basic",
     "klaw_notes.workspace",
+    "klaw_notes.workspace_options",
     "klaw_core.values.documents",
     "klaw_core.embedding.run",
     "klaw_core.embedding.fallback",
@@ -30,9 +31,14 @@ NOT_FOR_WORDS = {
     "klaw_core.embedding.query_vectors",
     "klaw_core.values.key_digest",
     "klaw_store_sqlitevec.transaction",
+    "klaw_store_sqlitevec.unused_space",
+    "hashlib",
+    "glob",
     "numpy",
     "tempfile",
 }
+# What a plugin beside those of `klaw[default]` may import for its options: events, with the reports in them.
+REPORTS = {"klaw_core.values.events", "klaw_core.values.runs"}
 
 
 def loaded(*arguments: str, entry: str = "cli.main(sys.argv[1:], prog_name='klaw')") -> tuple[str, set[str]]:
@@ -96,13 +102,25 @@ class TestImports:
         assert not modules & (NEVER | MODELS)
         assert not {name for name in modules if name.startswith(("klaw_embed_", "klaw_rerank_"))}
         if mode == "fts":
-            assert not modules & NOT_FOR_WORDS
+            assert modules & NOT_FOR_WORDS == set()
         assert not modules & {
             "klaw_core.indexing.flow",
             "klaw_conversations.archive",  # its reranking stage is small
             "klaw_memories.saved",
             "klaw_core.maintenance",
         }
+
+    @pytest.mark.parametrize("question", ["bread?", "bread", "what is nowhere"])
+    @pytest.mark.usefixtures("indexed")
+    def test_the_default_plugins_import_no_reports_of_index_runs(self, question, monkeypatch):
+        monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-facts,klaw-serve")
+        loaded("search", "--mode", "fts", question)
+        _, modules = loaded("search", "--mode", "fts", question)
+
+        assert "klaw_notes.presence" in modules  # so that it is known that a search was listened to
+        if question != "what is nowhere":  # then the names of files that are not read are looked at
+            assert modules & REPORTS == set()
+        assert "klaw_journals" not in modules
 
     @pytest.mark.parametrize("stage", ["recency", "importance", "mmr"])
     @pytest.mark.usefixtures("indexed")

@@ -21,7 +21,7 @@ def term_text(term: bytes) -> str:
     return term.decode("utf-8", "replace")
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class TermHits:
     """The keys of all chunks that contain a term, ascending, and the term's score in each; both of length n."""
 
@@ -29,7 +29,7 @@ class TermHits:
     scores: array[float]
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class WordKnowledge:
     """The cached counts and scores of terms in one state of a collection.
 
@@ -81,7 +81,7 @@ class WordKnowledge:
         self._kept_keys += len(hits.keys)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class KnowledgeCache:
     """The cache of each collection in its last state.
 

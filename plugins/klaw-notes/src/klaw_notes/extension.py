@@ -25,7 +25,6 @@ from klaw_core import (
 )
 from klaw_journals import ConsentExtension, ImportCounts, Record, check_private, make_private
 from klaw_journals.checked_names import check_name
-from klaw_notes.options import can_name
 from klaw_notes.sharing import Sharing, check_declaration, forgotten_notes
 from klaw_notes.workspace_list import (
     FILE_NAME,
@@ -35,6 +34,7 @@ from klaw_notes.workspace_list import (
     parse_workspace,
     workspace_entry,
 )
+from klaw_notes.workspace_options import can_name
 
 if TYPE_CHECKING:
     from klaw_core import ForgetReport

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from klaw_core import Chunker, Component, ComponentContext, NoOptions, SearchEvent, hookimpl
-from klaw_notes.options import LinksOptions, MarkdownOptions, TranscriptOptions, WorkspaceOptions
+from klaw_notes.options import LinksOptions, MarkdownOptions, TranscriptOptions
 
 if TYPE_CHECKING:
     from klaw_core import Extension, Source
     from klaw_notes.workspace import Workspace
+    from klaw_notes.workspace_options import WorkspaceOptions
 
 _API = 2
 # What every question with a condition contains, in any case. Others do not import the extension.
@@ -87,6 +88,8 @@ def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
 @hookimpl
 def klaw_sources() -> Iterable[Component[Any, Source]]:
     """Yield the source ``workspace``."""
+    from klaw_notes.workspace_options import WorkspaceOptions
+
     yield Component("workspace", WorkspaceOptions, build_workspace, _API, "a directory of Markdown notes")
 
 

@@ -18,7 +18,6 @@ from attrs import define, evolve, field
 from klaw_core import (
     AttachedExtension,
     ComponentContext,
-    Event,
     Host,
     KlawError,
     ListeningExtension,
@@ -27,10 +26,10 @@ from klaw_core import (
     SearchResult,
 )
 from klaw_core.values.collections import MEMORY
-from klaw_notes.options import configured_workspaces
 
 if TYPE_CHECKING:
-    from klaw_notes.options import WorkspaceOptions
+    from klaw_core import Event
+    from klaw_notes.workspace_options import WorkspaceOptions
 
 _GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
@@ -41,7 +40,7 @@ _MAX_LOOKED_AT, _MIN_WORD = 2_000, 3
 Listed: TypeAlias = Mapping[str, tuple[Path, Mapping[str, str]]]
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class PresenceExtension(AttachedExtension, ListeningExtension):
     """Adds notices to answers."""
 
@@ -82,23 +81,25 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
 
     def _configured(self) -> Mapping[str, WorkspaceOptions]:
         """Return the workspaces of the configuration, by name; they are in the default collection."""
-        if self._host is None:
+        if self._host is None or not self._host.config.sources:
             return {}
+        from klaw_notes.workspace_options import configured_workspaces
+
         return {options.origin: options for options in configured_workspaces(self._host.config)}
 
     def _unread(
         self, question: str, names: Mapping[str, Path], configured: Mapping[str, WorkspaceOptions]
     ) -> Iterator[str]:
         """Yield a notice if files that are not read may contain the answer: their names have words of the question."""
-        from klaw_notes.extension import WorkspacesExtension
+        from klaw_notes.converting import Converters
         from klaw_notes.plugin import build_workspace
         from klaw_notes.workspace_list import Workspaces
 
         asked = _words(question)
         found: list[tuple[int, str]] = []
         with suppress(KlawError):
-            extension = WorkspacesExtension(self.context)
-            known = Workspaces(extension.file, frozenset(), extension.converters).all()
+            file = self.context.data_dir / _FILE_NAME
+            known = Workspaces(file, frozenset(), Converters.of(self.context)).all()
             of_configuration = {name: build_workspace(options, self.context) for name, options in configured.items()}
             for name, workspace in (*known.items(), *of_configuration.items()):
                 if asked and name in names:

@@ -22,8 +22,8 @@ from attrs import evolve, frozen
 
 from klaw_core import NotFoundError, RecordError, WorkspaceError
 from klaw_journals import FileJournals
-from klaw_notes.options import can_name
 from klaw_notes.patterns import forms
+from klaw_notes.workspace_options import can_name
 
 if TYPE_CHECKING:
     from klaw_notes.workspace import Workspace

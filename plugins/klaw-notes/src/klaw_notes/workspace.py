@@ -37,13 +37,13 @@ from klaw_core.values.runs import EMPTY, VANISHED
 from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
 from klaw_notes.front_matter import read_front_matter, written_date
 from klaw_notes.ignore_files import IgnoreRules
-from klaw_notes.options import DEFAULT_INCLUDE
 from klaw_notes.patterns import unmatched_names, unmatched_paths
 from klaw_notes.tags import with_tags_of
 from klaw_notes.text_kinds import markup_of
 from klaw_notes.titles import leading_day, note_title
 from klaw_notes.unreadable import blank_unreadable
 from klaw_notes.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
+from klaw_notes.workspace_options import DEFAULT_INCLUDE
 
 if TYPE_CHECKING:
     from klaw_notes.converting import Converters

@@ -193,7 +193,7 @@ def _show_patterns(settings: Settings, name: str) -> None:
 
 def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
     from klaw_core.cli.kit import StyledText, counted, tilde
-    from klaw_notes.options import DEFAULT_INCLUDE
+    from klaw_notes.workspace_options import DEFAULT_INCLUDE
 
     remarks = [
         *([f"(in the collection {row['collection']})"] if row["collection"] != "memory" else []),

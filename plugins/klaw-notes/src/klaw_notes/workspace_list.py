@@ -28,10 +28,10 @@ from klaw_core import (
     write_atomically,
 )
 from klaw_core.values.metadata import TRUST_CLASSES
-from klaw_notes.options import DEFAULT_INCLUDE, can_name
 from klaw_notes.patterns import as_patterns, comparable
 from klaw_notes.walking import Patterns
 from klaw_notes.workspace import Workspace
+from klaw_notes.workspace_options import DEFAULT_INCLUDE, can_name
 
 if TYPE_CHECKING:
     from klaw_notes.converting import Converters

@@ -19,7 +19,6 @@ from klaw_store_sqlitevec.forking import InsideSqlite
 from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, refuse_changes
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
-from klaw_store_sqlitevec.unused_space import clear_unused_space
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
@@ -122,6 +121,8 @@ class Connections:
             return False  # somebody has written after the log was emptied
         seen: tuple[int, ...] = ()
         if is_erasing_due(connection):
+            from klaw_store_sqlitevec.unused_space import clear_unused_space
+
             clear_unused_space(self._path)
             make_erasing_due(connection, due=False)
             seen = _seen(connection)  # after the commit, another process may write

@@ -75,7 +75,7 @@ class Counts(Protocol):
         """Return whether so many chunks contain a term that it is not informative."""
 
 
-@frozen
+@frozen(eq=False)
 class Plan:
     """The plan of a search.
 

@@ -60,7 +60,8 @@ the of and in a is that as by it its be being are this was an which have having 
 but would so some when other others there their theirs they what who whom whose how where why she he his hers him her my
 your yours our ours me more than then them been were had did does could should may also most such these those
 """
-_WORDS = re.compile("[0-9A-Za-z\x80-\U0010ffff]+")
+# Letters and digits, and everything beyond ASCII. What is left out is named, which compiles much faster.
+_WORDS = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")
 # For bytes of UTF-8: what separates words, as in ``_WORDS``, becomes a space.
 _SEPARATED = bytes(code if code > 0x7F or chr(code).isalnum() else 0x20 for code in range(256))  # noqa: PLR2004  # ASCII
 # Words in UTF-8 that :func:`keep` leaves as they are: of a text, only others are looked at.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import apsw
-from attrs import field, frozen
+from attrs import frozen
 
 from klaw_fts5.sql import READ_STATE, WRITE_STATE
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class PackedState:
     """The state of a collection's packed form: live ``rows``, and the number of FTS5's rows that it is ``lacking``."""
 
     rows: int
     lacking: int
-    stamp: bytes = field(repr=False)
+    stamp: bytes
 
 
 def read_state(connection: apsw.Connection, collection: str) -> PackedState | None:

@@ -13,7 +13,8 @@ from klaw_core import AttachedExtension, Host, KlawError, NotFoundError, ThreadL
 from klaw_core.values.metadata import TRUST
 from klaw_notes.links.graph import DocumentLinks, LinkedDocument, LinkGraph
 from klaw_notes.links.reading import anchors_of, links_of_metadata, read_markdown
-from klaw_notes.options import LinksOptions, configured_workspaces
+from klaw_notes.options import LinksOptions
+from klaw_notes.workspace_options import configured_workspaces
 from klaw_tools import ArrangingExtension, ContextItem, ContextQuestion
 
 if TYPE_CHECKING:
