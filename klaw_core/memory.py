@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -339,7 +338,7 @@ class Memory(OpenMemory):
         from klaw_core.values.events import ForgetEvent
 
         runs = self._runs
-        with getattr(self._assembly.store, "erasing_once", nullcontext)():  # by several transactions
+        with self._assembly.store.erasing_once():
             report = Forgetter(self._assembly.collection, self._reader(runs.sources), runs.sources).forget(target)
             runs.skipped.forget(target, report.paths)
             if error := self.extensions.emit(ForgetEvent(report.paths)):

@@ -89,7 +89,7 @@ def _join(config: Config, selection: Selection, part: ComponentState, store: Any
         join(store, retriever, selection, config)
     except KlawError as error:
         return _broken(part, error)
-    return attrs.evolve(part, limitation=str(getattr(retriever, "limitation", "")))
+    return attrs.evolve(part, limitation=str(retriever.limitation))
 
 
 def _broken(part: ComponentState, error: KlawError) -> ComponentState:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.prompts import Completion, Prompt
-    from klaw_core.values.runs import ForgetReport, IndexReport
+    from klaw_core.values.runs import IndexReport
     from klaw_core.values.search import SearchRequest, SearchResults
     from klaw_redaction import Redactor
 
@@ -132,22 +132,23 @@ class MemoryHost:
         """Index documents that the extension has just recorded."""
         return self.get_runs().documents(documents, collection)
 
-    def remove_documents(self, paths: Sequence[str], collection: str, /) -> ForgetReport:
+    def remove_documents(self, paths: Sequence[str], collection: str, /) -> Exception | None:
         """Forget documents of one collection."""
-        return self.get_runs().remove(paths, collection)
+        return self.get_runs().remove(paths, (collection,))
 
-    def forget(self, paths: Sequence[str], /) -> ForgetReport:
+    def forget(self, paths: Sequence[str], /) -> None:
         """Forget documents in all collections."""
-        return self.get_runs().remove(paths)
+        if failure := self.get_runs().remove(paths):
+            raise failure
 
-    def forget_removed_text(self, origin: str, paths: Sequence[str], /) -> None:
+    def forget_removed_text(self, origin: str, paths: Sequence[str], /) -> Exception | None:
         """Forget the text that documents of an origin no longer have."""
-        self.get_runs().forget_removed_text(origin, paths)
+        return self.get_runs().forget_removed_text(origin, paths)
 
     def search(self, request: SearchRequest, /) -> SearchResults:
         """Search as ``Memory.search_for`` does."""
         return self.search_memory(request)
 
-    def emit(self, event: Event, /) -> None:
+    def emit(self, event: Event, /) -> Exception | None:
         """Send an event to its listeners."""
-        self.get_extensions().emit(event)
+        return self.get_extensions().emit(event)

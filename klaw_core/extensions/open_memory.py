@@ -111,7 +111,7 @@ class OpenMemory(ABC):
     @property
     def isolates(self) -> bool:
         """Whether the store keeps this memory apart from those of other agents."""
-        return bool(getattr(self._assembly.store, "isolates", False))
+        return self._assembly.store.isolates
 
     @property
     def embedder(self) -> Embedder:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Finding
-    from klaw_core.values.runs import ForgetReport, IndexReport
+    from klaw_core.values.runs import IndexReport
     from klaw_core.values.search import SearchRequest, SearchResults
     from klaw_core.values.tools import Tool
 
@@ -99,23 +99,24 @@ class Host(Protocol):
     def index_documents(self, documents: Sequence[Document], collection: str = ..., /) -> IndexReport:
         """Index documents that the extension has just recorded, without scanning its sources. Raise StoreError."""
 
-    def remove_documents(self, paths: Sequence[str], collection: str, /) -> ForgetReport:
-        """Remove documents from the rows, the indexes and the cache of a collection. Raise StoreError."""
+    def remove_documents(self, paths: Sequence[str], collection: str, /) -> Exception | None:
+        """Remove documents from a collection and its indexes. Return what :meth:`emit` does. Raise StoreError."""
 
-    def forget(self, paths: Sequence[str], /) -> ForgetReport:
-        """Remove documents from every collection, index and cache. The extension keeps its own journal in step."""
+    def forget(self, paths: Sequence[str], /) -> None:
+        """Remove documents from every collection, index and cache. Raise StoreError, also for listeners that failed."""
 
-    def forget_removed_text(self, origin: str, paths: Sequence[str], /) -> None:
+    def forget_removed_text(self, origin: str, paths: Sequence[str], /) -> Exception | None:
         """Forget the text that documents of the extension's sources of this origin no longer have.
 
-        The rest of each document stays indexed. A document that cannot be read now is removed. Raise StoreError.
+        The rest of each document stays indexed. A document that cannot be read now is removed. Return what :meth:`emit`
+        does. Raise StoreError.
         """
 
     def search(self, request: SearchRequest, /) -> SearchResults:
         """Search as ``Memory.search_for`` does."""
 
-    def emit(self, event: Event, /) -> None:
-        """Send an event to every listener."""
+    def emit(self, event: Event, /) -> Exception | None:
+        """Send an event to every listener; return the error of those that failed, which a forgetting caller reports."""
 
 
 class Extension:

@@ -228,6 +228,9 @@ class Store(Protocol[R]):
         block can succeed if it is run again.
         """
 
+    def erasing_once(self) -> AbstractContextManager[None]:
+        """Erase at the end of the block what this thread forgets in it by several transactions."""
+
     def rebuild(self) -> AbstractContextManager[Store[R]]:
         """Yield a second store, with the same indexes, that replaces this one at the end of the block.
 

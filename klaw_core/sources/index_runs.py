@@ -27,7 +27,7 @@ from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent
-from klaw_core.values.runs import ForgetReport, IndexReport, Progress, SkippedEntry
+from klaw_core.values.runs import IndexReport, Progress, SkippedEntry
 
 #: The name of the lock that a run holds while it embeds; see ``Store.lock``.
 EMBEDDING_LOCK = "embedding"
@@ -192,23 +192,21 @@ class IndexRuns:
         self.emit(IndexEvent(report, tuple(dict.fromkeys(document.origin for document in documents))))
         return report
 
-    def remove(self, paths: Sequence[str], collection: str | None = None) -> ForgetReport:
-        """Remove documents from the rows, indexes and cache of one collection, or of all. Raise StoreError."""
-        names = self.sources.collections() if collection is None else (collection,)
-        removed = sum(self.assembly.collection(name).remove(paths, forget=True).chunks for name in names)
-        if (error := self.emit(ForgetEvent(tuple(paths)))) and collection is None:  # else its caller has more to remove
-            raise error
-        return ForgetReport(tuple(paths), removed)
+    def remove(self, paths: Sequence[str], collections: Sequence[str] | None = None) -> KlawError | None:
+        """Remove documents from some collections, or from all; see ``Host.remove_documents``. Raise StoreError."""
+        for name in self.sources.collections() if collections is None else collections:
+            self.assembly.collection(name).remove(paths, forget=True)
+        return self.emit(ForgetEvent(tuple(paths)))
 
-    def forget_removed_text(self, origin: str, paths: Sequence[str]) -> None:
-        """Forget the text that documents of an origin no longer have; the rest stays indexed. Raise StoreError."""
+    def forget_removed_text(self, origin: str, paths: Sequence[str]) -> KlawError | None:
+        """Forget the text that documents of an origin no longer have, as :meth:`remove` does; the rest stays."""
         own = {source.collection: source for source in self.sources.all() if source.origin == origin}
         for name in self.sources.collections():
             if name in own:
                 self.assembly.indexer(name).forget_removed_text(own[name], paths)
             else:
                 self.assembly.collection(name).remove(paths, forget=True)
-        self.emit(ForgetEvent(tuple(paths)))
+        return self.emit(ForgetEvent(tuple(paths)))
 
     @contextmanager
     def _turn_to_embed(self, run: EmbeddingRun, on_progress: ProgressCallback, *, patient: bool) -> Iterator[bool]:

@@ -177,8 +177,7 @@ class Reader:
             with self.store.read() as snapshot:
                 if not snapshot.damaged(collection, path):
                     return path, joined(snapshot.outline(collection, path)), None, self._why_outdated(path)
-            source = self.waiting(path)
-            if source is None:
+            if (source := self.waiting(path)) is None:
                 raise StoreCorruptError(f"{path} is damaged in {self.store.location}", hint=FIX)
             return path, _read(source, path), None, ""
         source, path, file = found

@@ -243,10 +243,12 @@ class Conversations:
             before = len(snapshot.messages.all(chat.name))
         self.row_sync.summaries.forget(chat, [line.message.id for line in said], going)
         changed = self.journal.remove(chat, ids)
-        self.row_sync.mirror_again(chat, going)
+        report = self.row_sync.mirror_again(chat, going)
         self.on_removal()
         for file in changed:
             file.log.drop_empty()  # or there would be one more for each day of a chat that forgets everything
+        for failure in report.failures:
+            raise failure
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))
 

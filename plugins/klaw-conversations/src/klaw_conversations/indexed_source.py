@@ -98,9 +98,13 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
         return None
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
-        """Bring the rows of messages in a store up to date; return broken lines and repeated ids. Raise StoreError."""
+        """Bring the rows of messages in a store up to date; return what is wrong in the files. Raise StoreError.
+
+        That is broken lines and repeated ids; and which listeners failed, and may have kept what was removed.
+        """
         report = evolve(self.row_sync, store=store).sync()
-        return (*report.bad, *report.renamed)
+        failed = (SkippedEntry(CONVERSATIONS, str(failure), keep=True) for failure in report.failures)
+        return (*report.bad, *report.renamed, *failed)
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows and the sync state of files that cannot be read now from the old store to the new one."""

@@ -56,14 +56,17 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
 def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
     """Make the wrong rows again from the journal. Raise StoreError."""
     wrong = [name for finding in found if finding.check == ROWS for name in finding.items]
+    failures: list[Exception] = []
     for name in wrong:
         chat = chat_of(name)
         if chat is not None:
-            row_sync.mirror_again(chat)
+            failures += row_sync.mirror_again(chat).failures
             continue
         with row_sync.store.write() as transaction:
             transaction.messages.purge(name)
-    row_sync.sync()
+    failures += row_sync.sync().failures
+    for failure in failures:
+        raise failure
 
 
 def _has_summaries(row_sync: RowSync, rows: MessageReader, name: str) -> bool:

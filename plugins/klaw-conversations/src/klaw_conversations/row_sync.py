@@ -52,9 +52,10 @@ class RowSync:
     summaries: SummaryFiles
     redactor: Redactor
     # Called with the documents that have lost messages or summaries, before their rows are made again.
-    forget_removed_text: Callable[[Sequence[str]], object] = lambda _paths: None
+    # Both return the failure of listeners, which does not keep the rows from being made.
+    forget_removed_text: Callable[[Sequence[str]], Exception | None] = lambda _paths: None
     # Called with the removed messages, each as chat and name, before their rows are made again.
-    on_removed: Callable[[Sequence[str]], object] = lambda _messages: None
+    on_removed: Callable[[Sequence[str]], Exception | None] = lambda _messages: None
 
     @classmethod
     def over(
@@ -118,9 +119,7 @@ class RowSync:
             known = recorded.get(file.day)
             if known is None or known.end != file.log.size:
                 report += self._sync_file(file)
-        if complete:
-            self.sync_summaries(chat)
-        return report
+        return report + self.sync_summaries(chat) if complete else report
 
     def mirror_again(self, chat: Chat, removed: AbstractSet[str] = frozenset()) -> SyncReport:
         """Make all rows of a chat again, in one transaction, so that readers always find its messages.
@@ -132,6 +131,7 @@ class RowSync:
         """
         read_ahead = self._read_ahead(chat)
         forgotten: set[_Part] = set()
+        failed: list[Exception | None] = []
         while True:
             with self.store.write() as transaction:
                 rows = transaction.messages  # before the files: a store with several writers locks the messages here
@@ -143,11 +143,12 @@ class RowSync:
                     days = {file.day for file in files}  # an index run forgets the documents of other days
                     gone |= {("", row.id) for row in rows.all(chat.name) if row.day not in days}
                 if gone <= forgotten:
-                    return self._replace_rows(chat, files, ahead, rows)
+                    report = self._replace_rows(chat, files, ahead, rows)
+                    return report + SyncReport(failures=tuple(failure for failure in failed if failure is not None))
             if paths := sorted({path for path, _ in gone if path}):
-                self.forget_removed_text(paths)
+                failed.append(self.forget_removed_text(paths))
             if messages := sorted({part for _, part in gone if isinstance(part, str)}):
-                self.on_removed([f"{chat.name}/{name}" for name in messages])
+                failed.append(self.on_removed([f"{chat.name}/{name}" for name in messages]))
             forgotten |= gone
 
     def _replace_rows(
@@ -245,18 +246,17 @@ class RowSync:
         found = read_ahead.get(file.day)
         return found if found is not None and found.is_still_in(file.log) else ReadAhead()
 
-    def sync_summaries(self, chat: Chat) -> None:
+    def sync_summaries(self, chat: Chat) -> SyncReport:
         """Replace a chat's summaries in the store with those of its file. Raise StoreError."""
         with self.store.read() as snapshot:
             held = list(snapshot.messages.summaries(chat.name))
         if held == self.written_summaries(chat):
-            return
+            return SyncReport()
         with self.store.write() as transaction:
             gone = self._gone_summaries(chat, transaction.messages)
             if not gone:  # read in the transaction: another process may have removed one since
                 transaction.messages.put_summaries(chat.name, self.written_summaries(chat))
-        if gone:
-            self.mirror_again(chat)
+        return self.mirror_again(chat) if gone else SyncReport()
 
     def written_summaries(self, chat: Chat) -> list[Summary]:
         """Return a chat's summaries from its file, redacted for the store."""

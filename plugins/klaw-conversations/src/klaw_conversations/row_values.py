@@ -22,13 +22,15 @@ class SyncReport:
     """The result of a sync: the number of new messages, the invalid lines (``bad``), and the skipped files.
 
     A bad line is named by file and byte offset: ``conversations/telegram_123456/2026-02-24.jsonl@1024``. ``renamed``
-    names the first of the new messages of a file whose id another message of the chat has.
+    names the first of the new messages of a file whose id another message of the chat has. ``failures`` are those of
+    listeners that were told of removed messages, and may have kept something of them.
     """
 
     messages: int = 0
     bad: tuple[SkippedEntry, ...] = ()
     skipped: tuple[SkippedEntry, ...] = ()
     renamed: tuple[SkippedEntry, ...] = ()
+    failures: tuple[Exception, ...] = ()
 
     def __add__(self, other: SyncReport) -> SyncReport:
         return SyncReport(
@@ -36,6 +38,7 @@ class SyncReport:
             self.bad + other.bad,
             self.skipped + other.skipped,
             self.renamed + other.renamed,
+            self.failures + other.failures,
         )
 
 

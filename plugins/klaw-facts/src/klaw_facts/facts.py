@@ -362,9 +362,11 @@ class Facts(
     def forget(self, names: Sequence[str]) -> None:
         """Remove facts for good, everywhere; they are not extracted again. Raise NotFoundError, StoreError."""
         ids = [self.get(name).id for name in names]
-        self.index.remove(ids)
+        failure = self.index.remove(ids)
         self._forget(ids)
-        self.index.remove(ids)  # a run that read the journal before may have written them again
+        failure = self.index.remove(ids) or failure  # a run that read the journal before may have written them again
+        if failure is not None:
+            raise failure
 
     def _forget(self, ids: Sequence[str]) -> None:
         self._changed(self._erase(ids))

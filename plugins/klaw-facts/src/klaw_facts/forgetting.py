@@ -97,14 +97,15 @@ class Dropping:
         self._remove(gone, replaced, [line["id"] for line in lines if line["op"] == "assert"])
 
     def _remove(self, gone: Sequence[str], replaced: Sequence[str], instead: Sequence[str]) -> None:
-        if self.index is not None:
-            self.index.remove([*gone, *replaced])
+        failure = None if self.index is None else self.index.remove([*gone, *replaced])
         if gone:
             self.forget(gone)
         if replaced:
             self.replace(replaced)
         if instead and self.index is not None:
             self.index.put(instead)
+        if failure is not None:
+            raise failure
 
     def _there(
         self, operations: Sequence[Mapping[str, Any]], removed: Collection[str]

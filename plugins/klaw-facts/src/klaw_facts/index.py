@@ -296,20 +296,23 @@ class FactIndex:
         """
         left = dict.fromkeys(ids)
         notices: tuple[str, ...] = ()
+        failure: Exception | None = None
         while left:
             known = self.journal.state().facts
             shown = [known[name] for name in left if name in known and not known[name].is_hidden]
-            self.remove(left.keys() - {fact.id for fact in shown})
+            failure = self.remove(left.keys() - {fact.id for fact in shown}) or failure
             if shown:
                 notices = self.host.index_documents([as_document(fact) for fact in shown], FACTS).notices
             now = self.journal.state().facts
             left = {name: None for name in left if now.get(name) != known.get(name)}
+        if failure is not None:
+            raise failure
         return notices
 
-    def remove(self, ids: Iterable[str]) -> None:
-        """Remove facts from the collection. Raise StoreError."""
-        if paths := [path_of(name) for name in ids]:
-            self.host.remove_documents(paths, FACTS)
+    def remove(self, ids: Iterable[str]) -> Exception | None:
+        """Remove facts from the collection; return what ``Host.emit`` does. Raise StoreError."""
+        paths = [path_of(name) for name in ids]
+        return self.host.remove_documents(paths, FACTS) if paths else None
 
 
 @frozen(eq=False)

@@ -103,7 +103,10 @@ class DocumentsExtension(JournalExtension):
         return tuple(NewDocument.parse(record) for record in found if record is not None)
 
     def delete(self, ids: Sequence[str], collection: str = _MEMORY, *, missing_ok: bool = False) -> int:
-        """Forget documents; return their number. Raise NotFoundError, and forget nothing, if an id is unknown."""
+        """Forget documents; return their number. Raise NotFoundError, and forget nothing, if an id is unknown.
+
+        Raise StoreError, also if they are forgotten, but a listener failed, which may have kept something.
+        """
         known = self.journal.get([_key(collection, name) for name in ids])
         unknown = [name for name in ids if _key(collection, name) not in known]
         if unknown and not missing_ok:
@@ -113,16 +116,18 @@ class DocumentsExtension(JournalExtension):
             )
         keys = [_key(collection, name) for name in ids]
         paths = [f"{DOCUMENTS}/{name}" for name in ids]
-        self.host.remove_documents(paths, collection)
+        failure = self.host.remove_documents(paths, collection)
         count = self.journal.forget(keys)
         # An index run that has read the journal before may have written them again.
         with self.host.read() as snapshot:
             back = [path for path in paths if snapshot.record(collection, DOCUMENTS, path) is not None]
         if back:
-            self.host.remove_documents(back, collection)
+            failure = self.host.remove_documents(back, collection) or failure
             self.follow(dict.fromkeys(keys), collection, None)  # or another writer has added them again
         with self.host.write() as transaction:
             transaction.forget_documents(collection, paths)
+        if failure is not None:
+            raise failure
         return count
 
     def sources(self) -> Sequence[Source]:

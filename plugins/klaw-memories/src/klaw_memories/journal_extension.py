@@ -154,6 +154,7 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         Two writers of one id may write to the journal in one order and to the index in the other. The order of the
         journal decides.
         """
+        failure: Exception | None = None
         while self.journal.version != version:
             version = self.journal.version
             current = self.journal.get(list(indexed))
@@ -162,10 +163,12 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
                 self.host.index_documents([self.document_of(record) for record in changed], collection)
             gone = [self.path_of(record) for name, record in indexed.items() if record and name not in current]
             if gone:
-                self.host.remove_documents(gone, collection)
+                failure = self.host.remove_documents(gone, collection) or failure
             if not changed and not gone:  # a later change is indexed by its own writer
-                return
+                break
             indexed = {name: current.get(name) for name in indexed}
+        if failure is not None:
+            raise failure
 
     def sources(self) -> Sequence[Source]:
         """Return the journal as a source; none if it does not exist."""

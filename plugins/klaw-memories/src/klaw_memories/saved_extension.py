@@ -167,8 +167,8 @@ class SavedExtension(JournalExtension, ToolExtension):
         """Index a saved memory; return why it cannot be found by meaning, or at all, for now; usually empty."""
         try:
             reason = "; ".join(self.index([saved.record()]).notices)
-            if saved.supersedes:
-                self.host.remove_documents([saved.supersedes], _MEMORY)
+            if saved.supersedes and (failure := self.host.remove_documents([saved.supersedes], _MEMORY)) is not None:
+                return str(failure)
         except KlawError as error:  # the text is in the journal: after an exception, the caller would save it again
             return f"saved, but not searchable before the next `klaw index`: {error}"
         return f"saved and found by words, but not embedded yet: {reason}" if reason else ""

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from klaw_core import KlawError
 from klaw_models.cache import ModelCache
-from klaw_models.kinds import EmbedderManifest
+from klaw_models.kinds import CrossEncoderManifest, EmbedderManifest
 from klaw_models.known import KNOWN
 from klaw_models.manifest import ModelManifest
 from klaw_models.places import GROUP, cache_directory, locate, missing
@@ -68,7 +68,7 @@ def _entry(name: str, cache_dir: Path) -> Entry:
         directory,
         kind=manifest.KIND,
         dimension=embedder.dimension if embedder else None,
-        window_tokens=getattr(manifest, "window_tokens", None),
+        window_tokens=manifest.window_tokens if isinstance(manifest, EmbedderManifest | CrossEncoderManifest) else None,
         languages=manifest.languages or (known.languages if known else ""),
         license=manifest.license,
         size=sum(record.size or 0 for record in manifest.files.values()) or None,

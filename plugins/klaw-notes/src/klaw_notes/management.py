@@ -248,6 +248,7 @@ def split_path(path: str, registry: Workspaces, *, directory: bool = False) -> t
 def _listed(source: IsolatedSource, counts: Any, shared: Container[str]) -> ListedWorkspace:
     documents, chunks = counts.get(source.collection, {}).get(source.origin, (0, 0))
     workspace, root = source.source, source.root
+    own = source.source if isinstance(source.source, Workspace) else None
     assert isinstance(workspace, Folder)
     assert root is not None
     return ListedWorkspace(
@@ -261,7 +262,7 @@ def _listed(source: IsolatedSource, counts: Any, shared: Container[str]) -> List
         chunks,
         source.configured,
         not is_gone(root),
-        getattr(workspace, "trust", "owner"),
-        dict(getattr(workspace, "descriptions", ())),
+        "owner" if own is None else own.trust,
+        {} if own is None else dict(own.descriptions),
         source.origin in shared and not source.configured,
     )

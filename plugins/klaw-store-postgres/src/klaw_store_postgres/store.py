@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -178,6 +178,10 @@ class PostgresStore(JournalingStore, RepairableStore):
                 yield PostgresTransaction(session)
         if session.added and self._connections.has_grown(session.added):
             self._analyze()
+
+    def erasing_once(self) -> AbstractContextManager[None]:
+        """Do nothing: PostgreSQL erases later."""
+        return nullcontext()
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[Session]]:

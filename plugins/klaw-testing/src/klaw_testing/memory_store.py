@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from heapq import nsmallest
 from zlib import crc32
@@ -357,6 +357,10 @@ class MemoryStore:
         lock = self._locks.setdefault(name, ThreadLock(f"the lock {name!r}"))
         with lock.hold(on_wait=on_wait):
             yield
+
+    def erasing_once(self) -> AbstractContextManager[None]:
+        """Do nothing: nothing is left of what is removed."""
+        return nullcontext()
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[Tables]]:

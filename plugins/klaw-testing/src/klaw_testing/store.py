@@ -49,6 +49,16 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, LockLaws, WriterLaw
         yield store
         store.close()
 
+    def test_what_is_forgotten_while_it_erases_once_is_gone_at_the_end(self, store: Store[Any]) -> None:
+        for path in ("notes/a.md", "notes/b.md"):
+            put(store, make_document(path=path, text="one\n"))
+        with store.erasing_once():
+            for path in ("notes/a.md", "notes/b.md"):
+                with store.write() as transaction:
+                    assert transaction.delete(C, path)
+        with store.read() as snapshot:
+            assert snapshot.keys(C).tolist() == []
+
     def test_a_new_store_is_empty(self, store: Store[Any]) -> None:
         with store.read() as snapshot:
             assert snapshot.keys(C).tolist() == []
