@@ -1,4 +1,4 @@
-"""Moments as people type them: ``2026-02-24``, ``2026-02-24T10:30``, ``7d``, ``2w``, ``today``, ``yesterday``.
+"""Moments as people type them: ``2026-02-24``, ``2026-02``, ``2026``, ``7d``, ``3 days ago``, ``yesterday``.
 
 A day, and a time without a zone, are those of the reader's clock. But a note that is named for a day, or that states
 one, is stored as the day's beginning in UTC, so an interval of days includes both.
@@ -7,43 +7,69 @@ one, is stored as the day's beginning in UTC, so an interval of days includes bo
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
-_AGO = re.compile(r"(\d{1,6})\s*([hdwmy])")
+_FORMS = "write 2026-02-24, 2026-02, 2026, 2026-02-24T10:30, 7d, '3 days ago', yesterday or 'last week'"
+_AGO = re.compile(r"(\d{1,6}|an?)\s*([hdwmy]|(?:hour|day|week|month|year)s?)(?: ago)?")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_MONTH = re.compile(r"(\d{4})(?:[-/](\d{1,2}))?")
 _DAY = timedelta(days=1)
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def parse_moment(value: str, now: datetime, *, day: Literal["begin", "last", "first", "end"] = "begin") -> datetime:
-    """Return the moment in UTC. Raise ValueError or OverflowError.
+    """Return the moment in UTC. Raise ValueError, whose text says what can be written.
 
     A day is its beginning in UTC, as a note of that day is stored; with ``last`` the last millisecond of that day. With
     ``first`` it is the moment from which on something was on that day or later, with ``end`` the moment before which
-    something was on that day or earlier.
+    something was on that day or earlier. So is a week, a month or a year.
     """
-    found = _parsed(value, now)
+    try:
+        found = _parsed(" ".join(value.lower().split()), now)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(_FORMS) from error
     if isinstance(found, datetime):
         return found
+    begin, end = found
     if day == "first":
-        return min(_beginnings(found))
+        return min(_beginnings(begin))
     if day == "end":
-        return _LAST if found == date.max else max(_beginnings(found + _DAY))
-    begin = datetime.combine(found, time(), UTC)
-    return begin if day == "begin" else begin + (_DAY - timedelta(milliseconds=1))
+        return _LAST if end == date.max else max(_beginnings(end + _DAY))
+    if day == "begin":
+        return datetime.combine(begin, time(), UTC)
+    return datetime.combine(end, time(), UTC) + (_DAY - timedelta(milliseconds=1))
 
 
-def _parsed(value: str, now: datetime) -> datetime | date:
-    """Return a day, or a moment in UTC."""
-    text = value.strip().lower()
-    if text in {"today", "yesterday"}:
-        return now.astimezone().date() - _DAY * (text == "yesterday")
+def _parsed(text: str, now: datetime) -> datetime | tuple[date, date]:
+    """Return a moment in UTC, or the first and the last day of a period."""
+    today = now.astimezone().date()
+    monday, before = today - _DAY * today.weekday(), today.replace(day=1) - _DAY
+    named = {
+        "today": (today, today),
+        "yesterday": (today - _DAY, today - _DAY),
+        "this week": (monday, monday + _DAY * 6),
+        "last week": (monday - _DAY * 7, monday - _DAY),
+        "this month": _period(today.year, today.month),
+        "last month": _period(before.year, before.month),
+        "this year": _period(today.year),
+        "last year": _period(today.year - 1),
+    }
+    if text in named:
+        return named[text]
     if ago := _AGO.fullmatch(text):
-        return now - timedelta(days=int(ago[1]) * _DAYS[ago[2]])
+        return now - timedelta(days=(int(ago[1]) if ago[1].isdecimal() else 1) * _DAYS[ago[2][0]])
+    if month := _MONTH.fullmatch(text):
+        return _period(int(month[1]), int(month[2]) if month[2] else None)
     moment = datetime.fromisoformat(text.upper())
-    return moment.astimezone(UTC) if ":" in text or "t" in text else moment.date()
+    return moment.astimezone(UTC) if ":" in text or "t" in text else (moment.date(), moment.date())
+
+
+def _period(year: int, month: int | None = None) -> tuple[date, date]:
+    last = month or 12
+    return date(year, month or 1, 1), date(year, last, monthrange(year, last)[1])
 
 
 def _beginnings(day: date) -> Iterator[datetime]:

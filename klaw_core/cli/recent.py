@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show at most N."
 )
-@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from WHEN on: 2026-02-24, 7d, yesterday.")
+@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from WHEN on: 2026-02-24, 2026-02, 7d.")
 @click.option("-c", "--collection", metavar="NAME", help="Only this collection. [default: all]")
 @format_option
 @common_options

@@ -80,7 +80,7 @@ _LESS = {"csv": ("--explain",), "files": ("--explain", "--full")}
 @click.option("--source", metavar="LABEL", help="Only this source, e.g. MEMORY.md or manual.")
 @click.option("--path", "path", metavar="PREFIX", help="Only paths that start with PREFIX, e.g. notes/2026/.")
 @click.option("--chat", "chat_id", metavar="NAME", help="Only this chat: CHANNEL_ID, e.g. telegram_123456.")
-@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from WHEN on: 2026-02-24, 7d, yesterday.")
+@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from WHEN on: 2026-02-24, 2026-02, 7d.")
 @click.option("--until", metavar="WHEN", callback=parse_until, help="Only up to WHEN; the day itself is included.")
 @click.option("--explain", is_flag=True, help="Show what each retriever contributed to the score.")
 @click.option("--full", is_flag=True, help="Show whole chunks instead of snippets.")

@@ -101,7 +101,7 @@ class TestSearchAndSave:
         assert found(since="2026-02-25") == 0
         assert found(since="2026-02-24T06:00:00Z") == 1
         assert found(since="7d", until="yesterday") == 0
-        assert "since is not a date" in call(memory, "memory_search", {"query": "x", "since": "last week"})["error"]
+        assert "since is not a date" in call(memory, "memory_search", {"query": "x", "since": "soon"})["error"]
 
 
 class TestAliases:

@@ -11,6 +11,17 @@ from klaw_core.cli.moments import parse_moment
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 
 
+@pytest.fixture
+def clock_of(monkeypatch):
+    def set_zone(name):
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield set_zone
+    monkeypatch.undo()
+    time.tzset()
+
+
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
@@ -26,6 +37,10 @@ NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
         ("7d", datetime(2026, 2, 22, 12, 30, tzinfo=UTC)),
         ("2W", datetime(2026, 2, 15, 12, 30, tzinfo=UTC)),
         ("1y", datetime(2025, 3, 1, 12, 30, tzinfo=UTC)),
+        ("3 days ago", datetime(2026, 2, 26, 12, 30, tzinfo=UTC)),
+        ("a Week  ago", datetime(2026, 2, 22, 12, 30, tzinfo=UTC)),
+        ("an hour ago", datetime(2026, 3, 1, 11, 30, tzinfo=UTC)),
+        ("2 months", datetime(2025, 12, 31, 12, 30, tzinfo=UTC)),
     ],
 )
 def test_a_date_or_a_time_ago_becomes_a_moment(text, moment):
@@ -46,21 +61,35 @@ def test_until_a_day_includes_that_day(text, moment):
     assert parse_moment(text, NOW, day="end") == moment
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2026-02-30", "24.2.2026", "7", "-7d", "999999y"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "2026-02-30", "2026-13", "24.2.2026", "7", "0000", "-7d", "999999y", "last", "days ago", "next week"],
+)
 def test_an_invalid_date_is_rejected(text):
-    with pytest.raises((ValueError, OverflowError)):
+    with pytest.raises(ValueError, match="write 2026-02-24, 2026-02, 2026, "):
         parse_moment(text, NOW)
 
 
-@pytest.fixture
-def clock_of(monkeypatch):
-    def set_zone(name):
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-
-    yield set_zone
-    monkeypatch.undo()
-    time.tzset()
+@pytest.mark.parametrize(
+    ("text", "begin", "following"),
+    [
+        ("2024", "2024-01-01", "2025-01-01"),
+        *(("2024-02", "2024-02-01", "2024-03-01"), ("2024/12", "2024-12-01", "2025-01-01")),
+        *(("this week", "2026-02-23", "2026-03-02"), ("Last Week", "2026-02-16", "2026-02-23")),
+        *(("this month", "2026-03-01", "2026-04-01"), ("last month", "2026-02-01", "2026-03-01")),
+        *(("this year", "2026-01-01", "2027-01-01"), ("last year", "2025-01-01", "2026-01-01")),
+        *(("today", "2026-03-01", "2026-03-02"), ("yesterday", "2026-02-28", "2026-03-01")),
+    ],
+)
+def test_a_period_is_from_its_first_to_its_last_day(clock_of, text, begin, following):
+    clock_of("UTC")
+    start, end = (datetime.fromisoformat(f"{day}T00:00+00:00") for day in (begin, following))
+    assert parse_moment(text, NOW) == parse_moment(text, NOW, day="first") == start
+    assert parse_moment(text, NOW, day="end") == end
+    assert parse_moment(text, NOW, day="last") == end - timedelta(milliseconds=1)
+    clock_of("Asia/Tokyo")
+    assert parse_moment(text, NOW, day="first") <= start
+    assert parse_moment(text, NOW, day="end") >= end
 
 
 # Eight in the morning on the first of March in Tokyo, six in the evening on the last of February in New York.

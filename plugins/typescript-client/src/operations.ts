@@ -18,7 +18,7 @@ export interface Arguments {
     path?: string | undefined;
     /** Only this chat: telegram_123456. */
     chat_id?: string | undefined;
-    /** From when on: 2026-02-24, 7d, yesterday, or a timestamp. */
+    /** From when on: 2026-02-24, 2026-02, 7d, last week. */
     since?: string | undefined;
     /** Up to when; a day is included. */
     until?: string | undefined;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from klaw_core import QueryError, Tool, parse_moment, quoted
 from klaw_facts.keeper import FactKeeper
@@ -20,14 +20,14 @@ class FactSearch(Protocol):
         ...
 
 
-def moment(text: str | None) -> datetime | None:
+def moment(text: str | None, *, day: Literal["begin", "last"] = "begin") -> datetime | None:
     """Parse a day or a time from a model. Raise QueryError."""
     if not text:
         return None
     try:
-        return parse_moment(text, datetime.now(UTC))
-    except (ValueError, OverflowError) as error:
-        raise QueryError(f"{quoted(text, 40)} is not a date", hint="write 2026-02-24") from error
+        return parse_moment(text, datetime.now(UTC), day=day)
+    except ValueError as error:
+        raise QueryError(f"{quoted(text, 40)} is not a date", hint=str(error)) from error
 
 
 def make_tools(
@@ -53,7 +53,7 @@ def make_tools(
         return answer | ({"notices": list(told)} if (told := notices()) else {})
 
     def look_up(arguments: dict[str, Any]) -> dict[str, Any]:
-        as_of = moment(arguments.get("as_of"))
+        as_of = moment(arguments.get("as_of"), day="last")
         state = keeper.journal.state()
         found = search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
         when = as_of or datetime.now(UTC)

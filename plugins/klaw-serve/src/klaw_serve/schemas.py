@@ -47,7 +47,5 @@ def moment(given: Json, name: str, *, day: Literal["begin", "last", "first", "en
         return None
     try:
         return parse_moment(text, datetime.now(UTC), day=day)
-    except (ValueError, OverflowError) as error:
-        raise QueryError(
-            f"{name} is not a date: {quoted(text)}", hint="write 2026-02-24, 2026-02-24T10:30Z, 7d or yesterday"
-        ) from error
+    except ValueError as error:
+        raise QueryError(f"{name} is not a date: {quoted(text)}", hint=str(error)) from error

@@ -42,7 +42,7 @@ _SEARCH: Final[dict[str, Json]] = {
     "source": string("Only this source: MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
     "path": string("Only paths that start with this: notes/2026/.", _MAX_LABEL_CHARACTERS),
     "chat_id": string("Only this chat: telegram_123456.", _MAX_LABEL_CHARACTERS),
-    "since": string("From when on: 2026-02-24, 7d, yesterday, or a timestamp.", 40),
+    "since": string("From when on: 2026-02-24, 2026-02, 7d, last week.", 40),
     "until": string("Up to when; a day is included.", 40),
     "where": several("Only metadata like tags=work, year>=2025.", _CONDITION),
     "min_score": number("Leave out results with a lower score.", -1e9, 1e9),

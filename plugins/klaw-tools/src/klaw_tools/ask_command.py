@@ -25,7 +25,7 @@ from klaw_core.values.metadata import TRUST_CLASSES
 @click.command("ask", short_help="Answer a question from memory, with its sources.")
 @click.argument("question", nargs=-1, type=FreeText(), required=True)
 @click.option("--path", "path", metavar="PREFIX", help="Only paths that start with PREFIX, e.g. notes/2026/.")
-@click.option("--since", metavar="WHEN", callback=since, help="Only from WHEN on: 2026-02-24, 7d, yesterday.")
+@click.option("--since", metavar="WHEN", callback=since, help="Only from WHEN on: 2026-02-24, 2026-02, 7d.")
 @click.option("--until", metavar="WHEN", callback=until, help="Only up to WHEN; the day itself is included.")
 @click.option(
     "--trust",

@@ -274,10 +274,8 @@ def _moment(arguments: Json, name: str, day: Literal["first", "end"]) -> datetim
         return None
     try:
         return parse_moment(text, datetime.now(UTC), day=day)
-    except (ValueError, OverflowError) as error:
-        raise QueryError(
-            f"{name} is not a date: {shown(text)}", hint="use a form like 2026-02-24, 7d or yesterday"
-        ) from error
+    except ValueError as error:
+        raise QueryError(f"{name} is not a date: {shown(text)}", hint=str(error)) from error
 
 
 def _for_model(result: SearchResult, about: str = "") -> Json:
