@@ -195,7 +195,7 @@ class TestSearch:
         result = indexed("search", "x", "--since", "32.13.")
 
         assert result.exit_code == 2
-        assert "try 2026-02-24" in result.stderr
+        assert "write 2026-02-24" in result.stderr
 
     def test_each_mode_searches_by_words_or_by_vectors(self, indexed):
         assert found(indexed("search", "bread", "--json", "--mode", "fts")) == ["notes/2026-02-24.md"]
