@@ -58,9 +58,16 @@ def confirm_client_file(file: Path, added: str) -> None:
     click.confirm("Write it?", abort=True, err=True)
 
 
-def write_client_file(file: Path, text: str) -> Path | None:
-    """Write a configuration file; return the path of a backup, or None if the file is new or unchanged."""
+def write_client_file(file: Path, text: str, before: str) -> Path | None:
+    """Write a configuration file; return the path of a backup, or None if the file is new or unchanged.
+
+    Its program writes it too, without a lock, and a person may be asked in between: raise ConfigError if its text is
+    not ``before`` any more.
+    """
     file = file.resolve()  # dotfiles are often symbolic links
+    if read_client_file(file) != before:
+        told = f"{file} was changed by another program in the meantime; nothing was written"
+        raise ConfigError([told], hint="run the same command again")
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text)

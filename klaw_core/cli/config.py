@@ -79,17 +79,19 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be invalid. A
     type that no installed plugin provides is written with a notice, because its plugin may be installed later.
     """
-    from klaw_core.cli.config_edit import parse_value, read_source, with_value, write_source
+    from klaw_core.cli.config_edit import edit, parse_value, with_value
     from klaw_core.cli.effective import masked
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import data, print_json
     from klaw_core.config.load import load_config
 
     file = _user_file(settings)
-    source = read_source(file)
-    changed, removed = with_value(source, key, parse_value(value))
-    missing = _check_change(settings, key, source, changed)
-    write_source(file, changed)
+
+    def change(source: str) -> tuple[str, tuple[Sequence[str], Sequence[str]]]:
+        changed, removed = with_value(source, key, parse_value(value))
+        return changed, (removed, _check_change(settings, key, source, changed))
+
+    removed, missing = edit(file, change)
     dropped = (f"removed {place}, an option of the previous type" for place in removed)
     notify(settings, *dropped, *missing, *_override(settings, key, parse_value(value)))
     shown = masked(key, parse_value(value), load_config(config_file=file))
@@ -108,16 +110,18 @@ def unset_command(settings: Settings, *, key: str) -> None:
 
     Nothing is written if the result would be invalid.
     """
-    from klaw_core.cli.config_edit import read_source, without_value, write_source
+    from klaw_core.cli.config_edit import edit, without_value
     from klaw_core.cli.notices import notify
     from klaw_core.cli.output import data, print_json
 
     file = _user_file(settings)
-    source = read_source(file)
-    changed, was_there = without_value(source, key)
+
+    def change(source: str) -> tuple[str, tuple[bool, Sequence[str]]]:
+        changed, was_there = without_value(source, key)
+        return changed, (was_there, _check_change(settings, key, source, changed) if was_there else ())
+
+    was_there, missing = edit(file, change)
     if was_there:
-        missing = _check_change(settings, key, source, changed)
-        write_source(file, changed)
         notify(settings, *missing, *_override(settings, key, None))
     if settings.json:
         print_json({"key": key, "removed": was_there, "config": file})
@@ -156,16 +160,17 @@ def path_command(settings: Settings) -> None:
 @pass_settings
 def trust_command(settings: Settings, *, directory: Path) -> None:
     """Allow the klaw.toml of DIRECTORY (default: the current one) to set anything, plugins and paths included."""
-    from klaw_core.cli.config_edit import read_source, with_listed, write_source
+    from klaw_core.cli.config_edit import list_directory
     from klaw_core.cli.output import data, print_json
     from klaw_core.config.layers import project_file
     from klaw_core.errors import ConfigError
 
     project = project_file(directory.resolve())
     if project is None:
-        raise ConfigError([f"there is no klaw.toml in {directory.resolve()} or above it"])
+        told = f"there is no klaw.toml in {directory.resolve()} or above it"
+        raise ConfigError([told], hint="klaw config trust DIR, where DIR has the klaw.toml")
     file = _user_file(settings)
-    write_source(file, with_listed(read_source(file), "trusted_projects", project.parent.resolve()))
+    list_directory(file, "trusted_projects", project.parent.resolve())
     if settings.json:
         print_json({"trusted": project.parent.resolve(), "config": file})
     elif not settings.quiet:

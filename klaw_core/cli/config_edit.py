@@ -5,18 +5,19 @@ A *place* is a dotted path, written as in Klaw's messages: ``memory.fusion.k``, 
 
 import re
 import tomllib
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from klaw_core.config.tables import DEFAULTS
 from klaw_core.errors import ConfigError
-from klaw_core.files.atomic import write_atomically
+from klaw_core.files.atomic import locked, write_atomically
 
 Step = str | int
+T = TypeVar("T")
 
 _STEP = re.compile(r"([A-Za-z0-9_-]+)((?:\[\d+\])*)")
 _KEPT = {"type", "weight"}  # keys that belong to the table, not to the component it picks
@@ -100,6 +101,11 @@ def _at(table: Any, step: Step) -> Any:
     return table.get(step) if isinstance(table, Mapping) else None
 
 
+def list_directory(file: Path, key: str, directory: Path) -> None:
+    """Add a directory to the top-level array ``key`` of the file. Raise the errors of :func:`edit`."""
+    edit(file, lambda source: (with_listed(source, key, directory), None))
+
+
 def with_listed(source: str, key: str, directory: Path) -> str:
     """Add a directory to the top-level array ``key``; return the TOML text. Raise ConfigError."""
     document = _parse(source)
@@ -125,9 +131,19 @@ def read_source(file: Path) -> str:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}"], hint="check it and its permissions") from error
 
 
-def write_source(file: Path, source: str) -> None:
-    """Replace the file's text atomically. Symbolic links are followed, not replaced. Raise StoreReadOnlyError."""
-    write_atomically(file.resolve(), source)
+def edit(file: Path, change: Callable[[str], tuple[str, T]]) -> T:
+    """Replace the file's text with the first value that ``change`` returns for it, and return the second one.
+
+    Until then no other process edits the file, so no change is lost. Symbolic links are followed, not replaced. Raise
+    ConfigError, StoreReadOnlyError.
+    """
+    place = file.resolve()
+    with locked(place.parent):
+        source = read_source(place)
+        text, result = change(source)
+        if text != source:
+            write_atomically(place, text)
+    return result
 
 
 def _parse(source: str) -> tomlkit.TOMLDocument:

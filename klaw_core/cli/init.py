@@ -30,7 +30,7 @@ def command(settings: Settings, *, here: bool, yes: bool) -> None:
     if here and settings.data_dir is not None:
         raise click.UsageError("--here and --data-dir cannot be used together")
     from klaw_core.cli.components import examine
-    from klaw_core.cli.config_edit import write_source
+    from klaw_core.cli.config_edit import edit
     from klaw_core.cli.output import print_json
     from klaw_core.cli.template import render
     from klaw_core.config.files import user_config_file
@@ -41,7 +41,7 @@ def command(settings: Settings, *, here: bool, yes: bool) -> None:
     file = settings.config_file or user_config_file()
     new_file = not file.exists()
     if new_file:
-        write_source(file, render(discover(disabled=disabled_plugins())))
+        edit(file, lambda source: (source or render(discover(disabled=disabled_plugins())), None))
     new_directory = here and not Path(".klaw").exists()
     if here:
         settings.data_dir = _make_project_memory(file)
@@ -80,7 +80,7 @@ def offer_user_md(settings: Settings, directory: Path, **how: bool) -> None:
 
 def _make_project_memory(file: Path) -> Path:
     """Create .klaw/ in the current directory and list it in the user's configuration. Raise ConfigError."""
-    from klaw_core.cli.config_edit import read_source, with_listed, write_source
+    from klaw_core.cli.config_edit import list_directory
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.errors import ConfigError
     from klaw_core.files.atomic import make_private_directory, write_atomically
@@ -88,12 +88,11 @@ def _make_project_memory(file: Path) -> Path:
     directory = Path.cwd().resolve() / PROJECT_MEMORY
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
         raise ConfigError([f"{directory} is not a directory"], hint="move it away, then `klaw init --here`")
-    listed = with_listed(read_source(file), "project_memories", directory.parent)
+    list_directory(file, "project_memories", directory.parent)
     ignore = directory / ".gitignore"
     make_private_directory(directory)
     if not ignore.exists():
         write_atomically(ignore, "# The memory in this directory is private.\n*\n")
-    write_source(file, listed)
     return directory
 
 

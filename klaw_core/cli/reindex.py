@@ -28,7 +28,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     With --embedding, the new embedder is written to the configuration at the end. A damaged database is set aside, and
     the new one is built from your files.
     """
-    from klaw_core.cli.config_edit import read_source, write_source
+    from klaw_core.cli.config_edit import edit
     from klaw_core.cli.notices import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
@@ -44,7 +44,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
         # configuration differ. In the other order every command would report it during the whole rebuild.
         if move is not None:
             _, file, rewrite = move
-            write_source(file, rewrite(read_source(file)))  # read again: it may have been edited in the meantime
+            edit(file, lambda source: (rewrite(source), None))
         report_run(settings, "reindexed", report)
         if move is not None:
             notify(settings, f"{move[1]} now uses the embedder {embedding}")

@@ -2,9 +2,17 @@
 
 import json
 import stat
+import subprocess
+import sys
+import threading
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 
 import pytest
+
+from klaw_core.cli.config_edit import edit, with_value
 
 FILE = """\
 # Klaw, as I like it
@@ -318,3 +326,28 @@ def _put(layer, user_home, monkeypatch, embedder):
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, "utf-8")
     return path
+
+
+def test_commands_at_once_lose_nothing(klaw, file):
+    """Each is a process, as in a script that sets up a machine."""
+    assert klaw("--version").exit_code == 0
+    names = [f"a{number}" for number in range(4)]
+    words = [[sys.executable, "-m", "klaw_core", "config", "set", f"agents.{name}.enabled", "false"] for name in names]
+    running = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in words]
+    assert [process.wait() for process in running] == [0] * len(names)
+    assert tomllib.loads(file.read_text("utf-8"))["agents"] == {name: {"enabled": False} for name in names}
+
+
+def test_changes_at_once_lose_nothing(tmp_path):
+    """The worst order: everybody has read the file before anybody writes it, unless they take turns."""
+    file, names = tmp_path / "config.toml", [f"a{number}" for number in range(8)]
+    met = threading.Barrier(len(names))
+
+    def change(name, source):
+        with suppress(threading.BrokenBarrierError):
+            met.wait(0.2)  # breaks for those who take turns
+        return with_value(source, f"agents.{name}.enabled", value=False)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        assert [*pool.map(lambda name: edit(file, partial(change, name)), names)] == [()] * len(names)
+    assert {*tomllib.loads(file.read_text("utf-8"))["agents"]} == {*names}

@@ -93,7 +93,7 @@ def install(
     if not yes and text != before:
         shown = "" if remove else f" = {json.dumps(server, indent=2, ensure_ascii=False)}"
         confirm_client_file(file, f"  {'removed: ' if remove else ''}{_place(client)}{shown}")
-    kept = None if text == before else write_client_file(file, text)
+    kept = None if text == before else write_client_file(file, text, before)
     if settings.json:
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "server": server})
         return

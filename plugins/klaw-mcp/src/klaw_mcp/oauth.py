@@ -142,6 +142,7 @@ class _Server(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, 
     _access: dict[str, _Grant] = field(factory=dict, init=False)
     _codes: dict[str, tuple[AuthorizationCode, _Grant]] = field(factory=dict, init=False)
     _waiting: dict[str, _Waiting] = field(factory=dict, init=False)
+    _saving: anyio.Lock = field(factory=anyio.Lock, init=False)
 
     def load(self) -> None:
         """Read the file. Raise ConfigError if it is damaged."""
@@ -161,9 +162,10 @@ class _Server(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, 
             ) from error
 
     async def _save(self) -> None:
-        clients = {name: client.model_dump(mode="json", exclude_none=True) for name, client in self._clients.items()}
-        kept = {"clients": clients, "refresh": {name: asdict(grant) for name, grant in self._refresh.items()}}
-        await anyio.to_thread.run_sync(write_atomically, self.file, json.dumps(kept))
+        async with self._saving:  # or an older state could be written last
+            clients = {name: one.model_dump(mode="json", exclude_none=True) for name, one in self._clients.items()}
+            kept = {"clients": clients, "refresh": {name: asdict(grant) for name, grant in self._refresh.items()}}
+            await anyio.to_thread.run_sync(write_atomically, self.file, json.dumps(kept))
 
     def opens(self, token: str) -> bool:
         """Return whether an access token is valid."""

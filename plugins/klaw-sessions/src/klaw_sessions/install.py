@@ -108,7 +108,7 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
     text = with_hooks(file, before, hooks)
     if not yes and text != before:
         confirm_client_file(file, "removed: Klaw's hooks" if remove else _shown(hooks))
-    kept = None if text == before else write_client_file(file, text)
+    kept = None if text == before else write_client_file(file, text, before)
     if settings.json:
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "hooks": hooks})
         return

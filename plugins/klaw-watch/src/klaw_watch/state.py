@@ -109,8 +109,10 @@ class WatchDirectory:
 
     def record(self, run: BackgroundRun) -> None:
         """Record a run that no watcher made. Raise StoreError."""
-        runs = {**self.other_runs(), **dict.fromkeys(run.reasons, last_run(run))}
-        write_atomically(self._own / "elsewhere.json", json.dumps({name: asdict(last) for name, last in runs.items()}))
+        with locked(self._own):
+            runs = {**self.other_runs(), **dict.fromkeys(run.reasons, last_run(run))}
+            shown = {name: asdict(last) for name, last in runs.items()}
+            write_atomically(self._own / "elsewhere.json", json.dumps(shown))
 
     def write(self, state: WatchState) -> None:
         """Write the state. Raise StoreError."""
