@@ -52,7 +52,8 @@ class Place:
         return f"{Path(self.file).name}:{self.code}+{self.offset} {self.event} {self.name} for {self.caller}"
 
 
-def _counts(file: str) -> bool:
+def counts(file: str) -> bool:
+    """Return whether places in a file count: those of Klaw, and of what holds something on its behalf."""
     if file.startswith((_TESTS, "<")) or "importlib" in file:
         return False
     return "klaw" in Path(file).parent.as_posix() or Path(file).name in _STANDARD
@@ -90,7 +91,7 @@ class Interrupter:
         kind = self._known.get(code)
         if kind is None:
             file = code.co_filename
-            kind = self._known[code] = (_counts(file), Path(file).name in _SERVING)
+            kind = self._known[code] = (counts(file), Path(file).name in _SERVING)
         return kind
 
     def _look(self, frame: FrameType, event: str, called: Any) -> None:

@@ -5,10 +5,13 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import others
+from company import ask
 from interrupts import Interrupter, Sides
 from lives import START, Fault, Known, Operation, add_met, beside_of
 from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
@@ -24,7 +27,6 @@ from others import (
     forged,
     prompt_problems,
     recalled,
-    request,
     run_command,
     to_import,
     tool,
@@ -32,7 +34,8 @@ from others import (
     with_offers,
 )
 from scenes import CHAT, Home
-from world import WAITING, Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
+from turns import take_turns
+from world import STUCK, WAITING, Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
 
 from klaw_core import (
     KlawError,
@@ -70,26 +73,35 @@ _TRIED_AGAIN = {
 }
 #: What ends something, which another process may have ended.
 _OF_ONE = {"forget", "unsay", "unfact", "retract"}
+#: What a person does only while no other program has the memory open.
+_ALONE_ONLY = {"damage", "edit"}
+#: Faults that are possible while another process works: only this one's steps are known.
+_FAULTS_IN_COMPANY = {"crash", "full"}
 _BESIDE_FILES = 1000  # the number of the first file that another process sees
 
 
 class Actor:
     """Lives operations in this process, and looks around after each error."""
 
-    def __init__(self, home: Home, say: Any, seed: str, at: float, model: Model, *, beside: bool = False) -> None:
+    def __init__(  # noqa: PLR0917  # where, and what it lives
+        self, home: Home, say: Any, seed: str, at: float, model: Model, *, beside: bool = False, company: str = ""
+    ) -> None:
         self.home, self.model, self._say = home, model, say
-        self._is_beside = beside
-        self.clock = Clock(at)
+        self._is_beside, self._company = beside, company
+        self.clock = Clock(at, waits=bool(company))
         self.clock.install()
         listen_to_stderr()
         self.files = Files(_BESIDE_FILES if beside else 0)
-        self.files.install()
-        self.disk = Disk(home.data, seed_dice(seed), self.clock, beside=beside)
+        if not company:  # which sees the numbers of the system
+            self.files.install()
+        self.disk = Disk(home.data, seed_dice(seed, is_alone=not company), self.clock, beside=beside)
         self.disk.install()
         with_offers(home.registry)
         self.memory = self._open()
         self._sides: Sides | None = None
         self._overtaken: list[Any] = []
+        #: The kinds of two operations that two threads do.
+        self._of_pair: set[str] = set()
         self.known: dict[str, Known] | None = None
 
     def _open(self) -> Memory:
@@ -105,6 +117,8 @@ class Actor:
         """Live one operation, with its fault."""
         self.clock.wall = operation.at
         fault = operation.fault or Fault("")
+        if self._company and fault.kind not in _FAULTS_IN_COMPANY:
+            fault = Fault("")
         if fault.kind == "interrupt" and self._sides is None:
             self._sides = Sides(self.memory, self.home.data, probes=1000 * operation.number)
         self._say("begin", operation.number)
@@ -114,7 +128,10 @@ class Actor:
         step = (fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None
         self.disk.expect(step, is_turn=fault.is_turn)
         kept = [self._try(operation, fault, Interrupter(place))[2] for place in fault.earlier]
-        name, problem, kept_last = self._try(operation, fault, interrupter)
+        if fault.kind == "thread":
+            name, problem, kept_last = self._in_two_threads(operation, fault)
+        else:
+            name, problem, kept_last = self._try(operation, fault, interrupter)
         if self.disk.has_failed:
             self._say("full")
         count, turns = self.disk.count, self.disk.turns
@@ -130,7 +147,7 @@ class Actor:
             self.disk.die(fault.kind)
         for words in self._overtaken:
             self.model.hear(words, beside_of(operation))
-        self._look(operation, interrupted=problem == "KeyboardInterrupt")
+        self._look(operation, fault.kind, interrupted=problem == "KeyboardInterrupt")
         del kept, kept_last
 
     def _end(self, operation: Operation, name: str, problem: str) -> None:
@@ -163,6 +180,29 @@ class Actor:
             self._refused(operation, fault, error)
             return "", type(error).__name__, None
 
+    def _in_two_threads(self, operation: Operation, fault: Fault) -> tuple[str, str, None]:
+        """Do an operation and another one in two threads; return the name that the first has made, and its error."""
+        if self._sides is None:
+            self._sides = Sides(self.memory, self.home.data, probes=1000 * operation.number)
+        other = beside_of(operation)
+        ended: list[tuple[str, str]] = [("", ""), ("", "")]
+        self._say("thread")
+
+        def do(number: int, one: Operation) -> None:
+            self._of_pair = {operation.kind, other.kind}
+            name, problem, _ = self._try(one, fault, nullcontext())
+            ended[number] = name, problem
+
+        works = [partial(do, number, one) for number, one in enumerate((operation, other))]
+        taken = take_turns(works, Random(f"{operation.word} turns"), STUCK)
+        self._of_pair = set()
+        self._say("turns", taken)
+        if problem := ended[1][1]:
+            self._say("refused", problem)
+        self.model.end(other, *ended[1])
+        self._say("end of other", *ended[1])
+        return *ended[0], None
+
     def _let_another(self, operation: Operation) -> None:
         """Let another process do something while this one stands still."""
         self._overtaken = self._say.ask("beside", operation.number)
@@ -173,8 +213,8 @@ class Actor:
 
     def _refused(self, operation: Operation, fault: Fault, error: KlawError) -> None:
         """A refusal is right only if it is about the fault: one of another kind would let a person look elsewhere."""
-        both = {operation.kind, beside_of(operation).kind} if self._overtaken else set()
-        if self._is_beside and isinstance(error, StoreLockedError):
+        both = self._of_pair or ({operation.kind, beside_of(operation).kind} if self._overtaken else set())
+        if (self._is_beside or self._of_pair) and isinstance(error, StoreLockedError):
             return  # the other one stands still, and may hold the lock
         if both and both <= _OF_ONE and isinstance(error, NotFoundError):
             return  # the other one has forgotten it
@@ -182,15 +222,16 @@ class Actor:
         cause = "the disk was full, but: " if fault.kind == "full" else ""
         self._problem(f"{operation.kind}: {cause}{type(error).__name__}: {told}")
 
-    def _look(self, operation: Operation, *, interrupted: bool) -> None:
+    def _look(self, operation: Operation, fault: str, *, interrupted: bool) -> None:
         if interrupted:
             self._say("interrupts")
+        if interrupted or fault == "thread":
             for problem in self._sides.problems() if self._sides else ():
                 self._problem(f"after {operation.kind}: {problem}")
         for told in said_on_stderr():
             self._problem(f"{operation.kind}: printed: {told}")
         # A process that stands still may read an old snapshot, and rebuilds end later.
-        is_quiet = not self._is_beside and not self._overtaken
+        is_quiet = not self._is_beside and not self._overtaken and not self._company
         if is_quiet and operation.kind in {"forget", "unsay", "unfact", "purge"}:
             # Whoever reads the file of an open database, and closes it, has taken this process's locks from it (POSIX).
             for problem in self._say.ask("look"):
@@ -201,6 +242,8 @@ class Actor:
 
     def _do(self, operation: Operation) -> str:
         """Do what an operation says; return the name of what it made or forgot."""
+        if self._company and operation.kind in _ALONE_ONLY:
+            return ""
         return str(getattr(self, f"do_{operation.kind}")(operation) or "")
 
     def _pick(self, operation: Operation, names: Any) -> Any:
@@ -223,7 +266,7 @@ class Actor:
             lambda: self._append(operation, text),
             lambda: self.memory.extension(Facts).remember(text),
             lambda: tool(self.memory, "memory_remember", text=text),
-            lambda: request(self.memory, "POST /api/memories", {"text": text}),
+            lambda: others.request(self.memory, "POST /api/memories", {"text": text}),
         ]
         with suppress(RecordError):  # a fact of which nothing else is left is refused
             doors[int(operation.pick * len(doors))]()
@@ -303,6 +346,8 @@ class Actor:
         text = f"# Note\n\n{operation.word} stands here.\n\n## More\n\n{operation.word} again\n{more}"
         path.write_text(text, "utf-8")
         os.utime(path, (operation.at, operation.at))
+        if self._is_watched(operation):
+            return ""
         report = self.memory.index(self.home.notes)
         return "" if report.notices else f"notes/{path.name}"
 
@@ -312,13 +357,18 @@ class Actor:
             self._begin_of(f"notes/{path.name}", "")
             self.files.forget(path)
             path.unlink()
-            self.memory.index(self.home.notes)
+            if not self._is_watched(operation):
+                self.memory.index(self.home.notes)
+
+    def _is_watched(self, operation: Operation) -> bool:
+        """Return whether a change of a file is left to ``klaw watch``."""
+        return self._company == "watch" and operation.number % 2 == 0
 
     def do_index(self, _: Operation) -> str:
         if not self.home.notes.exists():
             return ""
         report = self.memory.index()
-        return "" if report.notices else "all"
+        return "" if report.notices or self._of_pair else "all"  # it may have read before the other one has written
 
     def do_search(self, operation: Operation) -> None:
         word = self._pick(operation, self.model.words()) or operation.word
@@ -406,15 +456,17 @@ class Actor:
 
     def do_request(self, operation: Operation) -> str:
         """Send a request to the server of the memory, as the owner or as the agent."""
-        memory, pick = self.memory, operation.pick
+        pick = operation.pick
+        if self._company == "serve":
+            request = partial(ask, self.home.data)
+        else:
+            request = partial(others.request, self.memory)
         if pick < 1 / 4:
-            saved = self._answered(
-                operation, request(memory, "POST /api/memories", {"text": f"{operation.word} was told"})
-            )
+            saved = self._answered(operation, request("POST /api/memories", {"text": f"{operation.word} was told"}))
             return "" if saved is None or saved.get("notice") else str(saved["path"])
         word = self._pick(operation, self.model.words()) or PRIVATE
         if pick < 1 / 2:
-            found = self._answered(operation, request(memory, "GET /api/search", query=f"query={word}&k=5"))
+            found = self._answered(operation, request("GET /api/search", query=f"query={word}&k=5"))
             self._shown("request", "" if found is None else str([each["content"] for each in found["results"]]))
             return ""
         if pick < 3 / 4:
@@ -423,11 +475,11 @@ class Actor:
                 return ""
             self.model.target(name, self.model.saved[name])
             self._say("target", name, self.model.unsure[name])
-            self._answered(operation, request(memory, "DELETE /api/document", query=f"path={name}"))
+            self._answered(operation, request("DELETE /api/document", query=f"path={name}"))
             return str(name)
         for asked in (f"/api/search?query={word}", f"/api/search?query={PRIVATE}", "/api/sources"):
             path, _, query = asked.partition("?")
-            found = self._answered(operation, request(memory, f"GET {path}", agent=AGENT, query=query))
+            found = self._answered(operation, request(f"GET {path}", agent=AGENT, query=query))
             if word in str(found) or PRIVATE in str(found) or "private" in str(found):
                 self._problem("request: the agent's token opens what is the owner's")
         return ""

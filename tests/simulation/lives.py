@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from attrs import asdict, define, field, frozen
+from attrs import asdict, define, evolve, field, frozen
 from interrupts import Place
 
 START = 1_772_000_000
@@ -52,6 +52,10 @@ KINDS: Mapping[str, int] = {
 #: What only some lives have: those of a person with two machines.
 OF_TWO = ("far", "sync")
 _TWO = 1 / 3
+#: What begins a part of the day beside a process that stays, and what ends that.
+COMPANY, LEAVE = ("watch", "serve"), "leave"
+_COMPANY = 4  # one life of so many has such a part
+_COMPANY_SIZES = 6, 20
 _PAUSES = (1, 5, 60, 900)
 _SETTINGS = (-86_400, -3_600, 7_200, 40 * 86_400)
 _ADDRESS = 7919, 104_729, 611_953  # primes: the places of interrupts take turns over the seeds
@@ -68,6 +72,8 @@ _TASTES = 0, 0, 0, 1, 2, 4
 #: The kinds of faults, of which each life has some; and how many of its operations meet one.
 FAULTS = ("interrupt", "crash", "power", "full", "beside")
 _RATES = 0.15, 0.3, 0.5
+#: In one life of so many, operations are done at once in two threads of one process, too.
+_THREADS = 3
 #: What another process does while an operation is under way. (Only one program at a time edits by hand or has damage.)
 BESIDE = (
     "save",
@@ -124,8 +130,8 @@ def add_met(known: dict[str, Known], kind: str, met: Known) -> None:
 class Fault:
     """What goes wrong: ``interrupt``, ``crash``, ``power`` or ``full``; where; and how.
 
-    ``beside`` is no fault: another process does what ``how`` says, at a place of the operation. With ``is_turn``,
-    ``step`` counts turns only. A process that should crash or lose its power at a step that is not reached does so as
+    ``beside`` and ``thread`` are no faults: another process does what ``how`` says, at a place of the operation; or
+    another thread does, in turns with this one. With ``is_turn``, ``step`` counts turns only. A process that should crash or lose its power at a step that is not reached does so as
     soon as the operation is acknowledged.
     """
 
@@ -158,6 +164,8 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
     if taste.random() > _TWO:
         weights = [0 if kind in OF_TWO else weight for kind, weight in zip(KINDS, weights, strict=True)]
     rate, faults = taste.choice(_RATES), [kind for kind in FAULTS if taste.random() < 1 / 2]
+    more = Random(f"{seed} more")  # what came later has dice of its own, so that earlier lives are what they were
+    faults += ["thread"] * (more.randrange(_THREADS) == 0) * 2
     life: list[Operation] = []
     at: float = START
     for number in range(operations):
@@ -168,11 +176,26 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
         may_fail = kind in known and kind not in _UNDISTURBED and number >= _QUIET and dice.random() < rate and faults
         fault = _fault(dice, known[kind], kind, dice.choice(faults), (seed, number)) if may_fail else None
         life.append(Operation(number, kind, at, f"w{seed}x{number}q", pick, fault))
-    return life
+    return _in_company(life, more) if known else life
+
+
+def _in_company(life: list[Operation], more: Random) -> list[Operation]:
+    """Return a life that has a part beside a process that stays, if the dice say so."""
+    if more.randrange(_COMPANY) or len(life) <= sum(_COMPANY_SIZES):
+        return life
+    size = more.randint(*_COMPANY_SIZES)
+    first = more.randrange(_QUIET, len(life) - size)
+    parts = {first: more.choice(COMPANY), first + size: LEAVE}
+    return [
+        evolve(operation, kind=parts.get(at, operation.kind), fault=None) if at in parts else operation
+        for at, operation in enumerate(life)
+    ]
 
 
 def _fault(dice: Random, known: Known, kind: str, fault: str, at: tuple[int, int]) -> Fault | None:
     how = dice.random()
+    if fault == "thread":
+        return None if kind in _ALONE else Fault(fault, how=BESIDE[int(how * len(BESIDE))])
     if fault in {"interrupt", "beside"}:
         if not known.places or (fault == "beside" and kind in _ALONE):
             return None

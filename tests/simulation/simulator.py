@@ -40,19 +40,22 @@ from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
-from lives import BESIDE_FROM, KINDS, OF_TWO, Known, Operation, add_met, beside_of, from_json, plan, to_json, without  # noqa: E402
+from company import Company, alone, converse, ending_of, settle  # noqa: E402
+from lives import BESIDE_FROM, COMPANY, KINDS, LEAVE, OF_TWO, Known, Operation, add_met, beside_of, from_json, plan, to_json, without  # noqa: E402
 from model import Judge, Model  # noqa: E402
 from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
 from scenes import Home, make_registry  # noqa: E402
-from world import CRASHED, STUCK, WAITING, Clock, make_ids_collide, recorded_steps  # noqa: E402
+from world import CRASHED, STUCK, WAITING, Clock, go_on_from, make_ids_collide, recorded_steps  # noqa: E402
 
 _REHEARSALS = 1, 3, 5  # together they have every kind of operation
 _SECONDS = 300  # of a child, in real time: more is a hang
 _FAILED = 70
 _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
-_monotonic = time.monotonic  # the real one
+_monotonic, _sleep = time.monotonic, time.sleep  # the real ones
+#: What is lived between two processes of the owner.
+BOUNDARIES = (*COMPANY, LEAVE)
 
 _DEFECTS = {**BUGS, **MORE, **{name: put_in for name, (_, put_in) in PAST.items()}}
 
@@ -142,13 +145,27 @@ class Stage:
         home.data.mkdir(parents=True)
         write_private(home)
         model, outcome, begin, died = Model(), Outcome(), 0, False
+        beside = Beside(home, model, outcome)
         while begin < len(life):
-            shutil.rmtree(self.root / "before", ignore_errors=True)
-            shutil.copytree(home.data, self.root / "before")
+            if life[begin].kind in BOUNDARIES:
+                beside.live(life[begin])
+                begin += 1
+                continue
+            if not beside.kind:
+                shutil.rmtree(self.root / "before", ignore_errors=True)
+                shutil.copytree(home.data, self.root / "before")
             lived = Lived(life[begin:], model, outcome, self.known)
             lived.beside = lambda operation: self._beside(home, seed, operation, model, outcome)
             lived.look = lambda: list(Judge(home, model, life[0].at).forgotten_bytes())
-            act = partial(self._act, home, seed=seed, life=lived.life, model=model.copy(), has_died=died)
+            act = partial(
+                self._act,
+                home,
+                seed=seed,
+                life=lived.life,
+                model=model.copy(),
+                has_died=died,
+                company=beside.kind,
+            )
             _, status = forked(act, answer=lived.learn)
             begin = life.index(lived.current) + 1
             died = status == CRASHED
@@ -156,7 +173,9 @@ class Stage:
                 self._die(home, lived, seed)
             elif status:
                 outcome.problems.append((lived.current.number, f"{lived.current.kind}: {_how_it_ended(status)}"))
+                beside.end_at_once()
                 return outcome
+        beside.live(evolve(life[-1], kind=LEAVE))
         said, status = forked(lambda say: self._judge(home, say, model, life[-1].at))
         for words in said:
             if words[0] == "loaded":
@@ -175,17 +194,18 @@ class Stage:
         life: Sequence[Operation],
         model: Model,
         has_died: bool,
+        company: str,
     ) -> None:
         if self._collide:
             make_ids_collide()
-        actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model)
+        actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model, company=company)
         actor.known = None if self.known is None else {}
         actor.disk.trace = [] if self.traces else None
         if has_died:
             for problem in [*say.ask("look"), *Judge(home, model, life[0].at).at_once(actor.memory)]:
                 say("problem", problem)
         for operation in life:
-            if operation.kind == "restart" and operation is not life[0]:
+            if operation.kind in {"restart", *BOUNDARIES} and operation is not life[0]:
                 break
             actor.live(operation)
         actor.memory.close()
@@ -245,6 +265,115 @@ class Stage:
 
 
 @define
+class Beside:
+    """What stays beside the owner's program for a part of the day."""
+
+    home: Home
+    model: Model
+    outcome: Outcome
+    _company: Company | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it runs; "" if nobody is there."""
+        return "" if self._company is None else self._company.kind
+
+    def live(self, operation: Operation) -> None:
+        """Let somebody come, or go."""
+        if operation.kind != LEAVE:
+            self.outcome.counts.update(("operations", operation.kind))
+            if self._company is None:
+                self._come(operation)
+        elif self._company is not None:
+            self.outcome.counts.update(("operations", LEAVE))
+            self._leave(operation, self._company)
+
+    def end_at_once(self) -> None:
+        """End it, because the life has ended before its time."""
+        if self._company is not None:
+            self._company.end_at_once()
+            self._company = None
+
+    def _come(self, operation: Operation) -> None:
+        if operation.kind == "watch":  # what is watched was indexed before
+
+            def index(_say: Say) -> None:
+                go_on_from(operation.at)
+                self.home.notes.mkdir(exist_ok=True)
+                with self.home.open() as memory:
+                    memory.index(self.home.notes)
+
+            self._in_child(operation, index)
+        company = Company.start(self.home, operation.kind, operation.at)
+        if company.is_ready():
+            self._company = company
+        else:
+            company.end_at_once()
+            self._problem(operation, f"{operation.kind}: it does not start: {company.said()[-600:]}")
+
+    def _leave(self, operation: Operation, company: Company) -> None:
+        number = ending_of(operation)
+        dice = Random(f"{operation.word} leaves")
+        if company.has_ended():
+            self._problem(operation, f"{company.kind}: it has ended by itself: {company.said()[-600:]}")
+        elif company.kind == "watch":
+            if number != signal.SIGKILL:
+                self._in_child(operation, lambda say: settle(self.home, self.model, operation.at, say))
+            company.end(number)
+        else:
+            left = dice.randint(1, 12)
+
+            def learn(said: list[Any]) -> None:
+                nonlocal left
+                if said[0] in {"saved", "forgotten"}:
+                    left -= 1
+                    if not left:
+                        _sleep(dice.random() ** 2 * 0.02)
+                        company.end(number)
+                self._hear(operation, said)
+
+            forked(lambda say: converse(self.home.data, operation.word, dice, say), answer=learn)
+            company.end(number)
+        for problem in company.problems(number):
+            self._problem(operation, problem)
+        self.outcome.counts[f"{company.kind} ended by {number.name}"] += 1
+        self._company = None
+
+        def look(say: Say) -> None:
+            for problem in alone(self.home.data):
+                say("problem", problem)
+
+        self._in_child(operation, look)
+
+    def _in_child(self, operation: Operation, work: Callable[[Say], None]) -> None:
+        said, status = forked(work)
+        for each in said:
+            self._hear(operation, each)
+        if status == "hang":
+            self._problem(operation, f"{operation.kind}: it hangs")
+
+    def _hear(self, operation: Operation, said: list[Any]) -> None:
+        model = self.model
+        match said:
+            case "problem", text:
+                self._problem(operation, f"after {self.kind}: {text}")
+            case "begins", word:
+                model.unsure[word] = word
+            case "saved", name, word:
+                model.saved[name] = word
+                model.unsure.pop(word, None)
+            case "target", name, word:
+                model.target(name, word)
+            case "forgotten", name:
+                model.gone[name] = model.unsure.pop(name)
+            case "refused", text:
+                self._problem(operation, f"serve: refused: {text}")
+
+    def _problem(self, operation: Operation, text: str) -> None:
+        self.outcome.problems.append((operation.number, text))
+
+
+@define
 class Lived:
     """What a process has lived of a life, learnt from what it says."""
 
@@ -281,8 +410,14 @@ class Lived:
                 self.has_ended = True
                 self.model.hear(said, self.current)
                 counts.update([words[2]] if words[2] else [])
-            case "full" | "interrupts":
+            case "full" | "interrupts" | "thread":
                 counts[what] += 1
+            case "turns":
+                counts[what] += words[0]
+            case "refused":
+                counts[f"refused: {words[0]}"] += 1
+            case "end of other":
+                self.model.end(beside_of(self.current), *words)
             case "problem":
                 self.outcome.problems.append((self.current.number, words[0]))
             case "digest":
@@ -455,8 +590,8 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
 def told(first: int, total: Counter[str], seconds: float, used: float, seen: Counter[str]) -> str:
     """Return what was lived, in one paragraph."""
     days = total["days"]
-    faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside")}
-    operations = {kind: total[kind] for kind in KINDS if total[kind]}
+    faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside", "thread")}
+    operations = {kind: total[kind] for kind in (*KINDS, *BOUNDARIES) if total[kind]}
     return (
         f"seeds {first} to {first + days - 1}: {days} days in {seconds:.0f} s, {used / max(days, 1):.1f} s of CPU each"
         "\n"

@@ -25,6 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import apsw
+import turns
 from power import Recorder, RecordingFile, RecordingVfs
 
 from klaw_memories import saved
@@ -38,7 +39,7 @@ _STEPS, _BESIDE = "steps", "steps-beside"
 _TURNS = {"fdatasync", "fsync", "replace", "rename", "link", "unlink"}
 _COLLISIONS = 3  # of one text
 _JULIAN_1970 = 210_866_760_000_000  # milliseconds from the epoch of SQLite to that of Unix
-_datetime = dt.datetime
+_datetime, _sleep = dt.datetime, time.sleep
 _SAID: list[str] = []
 
 
@@ -73,11 +74,16 @@ def listen_to_stderr() -> None:
 class Clock:
     """The wall clock, which an operation may set back, and the monotonic one, which only goes on."""
 
-    def __init__(self, wall: float) -> None:
+    def __init__(self, wall: float, *, waits: bool = False) -> None:
         self.wall, self.monotonic = wall, 1000.0
+        #: Whether time is real but for the wall clock, because another process has to be waited for.
+        self.waits = waits
 
     def go_on(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let time pass, and the other thread go on, if two take turns."""
+        if self.waits:
+            _sleep(seconds)
+        turns.give_way()
         self.wall += seconds
         self.monotonic += seconds
 
@@ -85,21 +91,34 @@ class Clock:
         """Show this time to everything in the process, for good."""
         time.time = lambda: self.wall
         time.time_ns = lambda: int(self.wall * 1e9)
-        time.monotonic = time.perf_counter = lambda: self.monotonic
-        time.sleep = self.go_on
-        clock = self
+        if not self.waits:
+            time.monotonic = time.perf_counter = lambda: self.monotonic
+            time.sleep = self.go_on
+        _show(lambda: self.wall)
 
-        class Simulated(_datetime, metaclass=_Meta):
-            def __new__(cls, *parts: Any, **named: Any) -> dt.datetime:  # type: ignore[misc]  # msgspec wants no other
-                return _datetime(*parts, **named)
 
-            @classmethod
-            def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
-                return _datetime.fromtimestamp(clock.wall, tz)
+def go_on_from(at: float) -> None:
+    """Let the wall clock of this process begin at a moment, and go on as the real one does, for good."""
+    real, difference = time.time, at - time.time()
+    time.time = lambda: real() + difference
+    time.time_ns = lambda: int(time.time() * 1e9)
+    _show(time.time)
 
-        for name, module in list(sys.modules.items()):
-            if name.startswith("klaw") and getattr(module, "datetime", None) is _datetime:
-                module.datetime = Simulated  # type: ignore[attr-defined]
+
+def _show(now: Callable[[], float]) -> None:
+    """Show a time as a date to everything in the process, for good."""
+
+    class Simulated(_datetime, metaclass=_Meta):
+        def __new__(cls, *parts: Any, **named: Any) -> dt.datetime:  # type: ignore[misc]  # msgspec wants no other
+            return _datetime(*parts, **named)
+
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
+            return _datetime.fromtimestamp(now(), tz)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("klaw") and getattr(module, "datetime", None) is _datetime:
+            module.datetime = Simulated  # type: ignore[attr-defined]
 
 
 class Files:
@@ -139,14 +158,18 @@ def make_ids_collide() -> None:
     saved.text_hash = collide
 
 
-def seed_dice(seed: str) -> Random:
-    """Take every source of randomness of the process from a seed; return the dice."""
+def seed_dice(seed: str, *, is_alone: bool = True) -> Random:
+    """Take every source of randomness of the process from a seed; return the dice.
+
+    Whoever is not alone keeps the number of the process, by which others know whether it lives.
+    """
     dice = Random(seed)
     os.urandom = dice.randbytes
     random._urandom = dice.randbytes  # of `secrets` and `SystemRandom`
     random.seed(dice.random())
     process = dice.randrange(10**4, 10**5)
-    os.getpid = lambda: process  # written into the lock of a rebuild
+    if is_alone:
+        os.getpid = lambda: process  # written into the lock of a rebuild
     names: Iterator[str] = (f"{number:08d}" for number in count())
     tempfile._get_candidate_names = lambda: names
     return dice
@@ -198,20 +221,27 @@ class Disk(Recorder):
         super().install()
         self._vfs = _Vfs(self)
         lock = fcntl.flock
+        apsw.randomness(0)  # SQLite's generator starts anew, from xRandomness
+        turns.install()
+        if self.clock.waits:
+            return
 
         def flock(file: Any, operation: int) -> None:
             if operation & (fcntl.LOCK_NB | fcntl.LOCK_UN):
                 lock(file, operation)
                 return
-            try:
-                lock(file, operation | fcntl.LOCK_NB)
-            except BlockingIOError:  # this process holds it, so that it would wait for itself
-                if self.beside:
-                    self.keep_steps()
-                os._exit(WAITING if self.beside else STUCK)
+            while True:
+                try:
+                    lock(file, operation | fcntl.LOCK_NB)
+                except BlockingIOError:  # this process holds it, so that it would wait for itself
+                    if turns.give_way():
+                        continue
+                    if self.beside:
+                        self.keep_steps()
+                    os._exit(WAITING if self.beside else STUCK)
+                return
 
         fcntl.flock = flock
-        apsw.randomness(0)  # SQLite's generator starts anew, from xRandomness
 
     def before(
         self,

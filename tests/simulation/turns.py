@@ -1,0 +1,174 @@
+"""Two threads of one process that take turns: one goes on while the other stands still, and dice say for how long.
+
+A turn ends after some places (those of ``interrupts.py``), or when its thread would wait for a lock, sleep, or have
+SQLite sleep. So one seed has one schedule, unless a thread waits for one that takes no turns: after a while in which the
+process has used no CPU, the turn is the other's. Each order is one that two threads may have.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from random import Random
+from types import FrameType
+from typing import Any
+
+from attrs import define, field
+from interrupts import counts
+
+from klaw_core import holds
+
+#: The mean number of places of a turn, of which each pair has one: short ones meet most orders of short calls.
+_PLACES = 10, 100, 1000
+_LOOK_SECONDS, _IDLE_LOOKS, _IDLE_CPU = 0.02, 10, 0.002
+#: So many turns without any place passed are a deadlock.
+_FRUITLESS = 100_000
+#: SQLite gives up after some sixty naps, which should not be before the other thread's transaction ends.
+_NAP_PLACES = 300
+_process_time = time.process_time
+
+
+@define(eq=False)
+class Turns:
+    """The turns of two threads; ``run`` lets both do their work, and returns when both have ended."""
+
+    dice: Random
+    #: What is called when neither can go on.
+    stuck: Callable[[], None]
+    #: The number of turns that were taken.
+    taken: int = 0
+    _whose: int = 0
+    _left: int = 0
+    _mean: int = field(init=False)
+    _places: int = 0
+    _fruitless: int = 0
+    _ended: list[bool] = field(factory=lambda: [False, False])
+    _gates: list[SimpleQueue[None]] = field(factory=lambda: [SimpleQueue(), SimpleQueue()])
+    _numbers: dict[int, int] = field(factory=dict)
+    _both: SimpleQueue[None] = field(factory=SimpleQueue)
+    _known: dict[Any, bool] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._mean = self.dice.choice(_PLACES)
+        self._draw()
+
+    def run(self, works: Sequence[Callable[[], object]]) -> None:
+        """Let two threads do this."""
+        threads = [
+            threading.Thread(target=self._live, args=(number, work), name=f"turn-{number}")
+            for number, work in enumerate(works)
+        ]
+        for thread in threads:
+            thread.start()
+        self._watch()
+        for thread in threads:
+            thread.join()
+
+    def _watch(self) -> None:
+        """Give the turn to the other one while the one that has it waits for somebody else."""
+        idle, before = 0, (0, 0.0)
+        looked = threading.Event()
+        while not all(self._ended):
+            looked.wait(_LOOK_SECONDS)  # sleeping is simulated
+            now = self.taken * 2**32 + self._places, _process_time()
+            idle = idle + 1 if now[0] == before[0] and now[1] - before[1] < _IDLE_CPU else 0
+            before = now
+            if idle > _IDLE_LOOKS:
+                idle = 0
+                self._hand_over(self._whose)
+
+    def _live(self, number: int, work: Callable[[], object]) -> None:
+        self._numbers[threading.get_ident()] = number
+        self._wait(number)
+        sys.setprofile(self._look)
+        try:
+            work()
+        finally:
+            sys.setprofile(None)
+            self._wait(number)
+            self._ended[number] = True
+            self._hand_over(number)
+
+    def _draw(self) -> None:
+        self._left = 1 + int(self.dice.expovariate(1 / self._mean))
+
+    def _wait(self, number: int) -> None:
+        while self._whose != number and not self._ended[1 - number]:
+            self._gates[number].get()
+
+    def _hand_over(self, number: int) -> None:
+        if self._whose != number or self._ended[1 - number]:
+            return
+        self.taken += 1
+        self._whose = 1 - number
+        self._gates[1 - number].put(None)
+
+    def _look(self, frame: FrameType, event: str, called: Any) -> None:
+        if event not in {"call", "c_return"}:
+            return
+        code = frame.f_code
+        does_count = self._known.get(code)
+        if does_count is None:
+            does_count = self._known[code] = counts(code.co_filename)
+        if not does_count:
+            return
+        number = self._numbers[threading.get_ident()]
+        self._places += 1
+        self._fruitless = 0
+        self._left -= 1
+        if self._left <= 0:
+            self._draw()
+            self._hand_over(number)
+        self._wait(number)
+
+    def give_way(self, places: int) -> bool:
+        """Let the other thread go on for some places before this one does; return whether it can."""
+        number = self._numbers.get(threading.get_ident())
+        if number is None or self._ended[1 - number]:
+            return False
+        self._fruitless += 1
+        if self._fruitless > _FRUITLESS:
+            self.stuck()
+        self._left = max(self._left, places)
+        self._hand_over(number)
+        self._wait(number)
+        return True
+
+
+#: The turns of this process, if two threads take any now.
+_now: list[Turns] = []
+
+
+def give_way() -> bool:
+    """Give way, if two threads take turns and this is one of them. Who sleeps lets the other one do much."""
+    return bool(_now) and _now[-1].give_way(_NAP_PLACES)
+
+
+def install() -> None:
+    """Let a thread that would wait for another one's lock give way, for good."""
+    take = holds._LockHold.take
+
+    def taken(hold: Any) -> None:
+        lock = hold._of.lock
+        while _now and not lock.acquire(blocking=False):
+            if not _now[-1].give_way(1):
+                break
+        else:
+            if _now:
+                lock.release()
+        take(hold)
+
+    holds._LockHold.take = taken  # type: ignore[method-assign]
+
+
+def take_turns(works: Sequence[Callable[[], object]], dice: Random, stuck: int) -> int:
+    """Let two threads do this in turns; return how many. The process ends with ``stuck`` if neither can go on."""
+    turns = Turns(dice, lambda: os._exit(stuck))
+    _now.append(turns)
+    try:
+        turns.run(works)
+    finally:
+        _now.clear()
+    return turns.taken
